@@ -1,0 +1,27 @@
+"""Keep the accelerator cold until the right process wakes it, and name the line that woke it too early."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.model.errors import ColdforkError as ColdforkError
+
+__version__ = "0.1.0"
+
+__all__ = ["ColdforkError", "__version__"]
+
+_HOME_OF = {"ColdforkError": "coldfork.model.errors"}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first use, so that `import coldfork` stays cheap."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'coldfork' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,99 @@
+"""The baseline file: the findings that a project has accepted, one a line, known by their fingerprints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Finding
+
+SCHEMA_VERSION = 1
+DEFAULT_FILE = "coldfork-baseline.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One accepted finding, with enough words for a reviewer."""
+
+    rule: str
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The accepted findings by fingerprint, and the profile they were found under."""
+
+    schema_version: int
+    profile: str
+    findings: dict[str, Accepted]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Today's findings set against a baseline."""
+
+    new: tuple[Finding, ...]
+    known: tuple[Finding, ...]
+    gone: tuple[str, ...]
+    """Fingerprints that no finding of today has."""
+
+
+def accept(findings: Iterable[Finding], profile: str) -> Baseline:
+    """A baseline that accepts these findings."""
+    entries = {finding.id: Accepted(finding.rule, finding.path, finding.message) for finding in findings}
+    return Baseline(SCHEMA_VERSION, profile, entries)
+
+
+def set_against(baseline: Baseline, findings: Iterable[Finding]) -> Comparison:
+    """Tell new findings from known ones, and find the entries that are gone."""
+    known: list[Finding] = []
+    new: list[Finding] = []
+    seen = set()
+    for finding in findings:
+        (known if finding.id in baseline.findings else new).append(finding)
+        seen.add(finding.id)
+    return Comparison(tuple(new), tuple(known), tuple(name for name in baseline.findings if name not in seen))
+
+
+def load(file: Path) -> Baseline:
+    """Read a baseline; a damaged one is refused in a sentence that says what to do."""
+    import msgspec
+
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{file}: no such baseline; `coldfork baseline write {file}` makes it") from None
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        baseline = msgspec.json.decode(content, type=Baseline)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{file}: this is no baseline of coldfork: {error}; restore it, or remove it and write it anew"
+        ) from None
+    if baseline.schema_version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{file}: a baseline of format {baseline.schema_version}; this coldfork reads {SCHEMA_VERSION}"
+        )
+    return baseline
+
+
+def dump(baseline: Baseline) -> str:
+    """The file's text: one finding a line, in an order that changes as little as the findings do."""
+    ordered = sorted(baseline.findings.items(), key=lambda item: (item[1].path, item[1].rule, item[0]))
+    lines = ",\n".join(f"    {json.dumps(name)}: {_line(entry)}" for name, entry in ordered)
+    return (
+        "{\n"
+        f'  "schema_version": {baseline.schema_version},\n'
+        f'  "profile": {json.dumps(baseline.profile)},\n'
+        f'  "findings": {{{f"{chr(10)}{lines}{chr(10)}  " if lines else ""}}}\n'
+        "}\n"
+    )
+
+
+def _line(entry: Accepted) -> str:
+    return json.dumps({"rule": entry.rule, "path": entry.path, "message": entry.message})

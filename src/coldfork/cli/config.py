@@ -1,0 +1,167 @@
+"""`[tool.coldfork]`: finds the nearest one, reads it, and names everything in it that means nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coldfork.cli.settings import SETTINGS, Kind, Setting, refuse_rule
+from coldfork.model.errors import ConfigurationError
+from coldfork.rules.registry import near_match
+
+_TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.TEXTS: list, Kind.FLAG: bool, Kind.NUMBER: int}
+
+#: Keys that no flag sets.
+EXCLUDE = "exclude"
+PER_FILE_IGNORES = "per-file-ignores"
+KNOWLEDGE = "knowledge"
+
+_Problems = Iterator[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a pyproject.toml sets; empty where there is none."""
+
+    folder: Path
+    """The folder that the file's paths and globs are relative to."""
+    file: Path | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+    """By the setting's name; lists are tuples, paths are joined to the folder."""
+    exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    knowledge: Mapping[str, object] | None = None
+
+
+def read(start: Path) -> Configuration:
+    """The nearest configuration at `start` or above it."""
+    beginning = start.absolute()
+    for folder in (beginning, *beginning.parents):
+        file = folder / "pyproject.toml"
+        table = _table(file)
+        if table is not None:
+            return _configuration(file, table)
+    return Configuration(beginning if beginning.is_dir() else beginning.parent)
+
+
+def _table(file: Path) -> dict[str, Any] | None:
+    """`[tool.coldfork]` of a file; None when the file is missing or says nothing about coldfork."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    if b"coldfork" not in content:
+        return None
+    import tomllib
+
+    try:
+        tool = tomllib.loads(content.decode("utf-8-sig")).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: this is no TOML: {error}") from None
+    table = tool.get("coldfork") if isinstance(tool, dict) else None
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{file}: tool.coldfork has to be a table: [tool.coldfork]")
+    return table
+
+
+def _configuration(file: Path, table: dict[str, Any]) -> Configuration:
+    problems = [problem for key, value in table.items() for problem in _problems(key, value)]
+    if problems:
+        raise ConfigurationError(f"{file}: [tool.coldfork] {'; '.join(problems)}")
+    folder = file.parent
+    return Configuration(
+        folder,
+        file,
+        {
+            setting.name: _value(setting, table[setting.name], folder)
+            for setting in SETTINGS
+            if setting.name in table
+        },
+        tuple(table.get(EXCLUDE, ())),
+        tuple((glob, tuple(rules)) for glob, rules in table.get(PER_FILE_IGNORES, {}).items()),
+        table.get(KNOWLEDGE),
+    )
+
+
+def _value(setting: Setting, value: object, folder: Path) -> object:
+    if isinstance(value, list):
+        return tuple(str(folder / item) if setting.is_path else item for item in value)
+    return str(folder / value) if setting.is_path and isinstance(value, str) else value
+
+
+def _problems(key: str, value: object) -> _Problems:
+    """What is wrong with one key and its value."""
+    special: dict[str, Callable[[object], _Problems]] = {
+        EXCLUDE: _problems_of_exclude,
+        PER_FILE_IGNORES: _problems_of_per_file_ignores,
+        KNOWLEDGE: _problems_of_knowledge,
+    }
+    if key in special:
+        yield from special[key](value)
+        return
+    setting = next((setting for setting in SETTINGS if setting.name == key), None)
+    if setting is None:
+        match = near_match(key, (*(setting.name for setting in SETTINGS), *special))
+        yield f"has no key {key!r}" + (f"; did you mean {match}?" if match else "")
+        return
+    if not _fits(setting.kind, value):
+        yield f"{key}: expected {setting.kind.value}, got {_spelled(value)}"
+        return
+    for item in value if isinstance(value, list) else [value]:
+        yield from _problems_of_item(setting, item)
+
+
+def _problems_of_item(setting: Setting, item: object) -> _Problems:
+    if setting.choices and item not in setting.choices:
+        match = near_match(str(item), setting.choices)
+        hint = f"; did you mean {match}?" if match else ""
+        yield f"{setting.name}: {_spelled(item)} is none of {', '.join(setting.choices)}{hint}"
+    reason = setting.refuse(str(item)) if setting.refuse else None
+    if reason:
+        yield f"{setting.name}: {reason}"
+
+
+def _problems_of_exclude(value: object) -> _Problems:
+    if not _fits(Kind.TEXTS, value):
+        yield f"{EXCLUDE}: expected a list of strings, got {_spelled(value)}"
+
+
+def _problems_of_per_file_ignores(value: object) -> _Problems:
+    if not isinstance(value, dict):
+        yield f"{PER_FILE_IGNORES}: expected a table of globs and lists of rules, got {_spelled(value)}"
+        return
+    for glob, rules in value.items():
+        if not _fits(Kind.TEXTS, rules):
+            yield f"{PER_FILE_IGNORES}.{glob!r}: expected a list of rules, got {_spelled(rules)}"
+            continue
+        yield from (
+            f"{PER_FILE_IGNORES}.{glob!r}: {reason}" for rule in rules if (reason := refuse_rule(rule))
+        )
+
+
+def _problems_of_knowledge(value: object) -> _Problems:
+    if not isinstance(value, dict):
+        yield f"{KNOWLEDGE}: expected a table, got {_spelled(value)}"
+
+
+def _fits(kind: Kind, value: object) -> bool:
+    if kind is Kind.NUMBER and isinstance(value, bool):
+        return False
+    if not isinstance(value, _TYPES[kind]):
+        return False
+    return not isinstance(value, list) or all(isinstance(item, str) for item in value)
+
+
+def _spelled(value: object) -> str:
+    """A value as TOML spells it, near enough for an error message."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, list):
+        return f"[{', '.join(map(_spelled, value))}]"
+    return "a table" if isinstance(value, dict) else str(value)

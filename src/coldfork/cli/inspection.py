@@ -1,0 +1,109 @@
+"""What `check` and `baseline` share: settle the settings, analyse, judge."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coldfork.cli import config, options, output
+from coldfork.cli.cachefolder import cache_folder
+from coldfork.cli.places import Locate, locator
+from coldfork.cli.selection import excluded, wanted
+from coldfork.cli.settings import target_version
+from coldfork.knowledge import catalogue
+from coldfork.model.effects import Observation
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Finding, Skipped
+from coldfork.model.profiles import PROFILES
+from coldfork.report.progress import ProgressBar
+from coldfork.rules import registry
+from coldfork.source.analysis import Request, analyse
+from coldfork.source.environment import search_path, versions
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What was found, before baseline and output have their say."""
+
+    settings: dict[str, Any]
+    rules: tuple[str, ...]
+    observation: Observation
+    findings: tuple[Finding, ...]
+    ignored: int
+    """How many findings ignore comments hold back."""
+    skipped: tuple[Skipped, ...]
+    missing: tuple[Path, ...]
+    """Paths that do not exist."""
+    locate: Locate
+
+
+def inspect(context: click.Context, paths: tuple[Path, ...]) -> Inspection:
+    """Analyse the paths and judge what is seen, as flags, environment and configuration say."""
+    chosen = options.paths_or_default(paths)
+    configuration = config.read(chosen[0])
+    settings = options.resolve(context, configuration)
+    rules = registry.selection(settings["rules"], settings["ignore"])
+    missing = tuple(path for path in chosen if not path.exists())
+    present = tuple(path for path in chosen if path not in missing)
+    if not present:
+        raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
+    locate = locator(present)
+    observation, remedies = _observe(present, settings, configuration)
+    judgement = registry.judge_all(observation, rules, remedies)
+    return Inspection(
+        settings,
+        rules,
+        observation,
+        wanted(judgement.findings, configuration, locate),
+        len(wanted(judgement.ignored, configuration, locate)),
+        _skipped(observation, missing, configuration, locate),
+        missing,
+        locate,
+    )
+
+
+def _observe(
+    paths: tuple[Path, ...], settings: dict[str, Any], configuration: config.Configuration
+) -> tuple[Observation, dict[str, str]]:
+    """Run the analysis; the remedies come with it because the catalogue that names them is made here."""
+    profile = PROFILES[settings["profile"]]
+    python = Path(settings["python"]) if settings["python"] else None
+    search = search_path(python, [Path(folder) for folder in settings["site-packages"]])
+    known = catalogue.load(profile, versions(search), configuration.knowledge)
+    request = Request(
+        paths=paths,
+        profile=profile,
+        catalogue=known,
+        entries=settings["entry"],
+        search=search,
+        target_version=target_version(settings["target-version"]) or (3, 13),
+        jobs=settings["jobs"],
+        cache=None if settings["no-cache"] else cache_folder(),
+    )
+    with ProgressBar(sys.stderr) as bar:
+        return analyse(request, bar.update), known.remedies
+
+
+def _skipped(
+    observation: Observation, missing: tuple[Path, ...], configuration: config.Configuration, locate: Locate
+) -> tuple[Skipped, ...]:
+    is_excluded = excluded(configuration)
+    unreadable = [
+        Skipped(file.path, file.reason)
+        for file in observation.unreadable
+        if not (file.own and is_excluded(locate(file.path)))
+    ]
+    return (*unreadable, *(Skipped(path.as_posix(), "no such file or folder") for path in missing))
+
+
+def complain(inspection: Inspection) -> None:
+    """Say on standard error which paths are missing, and that nothing was there to check."""
+    for path in inspection.missing:
+        output.note(f"{path}: no such file or folder; the other paths were checked")
+    statistics = inspection.observation.statistics
+    if not statistics.modules and not inspection.skipped:
+        output.note("there is no Python file in the paths given")

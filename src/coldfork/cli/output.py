@@ -1,0 +1,95 @@
+"""Where results go: standard output or a file, whatever its encoding, coloured only where somebody looks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from coldfork.model.errors import UsageError
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    try:
+        return sys.stdout is not None and sys.stdout.isatty()
+    except (OSError, ValueError):
+        return False
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal on standard output; None when it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None if is_terminal() else None
+    except (OSError, ValueError):
+        return None
+
+
+def wants_colour(choice: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether to colour: `--color` decides, then NO_COLOR and FORCE_COLOR, then whether it is a terminal."""
+    if choice != "auto":
+        return choice == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR"):
+        return True
+    return is_terminal() and environment.get("TERM") != "dumb"
+
+
+def encoding() -> str:
+    """The encoding that standard output speaks."""
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+
+def write(text: str, encoding: str | None = None) -> None:
+    """Write to standard output; a reader that went away is no error. `encoding` overrides the stream's."""
+    stream = sys.stdout
+    if stream is None:
+        return
+    try:
+        stream.flush()
+        stream.buffer.write(text.encode(encoding or stream.encoding or "utf-8", "backslashreplace"))
+        stream.buffer.flush()
+    except BrokenPipeError:
+        mute()
+    except (OSError, ValueError) as error:
+        mute()
+        raise UsageError(f"cannot write to standard output: {getattr(error, 'strerror', error)}") from None
+
+
+def save(text: str, file: Path) -> None:
+    """Write to a file, whole or not at all."""
+    content = text.encode("utf-8", "backslashreplace")
+    target = file.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if target.exists() and not target.is_file():
+            # A pipe or a device has to be written to as it is; a folder refuses by itself.
+            target.write_bytes(content)
+            return
+        try:
+            beside.write_bytes(content)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}") from None
+
+
+def note(text: str) -> None:
+    """Say something beside the result, on standard error."""
+    try:
+        if sys.stderr is not None:
+            spoken = getattr(sys.stderr, "encoding", None) or "utf-8"
+            sys.stderr.write(f"coldfork: {text}\n".encode(spoken, "backslashreplace").decode(spoken))
+            sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def mute() -> None:
+    """Let all further output go nowhere, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

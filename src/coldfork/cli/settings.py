@@ -1,0 +1,189 @@
+"""Every setting: name, what it takes, default. Flags, environment and configuration are made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from coldfork.model.effects import Verdict
+from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
+from coldfork.report.formats import FORMATS
+from coldfork.rules.registry import NAMES
+
+
+class Kind(Enum):
+    """What a setting takes; the value says it in words for error messages and the reference."""
+
+    TEXT = "a string"
+    TEXTS = "a list of strings"
+    FLAG = "true or false"
+    NUMBER = "a whole number"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: `fail-on` is `--fail-on`, `COLDFORK_FAIL_ON` and `fail-on` in `[tool.coldfork]`."""
+
+    name: str
+    kind: Kind
+    help: str
+    default: object = None
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    alias: str = ""
+    is_path: bool = False
+    """A path; in the configuration it is relative to the file's folder."""
+    output_only: bool = False
+    """It says what happens to the findings, not which there are: `baseline` does without."""
+    refuse: Callable[[str], str | None] | None = None
+    """Says why a value will not do, or nothing."""
+    variable_name: str = ""
+    """The environment variable, where the usual name is taken."""
+
+    @property
+    def flag(self) -> str:
+        """The long option."""
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return self.variable_name or f"COLDFORK_{self.parameter.upper()}"
+
+    @property
+    def parameter(self) -> str:
+        """The name in Python."""
+        return self.name.replace("-", "_")
+
+
+def refuse_rule(name: str) -> str | None:
+    """Why this is no rule's name."""
+    if name in NAMES:
+        return None
+    from coldfork.rules.registry import near_match
+
+    match = near_match(name, NAMES)
+    return f"there is no rule {name!r}; " + (
+        f"did you mean {match}?" if match else "`coldfork rule` lists them all"
+    )
+
+
+def target_version(text: str) -> tuple[int, int] | None:
+    """`3.13` as numbers; None when it is no version of Python 3."""
+    major, _, minor = text.partition(".")
+    return (3, int(minor)) if major == "3" and minor.isascii() and minor.isdigit() else None
+
+
+def refuse_version(text: str) -> str | None:
+    """Why this is no version to analyse for."""
+    return None if target_version(text) else f"{text!r} is no version of Python 3; write 3.13, for example"
+
+
+def refuse_negative(text: str) -> str | None:
+    """Why this is no number of processes."""
+    return "there cannot be fewer than 0 processes" if text.startswith("-") else None
+
+
+SETTINGS = (
+    Setting(
+        "profile",
+        Kind.TEXT,
+        "The machine to assume when conditions are evaluated.",
+        DEFAULT_PROFILE,
+        choices=tuple(PROFILES),
+        alias="assume",
+    ),
+    Setting(
+        "entry",
+        Kind.TEXTS,
+        "Report only what importing this module runs; repeatable. By default every module is an entry.",
+        (),
+        metavar="MODULE",
+    ),
+    Setting(
+        "python",
+        Kind.TEXT,
+        "Read the dependencies' sources from this interpreter's environment. Nothing of it is run.",
+        metavar="PATH",
+        is_path=True,
+        # COLDFORK_PYTHON picks the interpreter that `./dev` runs coldfork with.
+        variable_name="COLDFORK_TARGET_PYTHON",
+    ),
+    Setting(
+        "site-packages",
+        Kind.TEXTS,
+        "Read the dependencies' sources from this folder; repeatable.",
+        (),
+        metavar="DIR",
+        is_path=True,
+    ),
+    Setting(
+        "target-version",
+        Kind.TEXT,
+        "The Python that will import the code.",
+        "3.13",
+        metavar="3.x",
+        refuse=refuse_version,
+    ),
+    Setting(
+        "rules",
+        Kind.TEXTS,
+        "Run only these rules; repeatable, or separated by commas.",
+        (),
+        metavar="NAME",
+        refuse=refuse_rule,
+    ),
+    Setting(
+        "ignore",
+        Kind.TEXTS,
+        "Leave these rules out; repeatable, or separated by commas.",
+        (),
+        metavar="NAME",
+        refuse=refuse_rule,
+    ),
+    Setting(
+        "jobs",
+        Kind.NUMBER,
+        "How many processes to use; 0 means as many as pay.",
+        0,
+        metavar="N",
+        refuse=refuse_negative,
+    ),
+    Setting("no-cache", Kind.FLAG, "Neither read nor write the analysis cache.", False),
+    Setting(
+        "baseline",
+        Kind.TEXT,
+        "Leave out the findings that this file accepts; `coldfork baseline write` makes it.",
+        metavar="FILE",
+        is_path=True,
+        output_only=True,
+    ),
+    Setting(
+        "fail-on",
+        Kind.TEXT,
+        "How sure a finding has to be to make the exit status 1.",
+        Verdict.CONDITIONAL.value,
+        choices=tuple(verdict.value for verdict in Verdict),
+        output_only=True,
+    ),
+    Setting("exit-zero", Kind.FLAG, "Exit with 0 although there are findings.", False, output_only=True),
+    Setting("statistics", Kind.FLAG, "Count findings and files as well.", False, output_only=True),
+    Setting("format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS), output_only=True),
+    Setting(
+        "output",
+        Kind.TEXT,
+        "Write the result to this file instead of standard output.",
+        metavar="FILE",
+        is_path=True,
+        output_only=True,
+    ),
+    Setting(
+        "color",
+        Kind.TEXT,
+        "Whether to colour text; `auto` colours terminals unless NO_COLOR is set.",
+        "auto",
+        choices=("auto", "always", "never"),
+        output_only=True,
+    ),
+)

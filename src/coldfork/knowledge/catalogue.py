@@ -1,0 +1,157 @@
+"""The catalogue: what is known about libraries, cut down to one machine and to the versions installed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from coldfork.knowledge import compiled
+from coldfork.knowledge.entries import (
+    ArgumentEntry,
+    EffectEntry,
+    HarmlessEntry,
+    Library,
+    RaisesEntry,
+    RemedyEntry,
+    ReturnsEntry,
+    ValueEntry,
+)
+from coldfork.knowledge.facts import (
+    ArgumentTest,
+    Fact,
+    MethodFact,
+    Raises,
+    Value,
+    ValueKind,
+    Wildcard,
+)
+from coldfork.knowledge.selection import Selection
+from coldfork.model.profiles import Profile
+
+__all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "load"]
+
+#: What complaints call the user's own table.
+EXTRA = "[tool.coldfork.knowledge]"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Everything known, by dotted name. The dictionaries hold exact names; the methods try wildcards too."""
+
+    calls: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    attributes: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    imports: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    methods: dict[str, tuple[MethodFact, ...]] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    """Attributes by their name, calls by their name and "()"."""
+    raises: dict[str, Raises] = field(default_factory=dict)
+    returns: dict[str, str] = field(default_factory=dict)
+    """Calls that return an instance of a class which `methods` knows as a receiver."""
+    harmless: tuple[str, ...] = ()
+    remedies: dict[str, str] = field(default_factory=dict)
+    digest: str = ""
+    """Changes whenever an answer of this catalogue could."""
+    call_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
+    attribute_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
+    return_wildcards: dict[str, tuple[tuple[str, frozenset[str]], ...]] = field(default_factory=dict)
+
+    def call(self, symbol: str) -> tuple[Fact, ...]:
+        """What calling (or constructing) `symbol` does; empty when nothing is known of it."""
+        return self.calls.get(symbol) or _by_wildcard(self.call_wildcards, symbol)
+
+    def attribute(self, symbol: str) -> tuple[Fact, ...]:
+        """What reading `symbol` does; empty when nothing is known of it."""
+        return self.attributes.get(symbol) or _by_wildcard(self.attribute_wildcards, symbol)
+
+    def returned(self, symbol: str) -> str | None:
+        """The class of what calling `symbol` returns, where the catalogue knows methods of it."""
+        known = self.returns.get(symbol)
+        if known is not None:
+            return known
+        parent, _, name = symbol.rpartition(".")
+        for type_, excluded in self.return_wildcards.get(parent, ()):
+            if name not in excluded:
+                return type_
+        return None
+
+    def is_harmless(self, symbol: str) -> bool:
+        """Whether `symbol` lies under a harmless prefix and no fact of its own speaks against it."""
+        if symbol in self.calls or symbol in self.attributes or symbol in self.imports:
+            return False
+        return any(symbol == prefix or symbol.startswith(prefix + ".") for prefix in self.harmless)
+
+
+def load(
+    profile: Profile, versions: Mapping[str, str], extra: Mapping[str, object] | None = None
+) -> Catalogue:
+    """Load what is known under `profile` and `versions`; `extra` is `[tool.coldfork.knowledge]`.
+
+    A distribution that `versions` does not name is taken to be newer than every bound.
+    """
+    selection = Selection(profile, versions)
+    selection.add(built_in())
+    if extra:
+        from coldfork.knowledge.schema import read
+
+        selection.add(read(extra, EXTRA))
+    return Catalogue(
+        _frozen(selection.exact["call"]),
+        _frozen(selection.exact["attribute"]),
+        _frozen(selection.exact["import"]),
+        _frozen(selection.methods),
+        selection.values,
+        selection.raises,
+        selection.returns,
+        tuple(dict.fromkeys(selection.harmless)),
+        selection.remedies,
+        _digest(profile, selection.asked, extra),
+        _frozen(selection.wild["call"]),
+        _frozen(selection.wild["attribute"]),
+        _frozen(selection.wild_returns),
+    )
+
+
+def built_in() -> Library:
+    """The knowledge that comes with coldfork, all of it."""
+    return Library(
+        tuple(_effect(row) for row in compiled.EFFECTS),
+        tuple(ValueEntry(*row) for row in compiled.VALUES),
+        tuple(RaisesEntry(*row) for row in compiled.RAISES),
+        tuple(HarmlessEntry(*row) for row in compiled.HARMLESS),
+        tuple(ReturnsEntry(*row) for row in compiled.RETURNS),
+        tuple(RemedyEntry(*row) for row in compiled.REMEDIES),
+    )
+
+
+def _effect(row: tuple[object, ...]) -> EffectEntry:
+    """One compiled row as an entry, its argument tests included."""
+    entry = EffectEntry(*row)  # type: ignore[arg-type]
+    if entry.argument is None and entry.unless_argument is None:
+        return entry
+    return entry._replace(
+        argument=entry.argument and ArgumentEntry(*entry.argument),
+        unless_argument=entry.unless_argument and ArgumentEntry(*entry.unless_argument),
+    )
+
+
+def _frozen(lists: Mapping[str, Iterable[T]]) -> dict[str, tuple[T, ...]]:
+    """The same dictionary with tuples for values."""
+    return {key: tuple(values) for key, values in lists.items()}
+
+
+def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> tuple[Fact, ...]:
+    """The facts about everything directly inside `symbol`'s parent."""
+    parent, _, name = symbol.rpartition(".")
+    return tuple(fact for wildcard in wildcards.get(parent, ()) for fact in wildcard.about(symbol, name))
+
+
+def _digest(profile: Profile, versions: Mapping[str, str | None], extra: Mapping[str, object] | None) -> str:
+    """A short name for everything the answers depend on."""
+    from hashlib import blake2b
+
+    machine = (profile.name, sorted(profile.accelerators), profile.nvml)
+    parts = (compiled.DIGEST, machine, sorted(versions.items(), key=str), extra or {})
+    return blake2b(repr(parts).encode(), digest_size=12).hexdigest()

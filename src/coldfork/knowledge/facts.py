@@ -1,0 +1,140 @@
+"""Single facts about a library, as the analysis meets them: already filtered by machine and version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from coldfork.model.effects import EffectKind
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentTest:
+    """A test on one constant argument of a call; it says whether an effect belongs to that call."""
+
+    name: str
+    """The keyword the argument is known by."""
+    position: int | None = None
+    """Its place among the positional arguments (a method's `self` not counted); None: by keyword only."""
+    startswith: tuple[str, ...] = ()
+    """The argument is a string that begins with one of these; empty: any value but None passes."""
+    integers: bool = False
+    """An integer passes too: torch takes a bare number for a device of the current accelerator."""
+    through: tuple[str, ...] = ()
+    """Constructors that only wrap the value, such as `torch.device`: their first argument is tested."""
+    equals: tuple[str | int | bool, ...] = ()
+    """The argument is exactly one of these."""
+
+    def accepts(self, value: object) -> bool:
+        """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
+        if self.equals:
+            return any(value == wanted and type(value) is type(wanted) for wanted in self.equals)
+        if isinstance(value, str):
+            return value.startswith(self.startswith) if self.startswith else True
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.integers or not self.startswith
+        return value is not None and not self.startswith
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Calling, constructing, reading or importing `symbol` does this to an accelerator."""
+
+    symbol: str
+    does: EffectKind
+    accelerator: str
+    distribution: str
+    condition: str | None = None
+    """Set when the effect takes a rarer host than the profile describes: "a host where NVML does not answer"."""
+    unless_env: tuple[str, str] | None = None
+    """With this environment variable set so, the device is only asked about: the fact turns into `softened()`."""
+    argument: ArgumentTest | None = None
+    """The effect needs an argument that passes this test."""
+    unless_argument: ArgumentTest | None = None
+    """The effect does not happen when an argument passes this test."""
+    source: str = ""
+    remedy: str | None = None
+
+    def softened(self) -> Fact:
+        """The same call where the driver's management library answers first, so that the device stays cold."""
+        if self.condition is not None:
+            return self
+        return replace(
+            self,
+            does=EffectKind.QUERIES_DEVICE,
+            condition=SILENT_MANAGEMENT[self.accelerator],
+            unless_env=None,
+        )
+
+
+#: The host on which a question to the management library falls through to the driver.
+SILENT_MANAGEMENT = {
+    "cuda": "a host where NVML does not answer",
+    "rocm": "a host where amdsmi does not answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodFact:
+    """Calling method `method` on an instance of one of `receivers`, or of a class derived from one."""
+
+    method: str
+    receivers: tuple[str, ...]
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """Facts about every name directly inside a module or class, but for some."""
+
+    facts: tuple[Fact, ...]
+    excluded: frozenset[str]
+
+    def about(self, symbol: str, name: str) -> tuple[Fact, ...]:
+        """The facts as they read for `symbol`, whose last part is `name`."""
+        if name in self.excluded:
+            return ()
+        return tuple(replace(fact, symbol=symbol) for fact in self.facts)
+
+
+class ValueKind(StrEnum):
+    """What is known about a value before any device is awake."""
+
+    NONE = "none"
+    TRUE = "true"
+    FALSE = "false"
+    SET = "set"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an expression evaluates to under the profile, as far as it is known."""
+
+    symbol: str
+    kind: ValueKind
+    constant: str | int | bool | None = None
+    """The value itself, unless the kind is `set`: true, not None, otherwise unknown."""
+    source: str = ""
+
+    @property
+    def truth(self) -> bool:
+        """Whether the value counts as true in a condition."""
+        return self.kind is ValueKind.SET or bool(self.constant)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the value is None."""
+        return self.kind is ValueKind.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Raises:
+    """A call whose failing is settled by the machine: either it raises, or something is presumed."""
+
+    symbol: str
+    fails: bool
+    """True: under this profile the call raises."""
+    presumes: str
+    """What is taken for granted when it does not raise: "NVML works"."""
+    source: str = ""

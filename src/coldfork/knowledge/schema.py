@@ -1,0 +1,309 @@
+"""Reads one knowledge document, a TOML file or the user's table, into entries, and says what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from coldfork.knowledge.entries import (
+    ArgumentEntry,
+    EffectEntry,
+    HarmlessEntry,
+    Library,
+    PerAccelerator,
+    RaisesEntry,
+    RemedyEntry,
+    ReturnsEntry,
+    ValueEntry,
+)
+from coldfork.knowledge.versions import NEWEST, admits
+from coldfork.model.errors import KnowledgeError
+
+ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
+#: What an entry may say about the machine besides its accelerators.
+OTHERWISE = "otherwise"
+NEEDS = ("nvml", *ACCELERATORS)
+SILENCES = ("nvml-fails", "amdsmi-fails")
+DOES = ("initialises-driver", "creates-context", "queries-device", "loads-driver")
+KINDS = {"none": None, "true": True, "false": False, "set": None}
+HOW = {"calls": "call", "imports": "import", "attributes": "attribute", "methods": "method"}
+
+_COMMON = ("distribution", "versions", "source", "note")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "effect": (
+        *_COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
+        "argument", "unless_argument", "remedy",
+    ),
+    "value": (*_COMMON, "names", "is", "equals"),
+    "raises": (*_COMMON, "calls", "needs", "presumes"),
+    "harmless": (*_COMMON, "prefixes"),
+    "returns": (*_COMMON, "calls", "except", "type"),
+    "remedy": ("id", "text"),
+}  # fmt: skip
+_TOP = ("distribution", "summary", *_KEYS)
+_ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals")
+
+
+E = TypeVar("E")
+
+
+class Entry:
+    """One table of a document; every complaint about it names the file and the entry."""
+
+    def __init__(
+        self, file: str, kind: str, number: int, table: Mapping[str, Any], distribution: str
+    ) -> None:
+        self.where = f"{file}, {kind} {number}{_first_name(table)}"
+        self.table = table
+        self.allow(_KEYS[kind])
+        self.distribution = self.string("distribution", distribution).lower().replace("_", "-")
+        self.versions = self.string("versions", "")
+        self.newest = self._newest()
+        self.source = self.string("source", "")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise the error for this entry."""
+        raise KnowledgeError(f"{self.where}: {what}")
+
+    def allow(self, keys: Collection[str], within: Mapping[str, Any] | None = None) -> None:
+        """Refuse keys that mean nothing here, and suggest the near match."""
+        for key in self.table if within is None else within:
+            if key not in keys:
+                self.refuse(f"unknown key {key!r}{near(key, keys)}")
+
+    def one_of(self, key: str, value: object, allowed: Collection[str]) -> str:
+        """The string `value`, which must be one of `allowed`."""
+        if not isinstance(value, str) or value not in allowed:
+            hint = near(str(value), allowed) or "; it is one of " + ", ".join(allowed)
+            self.refuse(f"{key} cannot be {value!r}{hint}")
+        return value
+
+    def string(self, key: str, default: str | None = None) -> str:
+        """The string under `key`."""
+        value = self.table.get(key, default)
+        if value is None:
+            self.refuse(f"{key} is missing")
+        if not isinstance(value, str):
+            self.refuse(f"{key} must be a string, not {value!r}")
+        return value
+
+    def strings(
+        self, key: str, default: tuple[str, ...] | None = None, within: Any = None
+    ) -> tuple[str, ...]:
+        """The list of strings under `key`; a single string counts as a list of one."""
+        value = (self.table if within is None else within).get(key, default)
+        if value is None:
+            self.refuse(f"{key} is missing")
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
+            self.refuse(f"{key} must be a list of names, not {value!r}")
+        return tuple(value)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """The dotted names under `key`, of which the last part may be `*`, or `()` after an attribute."""
+        found = self.strings(key)
+        if not found:
+            self.refuse(f"{key} must name something")
+        for name in found:
+            plain = name.removesuffix("()") if key == "names" else name.removesuffix(".*")
+            if not all(part.isidentifier() for part in plain.split(".")):
+                self.refuse(f"{name!r} is no dotted name; a `*` stands alone at the end")
+        return found
+
+    def effect(self) -> EffectEntry:
+        """This table as an `[[effect]]`."""
+        given = [key for key in HOW if key in self.table]
+        if len(given) != 1:
+            self.refuse("needs exactly one of " + ", ".join(HOW))
+        how = HOW[given[0]]
+        if (how == "method") != ("receivers" in self.table):
+            self.refuse("methods and receivers go together")
+        accelerators = self.strings("accelerator")
+        for name in accelerators:
+            self.one_of("accelerator", name, ACCELERATORS)
+        under = self.strings("under", ())
+        for name in under:
+            self.one_of("under", name, ACCELERATORS)
+        only_if = self.strings("only_if", ())
+        for name in only_if:
+            self.one_of("only_if", name, SILENCES)
+        return EffectEntry(
+            how,
+            self.names(given[0]),
+            self.strings("receivers", ()),
+            self.strings("except", ()),
+            self.one_of("does", self.string("does"), DOES),
+            accelerators,
+            under,
+            only_if,
+            self._environment(),
+            self._argument("argument"),
+            self._argument("unless_argument"),
+            self.distribution,
+            self.versions,
+            self.newest,
+            self.source,
+            self.string("remedy") if "remedy" in self.table else None,
+        )
+
+    def value(self) -> ValueEntry:
+        """This table as a `[[value]]`."""
+        if ("is" in self.table) == ("equals" in self.table):
+            self.refuse("needs one of is, equals")
+        key = "is" if "is" in self.table else "equals"
+        told = self.table[key]
+        by_machine = told if isinstance(told, Mapping) else {OTHERWISE: told}
+        cases = tuple(self._case(key, machine, value) for machine, value in by_machine.items())
+        # The catalogue takes the first that fits, so what fits everywhere comes last.
+        ordered = tuple(sorted(cases, key=lambda case: case[0] == OTHERWISE))
+        return ValueEntry(
+            self.names("names"), ordered, self.distribution, self.versions, self.newest, self.source
+        )
+
+    def raises(self) -> RaisesEntry:
+        """This table as a `[[raises]]`."""
+        needs = self.one_of("needs", self.string("needs"), NEEDS)
+        return RaisesEntry(
+            self.names("calls"),
+            needs,
+            self.string("presumes"),
+            self.distribution,
+            self.versions,
+            self.newest,
+            self.source,
+        )
+
+    def harmless(self) -> HarmlessEntry:
+        """This table as a `[[harmless]]`."""
+        return HarmlessEntry(
+            self.names("prefixes"), self.distribution, self.versions, self.newest, self.source
+        )
+
+    def returns(self) -> ReturnsEntry:
+        """This table as a `[[returns]]`."""
+        return ReturnsEntry(
+            self.names("calls"),
+            self.strings("except", ()),
+            self.string("type"),
+            self.distribution,
+            self.versions,
+            self.newest,
+            self.source,
+        )
+
+    def remedy(self) -> RemedyEntry:
+        """This table as a `[[remedy]]`."""
+        return RemedyEntry(self.string("id"), " ".join(self.string("text").split()))
+
+    def _newest(self) -> bool:
+        """Whether the range admits a version newer than any named; a malformed range is refused here."""
+        try:
+            return admits(self.versions, NEWEST)
+        except ValueError:
+            self.refuse(f"versions is no version range: {self.versions!r}")
+
+    def _environment(self) -> tuple[str, str] | None:
+        """The pair under `unless_env`."""
+        table = self.table.get("unless_env")
+        if table is None:
+            return None
+        if not isinstance(table, Mapping) or len(table) != 1:
+            self.refuse(f"unless_env must be a table of one variable, not {table!r}")
+        ((name, value),) = table.items()
+        if not isinstance(value, str):
+            self.refuse(f"unless_env holds strings, not {value!r}")
+        return name, value
+
+    def _argument(self, key: str) -> ArgumentEntry | None:
+        """The argument test under `key`."""
+        table = self.table.get(key)
+        if table is None:
+            return None
+        if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+            self.refuse(f"{key} must be a table with a name, not {table!r}")
+        self.allow(_ARGUMENT, table)
+        position = table.get("position")
+        if position is not None and (not isinstance(position, int) or position < 0):
+            self.refuse(f"position must be a number from 0, not {position!r}")
+        return ArgumentEntry(
+            table["name"],
+            position,
+            self._startswith(table),
+            table.get("integers") is True,
+            self.strings("through", (), table),
+            self._equals(table),
+        )
+
+    def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:
+        """The values an argument may have."""
+        told = table.get("equals", [])
+        values = told if isinstance(told, list) else [told]
+        if not all(isinstance(value, (str, int)) for value in values):
+            self.refuse(f"equals must list strings, numbers or truth values, not {told!r}")
+        return tuple(values)
+
+    def _startswith(self, table: Mapping[str, Any]) -> PerAccelerator:
+        """The beginnings an argument may have, by accelerator."""
+        told = table.get("startswith", ())
+        if not isinstance(told, Mapping):
+            beginnings = self.strings("startswith", (), table)
+            return ((OTHERWISE, beginnings),) if beginnings else ()
+        for name in told:
+            self.one_of("startswith", name, ACCELERATORS)
+        return tuple((name, self.strings(name, None, told)) for name in told)
+
+    def _case(self, key: str, machine: str, value: object) -> tuple[str, str, str | int | bool | None]:
+        """What a value is on one kind of machine: machine, kind, constant."""
+        self.one_of(key, machine, (*ACCELERATORS, OTHERWISE))
+        if key == "is":
+            kind = self.one_of("is", value, KINDS)
+            return machine, kind, KINDS[kind]
+        if not isinstance(value, (str, int)):
+            self.refuse(f"equals must be a string, a number or a truth value, not {value!r}")
+        return machine, "constant", value
+
+
+def read(document: Mapping[str, Any], file: str) -> Library:
+    """Turn a parsed document into entries; `file` is what complaints call it."""
+    for key in document:
+        if key not in _TOP:
+            raise KnowledgeError(f"{file}: unknown key {key!r}{near(key, _TOP)}")
+    return Library(
+        tuple(_each(document, file, "effect", Entry.effect)),
+        tuple(_each(document, file, "value", Entry.value)),
+        tuple(_each(document, file, "raises", Entry.raises)),
+        tuple(_each(document, file, "harmless", Entry.harmless)),
+        tuple(_each(document, file, "returns", Entry.returns)),
+        tuple(_each(document, file, "remedy", Entry.remedy)),
+    )
+
+
+def near(name: str, known: Collection[str]) -> str:
+    """A hint that names the known word closest to `name`, or nothing."""
+    from difflib import get_close_matches
+
+    matches = get_close_matches(name, list(known), 1, 0.7)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
+
+
+def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[Entry], E]) -> Iterator[E]:
+    """Build every entry of one kind."""
+    tables = document.get(kind, ())
+    if not isinstance(tables, (list, tuple)):
+        raise KnowledgeError(f"{file}: {kind} must be a list of tables, written [[{kind}]]")
+    for number, table in enumerate(tables, 1):
+        if not isinstance(table, Mapping):
+            raise KnowledgeError(f"{file}, {kind} {number}: must be a table, not {table!r}")
+        yield build(Entry(file, kind, number, table, str(document.get("distribution", ""))))
+
+
+def _first_name(table: Mapping[str, Any]) -> str:
+    """The first name an entry speaks of, in brackets, so that the reader finds it."""
+    for key in (*HOW, "names", "prefixes", "id"):
+        names = table.get(key)
+        if isinstance(names, str):
+            return f" ({names})"
+        if isinstance(names, (list, tuple)) and names:
+            return f" ({names[0]})"
+    return ""

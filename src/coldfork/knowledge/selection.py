@@ -1,0 +1,177 @@
+"""Picks from all entries those that hold on one machine, for the versions installed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coldfork.knowledge.entries import (
+    ArgumentEntry,
+    EffectEntry,
+    HarmlessEntry,
+    Library,
+    RaisesEntry,
+    ReturnsEntry,
+    ValueEntry,
+)
+from coldfork.knowledge.facts import (
+    SILENT_MANAGEMENT,
+    ArgumentTest,
+    Fact,
+    MethodFact,
+    Raises,
+    Value,
+    ValueKind,
+    Wildcard,
+)
+from coldfork.knowledge.versions import admits
+from coldfork.model.effects import EffectKind
+from coldfork.model.profiles import Profile
+
+_OTHERWISE = "otherwise"
+_MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
+
+
+class Selection:
+    """Collects what holds under one profile and one set of versions."""
+
+    def __init__(self, profile: Profile, versions: Mapping[str, str]) -> None:
+        self.profile = profile
+        self.versions = versions
+        self.asked: dict[str, str | None] = {}
+        """The versions that mattered, by distribution; None where nobody told us."""
+        self.exact: dict[str, dict[str, list[Fact]]] = {"call": {}, "attribute": {}, "import": {}}
+        self.wild: dict[str, dict[str, list[Wildcard]]] = {"call": {}, "attribute": {}, "import": {}}
+        self.methods: dict[str, list[MethodFact]] = {}
+        self.values: dict[str, Value] = {}
+        self.raises: dict[str, Raises] = {}
+        self.returns: dict[str, str] = {}
+        self.wild_returns: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self.harmless: list[str] = []
+        self.remedies: dict[str, str] = {}
+        self._ranges: dict[tuple[str, str], bool] = {}
+
+    def add(self, library: Library) -> None:
+        """Take from one library what holds here."""
+        for effect in library.effects:
+            self._add_effect(effect)
+        for value in library.values:
+            self._add_value(value)
+        for failing in library.raises:
+            self._add_raises(failing)
+        for harmless in library.harmless:
+            if self._applies(harmless):
+                self.harmless.extend(harmless.names)
+        for returning in library.returns:
+            self._add_returns(returning)
+        self.remedies.update((remedy.id, remedy.text) for remedy in library.remedies)
+
+    def _applies(self, entry: EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry) -> bool:
+        """Whether the entry's version range admits the version installed."""
+        if not entry.versions:
+            return True
+        installed = self.versions.get(entry.distribution)
+        self.asked[entry.distribution] = installed
+        if installed is None:
+            return entry.newest
+        key = (entry.versions, installed)
+        if key not in self._ranges:
+            self._ranges[key] = admits(entry.versions, installed)
+        return self._ranges[key]
+
+    def _has(self, need: str) -> bool:
+        """Whether the profile offers NVML or an accelerator."""
+        return self.profile.nvml if need == "nvml" else need in self.profile.accelerators
+
+    def _answers(self, silence: str) -> bool:
+        """Whether the management library whose silence an effect takes does answer under this profile."""
+        return self._has("nvml" if silence == "nvml-fails" else "rocm")
+
+    def _accelerator(self, entry: EffectEntry) -> str | None:
+        """The accelerator that the effect concerns under this profile, if any."""
+        present = self.profile.accelerators
+        if entry.under:
+            return entry.accelerators[0] if not present.isdisjoint(entry.under) else None
+        return next((name for name in entry.accelerators if name in present), None)
+
+    def _add_effect(self, entry: EffectEntry) -> None:
+        """Add the facts of one `[[effect]]`."""
+        accelerator = self._accelerator(entry)
+        if accelerator is None or not self._applies(entry):
+            return
+        argument = _argument(entry.argument, accelerator)
+        if entry.argument is not None and argument is None:
+            return
+        does, condition, environment = EffectKind(entry.does), None, None
+        answering = next(filter(self._answers, entry.only_if), None)
+        if answering is not None:
+            does, condition = EffectKind.QUERIES_DEVICE, SILENT_MANAGEMENT[_MANAGED_BY[answering]]
+        elif accelerator == "rocm" or (accelerator == "cuda" and self.profile.nvml):
+            # Without a management library that answers, the variable's way ends at the driver too.
+            environment = entry.unless_env
+        unless = _argument(entry.unless_argument, accelerator)
+        for name in entry.names:
+            symbol = f"{entry.receivers[0]}.{name}" if entry.receivers else name
+            self._file(
+                entry,
+                name,
+                Fact(
+                    symbol,
+                    does,
+                    accelerator,
+                    entry.distribution,
+                    condition,
+                    environment,
+                    argument,
+                    unless,
+                    entry.source,
+                    entry.remedy,
+                ),
+            )
+
+    def _file(self, entry: EffectEntry, name: str, fact: Fact) -> None:
+        """Put a fact where it will be looked up."""
+        if entry.receivers:
+            self.methods.setdefault(name, []).append(MethodFact(name, entry.receivers, fact))
+        elif name.endswith(".*"):
+            wildcard = Wildcard((fact,), frozenset(entry.excluded))
+            self.wild[entry.how].setdefault(name[:-2], []).append(wildcard)
+        else:
+            self.exact[entry.how].setdefault(name, []).append(fact)
+
+    def _add_value(self, entry: ValueEntry) -> None:
+        """Add what one `[[value]]` says about this machine."""
+        if not self._applies(entry):
+            return
+        for machine, kind, constant in entry.cases:
+            if machine == _OTHERWISE or machine in self.profile.accelerators:
+                for name in entry.names:
+                    self.values[name] = Value(name, ValueKind(kind), constant, entry.source)
+                return
+
+    def _add_raises(self, entry: RaisesEntry) -> None:
+        """Add one `[[raises]]`."""
+        if self._applies(entry):
+            fails = not self._has(entry.needs)
+            for name in entry.names:
+                self.raises[name] = Raises(name, fails, entry.presumes, entry.source)
+
+    def _add_returns(self, entry: ReturnsEntry) -> None:
+        """Add one `[[returns]]`."""
+        if not self._applies(entry):
+            return
+        for name in entry.names:
+            if name.endswith(".*"):
+                self.wild_returns.setdefault(name[:-2], []).append((entry.type, frozenset(entry.excluded)))
+            else:
+                self.returns[name] = entry.type
+
+
+def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | None:
+    """The test as it reads for one accelerator; None where it has no meaning there."""
+    if entry is None:
+        return None
+    by_accelerator = dict(entry.startswith)
+    beginnings = by_accelerator.get(accelerator) or by_accelerator.get(_OTHERWISE) or ()
+    if by_accelerator and not beginnings:
+        return None
+    return ArgumentTest(entry.name, entry.position, beginnings, entry.integers, entry.through, entry.equals)

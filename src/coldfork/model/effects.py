@@ -1,0 +1,132 @@
+"""What observers see. An effect is a fact about a place; whether it is wrong is for the rules to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coldfork.model.chains import Chain
+from coldfork.model.positions import Position
+
+
+class EffectKind(StrEnum):
+    """Something seen, in the source or at run time."""
+
+    LOADS_DRIVER = "loads-driver"
+    INITIALISES_DRIVER = "initialises-driver"
+    CREATES_CONTEXT = "creates-context"
+    QUERIES_DEVICE = "queries-device"
+    FORKS = "forks"
+    SPAWNS = "spawns"
+    EXECS = "execs"
+    STARTS_THREADS = "starts-threads"
+    SETS_VISIBILITY = "sets-visibility"
+    SETS_START_METHOD = "sets-start-method"
+
+
+#: Effects after which a fork of this process is poisoned.
+WAKING = frozenset({EffectKind.INITIALISES_DRIVER, EffectKind.CREATES_CONTEXT})
+
+
+class Verdict(StrEnum):
+    """How sure we are that the effect happens on import."""
+
+    CERTAIN = "certain"
+    CONDITIONAL = "conditional"
+    POSSIBLE = "possible"
+
+    @property
+    def rank(self) -> int:
+        """Larger is surer."""
+        return {"possible": 0, "conditional": 1, "certain": 2}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOf:
+    """The import statement that causes an effect, when the effect is caused by importing something."""
+
+    module: str
+    """The module imported, as an absolute dotted name."""
+    own: bool
+    """True when the module belongs to the checked code, False for a dependency."""
+    statement_in_init: bool
+    """True when the import stands in a package's `__init__`."""
+    importers: int
+    """How many checked modules import the package whose `__init__` this is, directly or not."""
+    gated: bool
+    """True when an `if` of the author's stands around the statement."""
+    woken_elsewhere: bool
+    """True when the waking site inside the imported module is reported on its own line too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing that importing `module` does to an accelerator, with the whole way there."""
+
+    kind: EffectKind
+    accelerator: str
+    verdict: Verdict
+    module: str
+    path: str
+    line: int
+    end_line: int
+    column: int
+    text: str
+    position: Position
+    chain: Chain
+    condition: str | None = None
+    presumed: tuple[str, ...] = ()
+    imported: ImportOf | None = None
+    test: bool = False
+    remedy: str | None = None
+    """The id of a remedy in the knowledge base, where the library's entry names a better way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file that could not be analysed, and why."""
+
+    path: str
+    line: int
+    column: int
+    reason: str
+    own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreComment:
+    """A `# coldfork: ignore[rule] reason` comment."""
+
+    path: str
+    line: int
+    column: int
+    rules: tuple[str, ...]
+    reason: str
+    covers: tuple[int, int]
+    """First and last line of the statement the comment stands on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts of one analysis."""
+
+    modules: int
+    """Checked modules and the modules of dependencies they import."""
+    read: int
+    """Files that were read and parsed in this run."""
+    cached: int
+    """Files whose summary came from the cache."""
+    seconds: float
+    own_modules: int = 0
+    bytes_read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything the static observer saw: what rules get to judge."""
+
+    profile: str
+    effects: tuple[Effect, ...]
+    unreadable: tuple[Unreadable, ...]
+    ignores: tuple[IgnoreComment, ...]
+    statistics: Statistics

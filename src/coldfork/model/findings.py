@@ -1,0 +1,74 @@
+"""A rule's judgement on an effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coldfork.model.chains import Chain
+from coldfork.model.effects import Statistics, Verdict
+
+
+class Severity(StrEnum):
+    """How loudly a finding is said."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something a rule says about a line. Field for field what the JSON output holds."""
+
+    id: str
+    rule: str
+    severity: Severity
+    verdict: Verdict
+    condition: str | None
+    presumed: tuple[str, ...]
+    accelerator: str | None
+    effect: str | None
+    module: str
+    path: str
+    line: int
+    column: int
+    position: str | None
+    test: bool
+    message: str
+    consequence: str
+    """Why it matters, one sentence; the text output prints it behind `=`."""
+    remedy: str
+    chain: Chain
+    text: str = ""
+    where: str = ""
+    """The position in words: `in the body of class Builder`."""
+    end_line: int | None = None
+    confirmed: str | None = None
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was not analysed."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of one `coldfork check`: what the renderers get."""
+
+    profile: str
+    findings: tuple[Finding, ...]
+    skipped: tuple[Skipped, ...]
+    statistics: Statistics
+    known: int = 0
+    """Findings that the baseline holds and that are therefore not listed."""
+    gone: int = 0
+    """Entries of the baseline that no finding matches any more."""
+    ignored: int = 0
+    """Findings that an ignore comment holds back."""
+    failing: int = 0
+    """Findings at or above `--fail-on`."""

@@ -1,0 +1,25 @@
+"""Colours of the text output. The only module that imports rich, and only when colour is wanted."""
+
+from __future__ import annotations
+
+from rich.color import ColorSystem
+from rich.style import Style
+
+_STYLES = {
+    "error": "bold red",
+    "warning": "bold yellow",
+    "note": "bold blue",
+    "title": "bold",
+    "place": "cyan",
+    "quiet": "dim",
+    "help": "green",
+    "clean": "bold green",
+}
+
+
+def painted(style: str, text: str) -> str:
+    """The text in a named style; blank text and a name without a style change nothing."""
+    definition = _STYLES.get(style)
+    if definition is None or not text.strip():
+        return text
+    return Style.parse(definition).render(text, color_system=ColorSystem.STANDARD)

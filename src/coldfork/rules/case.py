@@ -1,0 +1,23 @@
+"""What a rule gets to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coldfork.model.effects import IgnoreComment, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An observation, and what the rules need to know besides."""
+
+    observation: Observation
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """The knowledge base's remedies: the sentence of each id that an effect may name."""
+    idle_ignores: tuple[IgnoreComment, ...] = ()
+    """Comments, reduced to those of their rules that held nothing back; filled for the last rule only."""
+
+    def remedy(self, remedy_id: str | None) -> str | None:
+        """The sentence of a remedy, when the effect names one that is known."""
+        return self.remedies.get(remedy_id) if remedy_id else None

@@ -1,0 +1,96 @@
+"""Importing the module creates a device context.
+
+## What it does
+
+Reports a line that an import executes and that ends in a call which creates a context on an
+accelerator: a CUDA or ROCm context, an XPU or OpenCL context, a JAX backend. Such lines stand at
+module level, in class bodies, decorators, default arguments, annotations and comprehensions. The
+finding lists every step from that line to the call.
+
+## Why is this bad
+
+A context belongs to the process that created it and does not survive `fork`. Once the import has
+run, this process can no longer fork workers that use the device, and Python's default start method
+on Linux is `fork` up to 3.13. The import also takes device memory and start-up time in processes
+that never use the device, and fixes `CUDA_VISIBLE_DEVICES` before the program had a chance to set
+it.
+
+Nobody who writes `import engine` expects this. The crash comes later and elsewhere, in a forked
+child, and its traceback ends in the library instead of at the line to mend.
+
+## Example
+
+```python
+class FlashAttentionBuilder:
+    full_cudagraphs = get_flash_attn_version() == 3  # calls torch.cuda.get_device_capability()
+```
+
+What users see, in the forked worker:
+
+```text
+RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing,
+you must use the 'spawn' start method
+```
+
+## Use instead
+
+Ask when the answer is needed for the first time, and remember it:
+
+```python
+class FlashAttentionBuilder:
+    @classmethod
+    @functools.cache
+    def full_cudagraphs(cls) -> bool:
+        return get_flash_attn_version() == 3
+```
+
+Where only the compute capability or the device count is wanted, NVML knows both without a context.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule. Making a value lazy is unsafe in general: who reads
+the attribute from the class now gets a method, and the answer may change when
+`CUDA_VISIBLE_DEVICES` is set in between.
+
+## How it is seen
+
+- **Static**: `coldfork check` follows the calls that an import executes through your package and
+  its installed dependencies to a call known to create a context. `certain` means that every
+  feasible path does under the assumed machine (`--profile`); `conditional` quotes the condition;
+  `possible` went through a dispatch that could not be narrowed.
+- **Runtime**: not observed by this version.
+
+## References
+
+- PyTorch, multiprocessing best practices:
+  <https://pytorch.org/docs/stable/notes/multiprocessing.html>
+- flashinfer pull request 3293, device properties asked at module level:
+  <https://github.com/flashinfer-ai/flashinfer/pull/3293>
+- CUDA driver API, contexts:
+  <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.effects import EffectKind
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules import drafting, wording
+from coldfork.rules.case import Case
+
+NAME = "device-init-at-import"
+SEVERITY = Severity.ERROR
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each context that the module's own import-time code creates."""
+    for effect in case.observation.effects:
+        if effect.imported is None and effect.kind is EffectKind.CREATES_CONTEXT:
+            yield drafting.on_effect(
+                effect,
+                rule=NAME,
+                message=wording.wakes(effect),
+                consequence=wording.cost(effect),
+                remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
+            )

@@ -1,0 +1,102 @@
+"""Importing the module asks for devices in a way that wakes them only where the cheap answer fails.
+
+## What it does
+
+Reports a line that an import executes and that asks about devices through a call with two ways to
+answer: a cheap one (NVML on NVIDIA, AMD SMI on ROCm, a platform check) and, when that fails, the
+driver. `torch.cuda.device_count()` is the best known one.
+
+## Why is this bad
+
+On most machines nothing happens. On the others, such as containers without NVML, WSL, some cloud
+images, MIG set-ups and machines with a driver that does not fit its library, the same import
+initialises the driver, and forked workers break there and only there. Such a report is hard to
+reproduce.
+
+## Example
+
+```python
+NUM_GPUS = torch.cuda.device_count()
+```
+
+What users see, in the forked worker, on a machine where NVML does not answer:
+
+```text
+RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing,
+you must use the 'spawn' start method
+```
+
+## Use instead
+
+```python
+@functools.cache
+def num_gpus() -> int:
+    return torch.cuda.device_count()
+```
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule. Turning a constant into a function changes what
+importers of the constant get.
+
+## How it is seen
+
+- **Static**: `coldfork check` knows which calls have a cheap answer. The verdict is never
+  `certain`: the query always runs, but the device wakes only where the cheap answer fails.
+  `coldfork check --profile cuda-without-nvml` assumes a machine where it does.
+- **Runtime**: not observed by this version.
+
+## References
+
+- PyTorch, torch.cuda.device_count:
+  <https://pytorch.org/docs/stable/generated/torch.cuda.device_count.html>
+- NVIDIA Management Library:
+  <https://docs.nvidia.com/deploy/nvml-api/>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.knowledge.facts import SILENT_MANAGEMENT
+from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules import drafting, wording
+from coldfork.rules.case import Case
+
+NAME = "device-query-at-import"
+SEVERITY = Severity.WARNING
+
+_ANY_HOST = "a host where only the driver can answer"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each query by the module's own import-time code; queries made by its imports stay silent."""
+    for effect in case.observation.effects:
+        if effect.imported is None and effect.kind is EffectKind.QUERIES_DEVICE:
+            host = SILENT_MANAGEMENT.get(effect.accelerator, _ANY_HOST)
+            yield drafting.on_effect(
+                effect,
+                rule=NAME,
+                message=f"importing {effect.module} {_asks(effect)} for {effect.accelerator} devices",
+                consequence=_consequence(effect, host),
+                remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
+                # The query itself may be certain; that it wakes a device never is.
+                verdict=Verdict.CONDITIONAL if effect.verdict is Verdict.CERTAIN else effect.verdict,
+                condition=_condition(effect, host),
+            )
+
+
+def _asks(effect: Effect) -> str:
+    return wording.verb(effect.verdict, "asks", "ask")
+
+
+def _condition(effect: Effect, host: str) -> str:
+    if effect.condition is None:
+        return host
+    return effect.condition if host in effect.condition else f"{effect.condition} and {host}"
+
+
+def _consequence(effect: Effect, host: str) -> str:
+    device = wording.device(effect.accelerator)
+    return f"on {host}, this wakes the driver, and forked workers can no longer use {device}"

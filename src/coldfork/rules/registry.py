@@ -1,0 +1,119 @@
+"""The list of rules, and the door through which observations are judged; rules load on demand."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from coldfork.model.effects import IgnoreComment, Observation
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules import fingerprints, suppression
+from coldfork.rules.case import Case
+
+UNUSED_IGNORE = "unused-ignore"
+
+#: Every rule, in the order in which a newcomer should meet them.
+NAMES = (
+    "device-init-at-import",
+    "driver-init-at-import",
+    "waking-import",
+    "eager-reexport",
+    "device-query-at-import",
+    UNUSED_IGNORE,
+    "unreadable-source",
+)
+
+
+class Rule(Protocol):
+    """What each rule's module holds; its docstring is the rule's page."""
+
+    NAME: str
+    """Kebab-case; it reads after "allow ..."."""
+    SEVERITY: Severity
+    """How loudly the rule speaks at most."""
+
+    def judge(self, case: Case) -> Iterator[Finding]:
+        """Yield findings, still without ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the rules said, and what ignore comments held back of it."""
+
+    findings: tuple[Finding, ...]
+    ignored: tuple[Finding, ...]
+
+
+def rule(name: str) -> Rule:
+    """Import one rule."""
+    if name not in NAMES:
+        raise UsageError(_unknown((name,)))
+    return cast(Rule, importlib.import_module(f"coldfork.rules.{name.replace('-', '_')}"))
+
+
+def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names to run, in the registry's order; an unknown one is refused with the near match."""
+    wanted, unwanted = set(only), set(without)
+    if strangers := (wanted | unwanted) - set(NAMES):
+        raise UsageError(_unknown(sorted(strangers)))
+    return tuple(name for name in NAMES if (not wanted or name in wanted) and name not in unwanted)
+
+
+def judge(
+    observation: Observation, names: Sequence[str] = NAMES, remedies: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
+    """Run the named rules and return what no ignore comment holds back, sorted by place."""
+    return judge_all(observation, names, remedies).findings
+
+
+def judge_all(
+    observation: Observation, names: Sequence[str] = NAMES, remedies: Mapping[str, str] | None = None
+) -> Judgement:
+    """Run the named rules; the ignored findings are kept apart, not dropped."""
+    case = Case(observation, remedies or {})
+    judged = fingerprints.identified(
+        finding
+        for name in NAMES
+        if name in names and name != UNUSED_IGNORE
+        for finding in rule(name).judge(case)
+    )
+    outcome = suppression.sort_out(judged, observation.ignores)
+    if UNUSED_IGNORE not in names or not outcome.leftovers:
+        return Judgement(outcome.kept, outcome.ignored)
+    idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
+    complaints = fingerprints.identified(rule(UNUSED_IGNORE).judge(idle))
+    listed = sorted(outcome.kept + complaints, key=fingerprints.place)
+    return Judgement(tuple(listed), outcome.ignored)
+
+
+def near_match(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that was probably meant."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)), None)
+
+
+def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tuple[IgnoreComment, ...]:
+    """Drop what this run cannot know: a rule that did not run may still need its comment."""
+    unasked = frozenset(NAMES) - frozenset(names)
+    reportable = []
+    for comment in leftovers:
+        if UNUSED_IGNORE in comment.rules:
+            continue
+        if not comment.rules:
+            reportable += [] if unasked else [comment]
+        elif idle := tuple(name for name in comment.rules if name not in unasked):
+            reportable.append(replace(comment, rules=idle))
+    return tuple(reportable)
+
+
+def _unknown(names: Sequence[str]) -> str:
+    sentences = []
+    for name in names:
+        match = near_match(name, NAMES)
+        hint = f"did you mean {match}?" if match else "`coldfork rule` lists them all"
+        sentences.append(f"there is no rule {name!r}; {hint}")
+    return "; ".join(sentences)

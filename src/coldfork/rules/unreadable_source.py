@@ -1,0 +1,83 @@
+"""A file could not be analysed, so nobody knows what importing it does.
+
+## What it does
+
+Reports a file of the checked code that cannot be read as Python source: a syntax error, source of
+Python 2, a wrong encoding, NUL bytes, a dangling link, missing permission, or syntax newer than the
+Python that runs coldfork. The message says which, and names the Python that reads the file where
+one does.
+
+## Why is this bad
+
+What such a file does on import is unknown, and coldfork does not call unknown code cold. A file
+that Python cannot read either fails when it is imported.
+
+## Example
+
+```python
+print "importing"  # Python 2
+```
+
+What users see, when the file is imported:
+
+```text
+SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?
+```
+
+## Use instead
+
+```python
+print("importing")
+```
+
+Files that are no Python source in spite of their name, such as templates and test data, belong in
+`exclude` in `[tool.coldfork]`.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule.
+
+## How it is seen
+
+- **Static**: `coldfork check` lists the file as a finding and under `skipped` in its JSON, and
+  analyses all the others. The verdict is `possible`, because the file may wake a device: it fails
+  the check with `--fail-on possible`. Unreadable files of dependencies are listed under `skipped`
+  only.
+- **Runtime**: importing the file raises the error.
+
+## References
+
+- Python, the grammar:
+  <https://docs.python.org/3/reference/grammar.html>
+- PEP 263, source encodings:
+  <https://peps.python.org/pep-0263/>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.effects import Verdict
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules import drafting
+from coldfork.rules.case import Case
+
+NAME = "unreadable-source"
+SEVERITY = Severity.WARNING
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each unreadable file of the checked code; those of dependencies are not the user's to mend."""
+    for unreadable in case.observation.unreadable:
+        if unreadable.own:
+            yield drafting.on_file(
+                unreadable.path,
+                unreadable.line,
+                unreadable.column,
+                rule=NAME,
+                verdict=Verdict.POSSIBLE,
+                message=f"this file could not be analysed: {unreadable.reason}",
+                consequence="what importing it does is unknown",
+                remedy="mend the file, or list it under `exclude` in [tool.coldfork] if it is no source",
+                text="",
+            )

@@ -1,0 +1,93 @@
+"""An ignore comment holds back no finding.
+
+## What it does
+
+Reports a `# coldfork: ignore[rule] reason` comment on whose statement the rule finds nothing, and
+one that names a rule which does not exist.
+
+## Why is this bad
+
+A comment that holds nothing back today holds back the next finding on that line, which nobody has
+looked at. One that names an unknown rule never did anything.
+
+## Example
+
+```python
+NUM_GPUS = 8  # coldfork: ignore[device-query-at-import] counted once, in the launcher
+```
+
+Users see no traceback here; they see one later, from the finding that the stale comment kept from
+them.
+
+## Use instead
+
+```python
+NUM_GPUS = 8
+```
+
+## Fix safety
+
+Removing the comment is always safe: at worst the finding that it held back is listed again.
+
+## How it is seen
+
+- **Static**: `coldfork check` compares comments with findings. A rule that did not run (`--rules`,
+  `--ignore`) is not counted against its comments. The comparison holds for the assumed machine:
+  where the same sources are checked under several profiles and a comment is needed by one of them
+  only, write `ignore[rule, unused-ignore]`.
+- **Runtime**: nothing to see.
+
+## References
+
+- `coldfork rule` lists the names that a comment can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.effects import IgnoreComment, Verdict
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules import drafting, registry
+from coldfork.rules.case import Case
+
+NAME = "unused-ignore"
+SEVERITY = Severity.WARNING
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report the comments that the registry found idle."""
+    profile = case.observation.profile
+    for comment in case.idle_ignores:
+        if not comment.rules:
+            yield _draft(
+                comment,
+                f"this ignore comment holds back nothing under the profile {profile}",
+                "remove the comment",
+            )
+        for name in comment.rules:
+            if name in registry.NAMES:
+                message = f"no finding of {name} here to ignore under the profile {profile}"
+                yield _draft(comment, message, f"remove {name} from the comment")
+            else:
+                yield _draft(comment, f"there is no rule {name!r} to ignore", _right_name(name))
+
+
+def _right_name(name: str) -> str:
+    match = registry.near_match(name, registry.NAMES)
+    return f"write {match}, if that is what you meant" if match else "`coldfork rule` lists the names"
+
+
+def _draft(comment: IgnoreComment, message: str, remedy: str) -> Finding:
+    named = f"[{', '.join(comment.rules)}]" if comment.rules else ""
+    return drafting.on_file(
+        comment.path,
+        comment.line,
+        comment.column,
+        rule=NAME,
+        verdict=Verdict.CERTAIN,
+        message=message,
+        consequence="a comment that holds nothing back today hides the next finding on its line",
+        remedy=remedy,
+        text=f"# coldfork: ignore{named} {comment.reason}".rstrip(),
+    )

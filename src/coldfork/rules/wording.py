@@ -1,0 +1,88 @@
+"""The words that rules share: how sure we are, where the line stands, what a woken device costs."""
+
+from __future__ import annotations
+
+from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.positions import Position
+
+#: Accelerators that are no device: what breaks in a forked child is their threads and locks.
+_FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu"})
+
+#: Accelerators whose torch module can say "not initialised" while the driver is already awake.
+_TORCH_FLAG = {
+    "cuda": "torch.cuda.is_initialized()",
+    "rocm": "torch.cuda.is_initialized()",
+    "xpu": "torch.xpu.is_initialized()",
+}
+
+_DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
+
+_VERBS = {Verdict.CERTAIN: "", Verdict.CONDITIONAL: "can ", Verdict.POSSIBLE: "may "}
+
+_PLACES = {
+    Position.MODULE: ("at module level", "at module level"),
+    Position.CLASS_BODY: ("in a class body", "in the body of class {}"),
+    Position.DECORATOR: ("in a decorator", "in a decorator of {}"),
+    Position.DEFAULT_ARGUMENT: ("in a default argument", "in a default argument of {}"),
+    Position.ANNOTATION: ("in an annotation", "in an annotation of {}"),
+    Position.COMPREHENSION: ("in a comprehension", "in a comprehension"),
+    Position.METACLASS: ("in a metaclass", "in the metaclass of {}"),
+    Position.BASE_CLASS: ("among the bases of a class", "among the bases of class {}"),
+    Position.IMPORT: ("in an import statement", "in an import statement"),
+}
+
+_ON_FIRST_USE = {
+    Position.MODULE: "compute it on first use, in a function behind functools.cache",
+    Position.CLASS_BODY: "compute it on first use, in a classmethod or a cached property",
+    Position.DECORATOR: "ask inside the decorated function, not while the decorator is applied",
+    Position.DEFAULT_ARGUMENT: "make the default None and ask inside the function",
+    Position.ANNOTATION: "postpone annotations with `from __future__ import annotations`",
+    Position.METACLASS: "compute it on first use, not while the class is made",
+    Position.BASE_CLASS: "choose the implementation on first use, not while the class is made",
+}
+
+
+def verb(verdict: Verdict, certain: str, otherwise: str) -> str:
+    """The verb of a title: `wakes` when it is certain, `can wake` or `may wake` when it is not."""
+    return certain if verdict is Verdict.CERTAIN else _VERBS[verdict] + otherwise
+
+
+def wakes(effect: Effect) -> str:
+    """The title of a waking effect: who wakes what."""
+    return f"importing {effect.module} {verb(effect.verdict, 'wakes', 'wake')} {effect.accelerator}"
+
+
+def where(effect: Effect) -> str:
+    """The position in words, with the name of the class or function when the chain knows it."""
+    plain, named = _PLACES[effect.position]
+    name = effect.chain.steps[0].symbol if effect.chain.steps else ""
+    return named.format(name) if name and name != effect.module else plain
+
+
+def cost(effect: Effect) -> str:
+    """Why a woken device matters, in one sentence."""
+    certain = effect.verdict is Verdict.CERTAIN
+    subject = "every process that imports this module" if certain else "a process in which this happens"
+    if effect.accelerator in _FORK_UNSAFE_RUNTIMES:
+        return f"{subject} leaves locks and threads behind that break in a fork: forked workers can hang"
+    sentence = f"{subject} can no longer fork workers that use {device(effect.accelerator)}"
+    flag = _TORCH_FLAG.get(effect.accelerator)
+    if effect.kind is EffectKind.INITIALISES_DRIVER and flag:
+        sentence += f", although {flag} stays False"
+    return sentence
+
+
+def device(accelerator: str) -> str:
+    """What users call the device: `the GPU` for those that have one name for it."""
+    return _DEVICES.get(accelerator, "the GPU")
+
+
+def on_first_use(effect: Effect) -> str:
+    """How to make this position lazy: the remedy when the knowledge base names no better call."""
+    return _ON_FIRST_USE.get(effect.position, "compute it on first use")
+
+
+def dotted(path: str) -> str:
+    """The module name that a report path stands for."""
+    stem = path.removesuffix(".py").removesuffix(".pyi").removesuffix("/__init__")
+    return stem.replace("/", ".")

@@ -1,0 +1,1 @@
+"""Python source, read without running it: skeleton, summary, values, and what importing a module reaches."""

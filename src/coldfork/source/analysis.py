@@ -1,0 +1,104 @@
+"""The static observer's front door: paths in, effects out."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldfork.knowledge.catalogue import Catalogue
+from coldfork.model.effects import Observation, Statistics
+from coldfork.model.errors import UsageError
+from coldfork.model.profiles import Profile
+from coldfork.source.cache import digest_of, tool_digest
+from coldfork.source.discover import Found, discover
+from coldfork.source.effects import Reporter
+from coldfork.source.environment import Environment
+from coldfork.source.finder import Finder
+from coldfork.source.loader import Loader
+from coldfork.source.program import Program
+from coldfork.source.results import Results
+
+Progress = Callable[[str, int, int], None]
+_RECURSION = 20_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to analyse, and for which machine."""
+
+    paths: tuple[Path, ...]
+    profile: Profile
+    catalogue: Catalogue
+    entries: tuple[str, ...] = ()
+    search: tuple[Path, ...] = ()
+    target_version: tuple[int, int] = (3, 13)
+    jobs: int = 0
+    cache: Path | None = None
+    excluded: Callable[[str], bool] = lambda path: False
+
+
+def analyse(request: Request, progress: Progress | None = None) -> Observation:
+    """Find every effect that importing the modules under the paths has."""
+    started = time.perf_counter()
+    collecting = gc.isenabled()
+    recursion = sys.getrecursionlimit()
+    gc.disable()  # the data is a few large, long-lived trees: collecting finds nothing in them
+    sys.setrecursionlimit(max(recursion, _RECURSION))
+    try:
+        return _analyse(request, progress, started)
+    finally:
+        sys.setrecursionlimit(recursion)
+        if collecting:
+            gc.enable()
+
+
+def _analyse(request: Request, progress: Progress | None, started: float) -> Observation:
+    found = discover(request.paths, request.excluded)
+    search = tuple(str(folder.absolute()) for folder in request.search)
+    search = tuple(folder for folder in search if folder not in found.roots)
+    finder = Finder(found.roots, search, found.files)
+    settings = digest_of(tool_digest(), request.target_version)
+    packs = request.cache / "check" if request.cache is not None else None
+    place = digest_of(found.roots, search)
+    loader = Loader(packs / f"{place}-{settings}.summaries" if packs else None, request.target_version, request.jobs)
+    program = Program(
+        finder, loader.load, request.catalogue, request.profile, request.target_version, Environment(request.search)
+    )
+    _check_entries(request.entries, program)
+    results = Results(
+        program,
+        loader,
+        packs / f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}.results" if packs else None,
+        digest_of(sorted(program.versions.items())),
+        request.jobs,
+    )
+    roots = [name for name in found.files] if not request.entries else list(request.entries)
+    results.evaluate(roots, progress)
+    reporter = Reporter(program, results, found, request.entries)
+    effects = reporter.effects()
+    unreadable = reporter.unreadable()
+    ignores = reporter.ignores()
+    results.save()
+    loader.close()
+    statistics = Statistics(
+        modules=len(results.names),
+        read=loader.read,
+        cached=max(0, len(results.names) - loader.read),
+        seconds=round(time.perf_counter() - started, 3),
+        own_modules=len(found.files),
+        bytes_read=loader.bytes_read,
+    )
+    return Observation(request.profile.name, effects, unreadable, ignores, statistics)
+
+
+def _check_entries(entries: tuple[str, ...], program: Program) -> None:
+    for entry in entries:
+        if program.finder.find(entry) is None:
+            raise UsageError(f"--entry {entry}: no such module under the given paths or in the environment")
+
+
+__all__ = ["Found", "Request", "analyse"]

@@ -1,0 +1,144 @@
+"""Assign to names, attributes and items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source import ir
+from coldfork.source.consume import iterate
+from coldfork.source.ir import Node
+from coldfork.source.values import (
+    UNKNOWN,
+    Const,
+    Env,
+    External,
+    Instance,
+    Mapping,
+    Sequence,
+    Value,
+    alternatives,
+    union,
+)
+from coldfork.source.wakes import Frame
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+
+def stored(frame: Frame, name: str) -> bool:
+    """True when running code has to keep `name` itself; names a body binds once are looked up lazily."""
+    if frame.env is None:
+        return False
+    if frame.binds is None:
+        return True
+    entries = frame.binds.get(name, ())
+    return len(entries) != 1 or bool(entries[0][3]) or entries[0][0] == ir.BY_STATEMENT
+
+
+def bind_name(frame: Frame, name: str, value: Value) -> None:
+    """Give a variable of the frame a value."""
+    assert frame.env is not None
+    frame.env.names[name] = value
+
+
+def defining_env(frame: Frame) -> Env | None:
+    """What a function defined here closes over: nothing but the module at top level, never a class body."""
+    if frame.cls is not None:
+        return frame.cls.env
+    return None if frame.toplevel else frame.env
+
+
+def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
+    """Assign a value to a target."""
+    kind = target[0]
+    if kind == ir.TO_NAME:
+        if stored(frame, target[1]):
+            bind_name(frame, target[1], value)
+    elif kind == ir.TO_TUPLE:
+        _unpack(ev, frame, target[1], value)
+    elif kind == ir.TO_STAR:
+        assign(ev, frame, target[1], value)
+    elif kind == ir.TO_ATTR:
+        _set_attribute(ev, frame, ev.evaluate(frame, target[1]), target[2], value)
+    elif kind == ir.TO_INDEX:
+        _set_item(ev, frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]), value)
+
+
+def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
+    items, exact = iterate(ev, frame, value)
+    starred = [index for index, target in enumerate(targets) if target[0] == ir.TO_STAR]
+    if exact and not starred and len(items) == len(targets):
+        for target, item in zip(targets, items, strict=True):
+            assign(ev, frame, target, item)
+        return
+    if exact and len(starred) == 1 and len(items) >= len(targets) - 1:
+        at = starred[0]
+        tail = len(targets) - at - 1
+        middle = items[at : len(items) - tail]
+        parts = [*items[:at], Sequence("list", tuple(middle)), *items[len(items) - tail :]]
+        for target, item in zip(targets, parts, strict=True):
+            assign(ev, frame, target, item)
+        return
+    rest = union(items) if items else UNKNOWN
+    for target in targets:
+        assign(ev, frame, target, UNKNOWN if exact else rest)
+
+
+def _set_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, value: Value) -> None:
+    for single, _ in alternatives(receiver):
+        if isinstance(single, Instance):
+            held = ev.member(single.cls, name)
+            if held is not None and isinstance(held[0], Instance):
+                setter = ev.member(held[0].cls, "__set__")
+                if setter is not None:
+                    ev.call(frame, ev.attribute(frame, held[0], "__set__"), (single, value))
+                    continue
+            custom = ev.member(single.cls, "__setattr__")
+            if custom is not None and not isinstance(custom[0], External):
+                ev.call(frame, ev.attribute(frame, single, "__setattr__"), (Const(name), value))
+            known = single.attributes.get(name)
+            straight = known is None or not frame.conditions
+            single.attributes[name] = value if straight else union((known or value, value))
+
+
+def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
+    for single, _ in alternatives(receiver):
+        if isinstance(single, Mapping):
+            if isinstance(key, Const):
+                known = single.items.get(key)
+                single.items[key] = value if known is None or not frame.conditions else union((known, value))
+            else:
+                single.exact = False
+        elif isinstance(single, External) and single.name == "os.environ" and isinstance(key, Const):
+            set_environment(ev, frame, str(key.value), value)
+        elif isinstance(single, Instance):
+            setter = ev.member(single.cls, "__setitem__")
+            if setter is not None and not isinstance(setter[0], External):
+                ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
+
+
+def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+    """Remember an environment variable that the followed code sets, as long as it is sure to."""
+    if frame.quiet:
+        return
+    ev.environment[name] = str(value.value) if isinstance(value, Const) and not frame.conditions else None
+
+
+def augmented(ev: Evaluator, frame: Frame, target: Node, operator: str, value: Value) -> None:
+    """`target op= value`."""
+    if target[0] != ir.TO_NAME or frame.env is None:
+        return
+    name = target[1]
+    current = frame.env.names.get(name)
+    if current is None:
+        return
+    if isinstance(current, Sequence) and operator == "add":
+        items, exact = iterate(ev, frame, value)
+        frame.env.names[name] = Sequence(current.kind, (*current.items, *items), current.exact and exact)
+    elif isinstance(current, Const) and isinstance(value, Const) and operator == "add":
+        try:
+            frame.env.names[name] = Const(current.value + value.value)
+        except TypeError:
+            frame.env.names[name] = UNKNOWN
+    else:
+        frame.env.names[name] = UNKNOWN

@@ -1,0 +1,145 @@
+"""Conditions: three-valued tests, guards around bindings, and what inside a `try` may fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source import ir
+from coldfork.source.ir import Node
+from coldfork.source.program import ModuleState
+from coldfork.source.values import Condition, Env, Value, alternatives, truth
+from coldfork.source.wakes import Frame, Raised
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+Span = tuple[int, int, int, int]
+
+
+class Test:
+    """The outcome of a test: nominally true, false or unknown, and what could turn it round."""
+
+    __slots__ = ("nominal", "when_false", "when_true")
+
+    def __init__(
+        self, nominal: bool | None, when_true: Condition | None, when_false: Condition | None
+    ) -> None:
+        self.nominal = nominal
+        self.when_true = when_true
+        """Off the nominal path: the condition under which the test is true all the same."""
+        self.when_false = when_false
+        """Off the nominal path: the condition under which the test is false all the same."""
+
+    def inverted(self) -> Test:
+        """The outcome of `not test`."""
+        return Test(None if self.nominal is None else not self.nominal, self.when_false, self.when_true)
+
+
+def test_of(value: Value) -> Test:
+    """The outcome of testing a value."""
+    nominal: set[bool | None] = set()
+    off: dict[bool, Condition] = {}
+    for alternative, condition in alternatives(value):
+        outcome = truth(alternative)
+        if condition is None:
+            nominal.add(outcome)
+        elif outcome is None:
+            off.setdefault(True, condition)
+            off.setdefault(False, condition)
+        else:
+            off.setdefault(outcome, condition)
+    settled = nominal.pop() if len(nominal) == 1 else None
+    if settled is None:
+        return Test(None, None, None)
+    return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
+
+
+def quoted(frame_module: ModuleState, span: Span, negated: bool) -> Condition:
+    """The condition that the test written at `span` holds, or does not."""
+    return Condition(module=frame_module.name, span=span, negated=negated)
+
+
+def guards_hold(
+    ev: Evaluator, module: ModuleState, env: Env | None, guards: tuple[Node, ...]
+) -> tuple[bool | None, Condition | None]:
+    """Whether a binding under `guards` happens: yes, no, maybe; and the condition that makes a no a maybe."""
+    outcome: bool | None = True
+    off: Condition | None = None
+    for guard in guards:
+        if guard[0] == ir.WHEN:
+            test = test_of(ev.quietly(module, env, guard[1]))
+            if not guard[2]:
+                test = test.inverted()
+            holds, condition = test.nominal, test.when_true
+        else:
+            holds, condition = _failure_reached(ev, module, env, guard)
+        if holds is False:
+            if condition is None:
+                return False, None
+            outcome, off = False, off or condition
+        elif holds is None and outcome is True:
+            outcome = None
+    if off is not None:
+        return False, off
+    return outcome, None
+
+
+def _failure_reached(
+    ev: Evaluator, module: ModuleState, env: Env | None, guard: Node
+) -> tuple[bool | None, Condition | None]:
+    """Whether the handler of a `try` runs, told by what its block may fail at."""
+    _, block, kinds, line = guard
+    raised, failures = try_quietly(ev, module, env, block)
+    if raised is not None:
+        return (True, None) if handles(kinds, raised) else (False, None)
+    for condition, even in failures:
+        if handles(kinds, failure_kind(condition)):
+            return (None, None) if even else (False, condition)
+    return False, Condition(words=f"the `try` above line {line} of {module.name} fails")
+
+
+def try_quietly(
+    ev: Evaluator, module: ModuleState, env: Env | None, block: ir.Block
+) -> tuple[str | None, list[tuple[Condition, bool]]]:
+    """Run the block of a `try` for its failures alone."""
+    frame = Frame(module, Env(env))
+    frame.quiet = True
+    ev.failing.append([])
+    try:
+        ev.execute(frame, block)
+        return None, ev.failing[-1]
+    except Raised as raised:
+        return raised.kind, ev.failing[-1]
+    finally:
+        ev.failing.pop()
+
+
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError"}
+_ANY_ERROR = {"Exception", "BaseException"}
+
+
+def handles(kinds: Node | None, raised: str) -> bool:
+    """Whether an `except` clause catches a failure of this kind."""
+    if kinds is None:
+        return True
+    names = _exception_names(kinds)
+    if names & _ANY_ERROR or not names:
+        return True
+    if raised == "import":
+        return bool(names & _IMPORT_ERRORS)
+    return bool(names - _IMPORT_ERRORS)
+
+
+def _exception_names(node: Node) -> set[str]:
+    if node[0] == ir.SEQUENCE:
+        return {name for element in node[2] for name in _exception_names(element)}
+    if node[0] == ir.NAME:
+        return {node[1]}
+    if node[0] == ir.ATTR:
+        return {node[2]}
+    return set()
+
+
+def failure_kind(condition: Condition) -> str:
+    """The kind of exception that a failure raises."""
+    return "import" if condition.words.endswith("does not import") else "other"

@@ -1,0 +1,283 @@
+"""Call values: functions with their arguments bound, classes, bound methods, externals, and what is lazy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.model.chains import StepKind
+from coldfork.source import knowing, models
+from coldfork.source.arms import FALLS
+from coldfork.source.construct import construct
+from coldfork.source.consume import iterate
+from coldfork.source.ir import Node
+from coldfork.source.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    ClassMethod,
+    ClassRef,
+    Condition,
+    Const,
+    Env,
+    External,
+    Function,
+    Instance,
+    Lazy,
+    Mapping,
+    Method,
+    Partial,
+    Sequence,
+    StaticMethod,
+    Union,
+    Value,
+    union,
+)
+from coldfork.source.wakes import CallResult, Edge, Frame, Raised
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+Keywords = dict[str | None, Value]
+_MOST_COMBINATIONS = 6
+_RECURSION = 2
+
+
+def call(ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+    """Call `callee`; what that runs goes to `frame`."""
+    kind = type(callee)
+    if kind is Function:
+        return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
+    if isinstance(callee, Bound):
+        return call(ev, frame, callee.function, (callee.receiver, *positional), keywords)
+    if isinstance(callee, External):
+        return models.call_external(ev, frame, callee.name, positional, keywords)
+    if isinstance(callee, ClassRef):
+        return construct(ev, frame, callee, positional, keywords)
+    if isinstance(callee, Method):
+        return models.call_method(ev, frame, callee, positional, keywords)
+    if isinstance(callee, Union):
+        return ev.each(frame, callee, lambda single: call(ev, frame, single, positional, keywords))
+    if isinstance(callee, Instance):
+        method = ev.attribute(frame, callee, "__call__")
+        if isinstance(method, (Bound, Function, Union)):
+            return call(ev, frame, method, positional, keywords)
+        return UNKNOWN
+    if isinstance(callee, Partial):
+        return call(
+            ev, frame, callee.function, (*callee.positional, *positional), {**callee.keywords, **keywords}
+        )
+    if isinstance(callee, (StaticMethod, ClassMethod)):
+        return call(ev, frame, callee.function, positional, keywords)
+    return UNKNOWN
+
+
+def call_function(
+    ev: Evaluator, frame: Frame, function: Function, positional: tuple[Value, ...], keywords: Keywords, lazily: bool = False
+) -> Value:
+    """Call a function whose source is at hand, unless the knowledge base answers for it."""
+    top = function.module.name.partition(".")[0]
+    if top in ev.known_libraries or "vendor" in function.module.name or "third_party" in function.module.name:
+        symbol = knowing.original_name(f"{function.module.name}.{function.qualified}")
+        if knowing.about_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(symbol):
+            return models.known_result(ev, symbol)
+        known = ev.catalogue.values.get(f"{symbol}()")
+        if known is not None:
+            return models.known_result(ev, symbol)
+    code = ev.program.code_of(function)
+    if code is None or ev.exhausted:
+        return UNKNOWN
+    if not lazily:
+        if function.context:
+            return Lazy("context", (function, positional, keywords))
+        if code[2]:
+            return Lazy("generator", (function, positional, keywords))
+        if code[3]:
+            return Lazy("coroutine", (function, positional, keywords))
+    split = _first_union(positional, keywords)
+    if split is not None:
+        return _call_split(ev, frame, function, positional, keywords, split, lazily)
+    result = _result(ev, function, code, positional, keywords)
+    _absorb(ev, frame, result)
+    return result.value
+
+
+def run_lazily(ev: Evaluator, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+    """Run the body of a generator, coroutine or context manager."""
+    if isinstance(function, Function):
+        return call_function(ev, frame, function, positional, keywords, lazily=True)
+    if isinstance(function, External) and function.name == "builtins.map":
+        items, exact = iterate(ev, frame, positional[1])
+        return Sequence("list", tuple([ev.call(frame, positional[0], (item,)) for item in items]), exact)
+    return UNKNOWN
+
+
+def _first_union(positional: tuple[Value, ...], keywords: Keywords) -> int | str | None:
+    """An argument that is one of few constants or callables: the call is followed for each."""
+    for index, value in enumerate(positional):
+        if type(value) is Union and len(value.alternatives) <= _MOST_COMBINATIONS:
+            return index
+    for name, value in keywords.items():
+        if type(value) is Union and name is not None and len(value.alternatives) <= _MOST_COMBINATIONS:
+            return name
+    return None
+
+
+def _call_split(
+    ev: Evaluator,
+    frame: Frame,
+    function: Function,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    split: int | str,
+    lazily: bool,
+) -> Value:
+    value = positional[split] if isinstance(split, int) else keywords[split]
+    assert isinstance(value, Union)
+
+    def one(single: Value) -> Value:
+        if isinstance(split, int):
+            chosen = (*positional[:split], single, *positional[split + 1 :])
+            return call_function(ev, frame, function, chosen, keywords, lazily)
+        return call_function(ev, frame, function, positional, {**keywords, split: single}, lazily)
+
+    return ev.each(frame, value, one)
+
+
+def _result(
+    ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+) -> CallResult:
+    """What the call comes to, remembered for the same arguments."""
+    identity: object = function if function.env is None else (function.module.name, function.line, function.env)
+    key = (
+        identity,
+        positional,
+        tuple(keywords.items()),
+        tuple(sorted(ev.environment.items(), key=str)) if ev.environment else (),
+    )
+    known = ev.results.get(key)
+    if known is not None:
+        ev.fuel -= 1
+        ev.program.consulted |= known.consulted
+        return known
+    place = (function.module.name, function.line)
+    active = ev.active.setdefault(place, [])
+    if len(active) >= _RECURSION:
+        ev.cut = min(ev.cut, active[0])
+        return _NOTHING
+    ev.level += 1
+    active.append(ev.level)
+    ev.depth += 1
+    ev.fuel -= 5
+    ev.failing.append([])
+    outer, ev.program.consulted = ev.program.consulted, function.module.bit
+    try:
+        result = _run(ev, function, code, positional, keywords)
+        result = result._replace(consulted=ev.program.consulted)
+        if ev.cut >= ev.level:
+            ev.results[key] = result
+    finally:
+        ev.program.consulted |= outer
+        ev.failing.pop()
+        ev.depth -= 1
+        active.pop()
+        ev.finished()
+    return result
+
+
+_NOTHING = CallResult(UNKNOWN, (), (), frozenset(), False, ())
+
+
+def _run(
+    ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+) -> CallResult:
+    inner = Frame(function.module, Env(function.env), function)
+    inner.symbol = function.qualified
+    inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
+    _bind_arguments(ev, inner, function, code[0], positional, keywords)
+    raises = False
+    try:
+        ended = ev.execute(inner, code[1])
+        if ended == FALLS and not (inner.off is not None and inner.returns):
+            inner.returns.append((NONE, inner.off))
+            inner.exit_musts.append(set(inner.must))
+    except Raised:
+        raises = not inner.returns
+        if raises:
+            inner.exit_musts.append(set(inner.must))
+    must = frozenset(set.intersection(*inner.exit_musts)) if inner.exit_musts else frozenset()
+    if code[2]:
+        value: Value = Sequence("list", tuple(inner.yields), not inner.conditions)
+    else:
+        value = _returned(ev, inner, function, code)
+    return CallResult(
+        value, tuple(inner.wakes.values()), tuple(inner.edges.values()), must, raises, tuple(ev.failing[-1])
+    )
+
+
+def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Value:
+    """What the call returns; failing all else, an object of the annotated class."""
+    nominal = [value for value, off in inner.returns if off is None]
+    others = [Union(tuple((v, c or off) for v, c in _parts(value))) for value, off in inner.returns if off is not None]
+    value = union([*nominal, *others])
+    if value is UNKNOWN and code[6] is not None:
+        return ev.instance_of(function.module, function.env, code[6])
+    return value
+
+
+def _parts(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
+    return value.alternatives if isinstance(value, Union) else ((value, None),)
+
+
+def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
+    """Let the caller have what the callee did."""
+    for wake in result.wakes:
+        frame.wake(wake, wake.accelerator in result.must)
+    for edge in result.edges:
+        frame.edge(Edge(edge.target, edge.conditions, edge.presumed, edge.link), False)
+    if result.failures and ev.failing:
+        ev.failing[-1].extend(result.failures)
+    if result.raises:
+        raise Raised("other")
+
+
+def _bind_arguments(
+    ev: Evaluator, inner: Frame, function: Function, parameters: Node, positional: tuple[Value, ...], keywords: Keywords
+) -> None:
+    """Give every parameter its argument, its default, or the unknown."""
+    names, defaults, star, keyword_only, keyword_defaults, double_star = parameters
+    assert inner.env is not None
+    env = inner.env.names
+    for name, value in zip(names, positional, strict=False):
+        env[name] = value
+    rest = dict(keywords)
+    spread = None in rest
+    rest.pop(None, None)
+    first_default = len(names) - len(defaults)
+    for index, name in enumerate(names):
+        if name in rest:
+            env[name] = rest.pop(name)
+        elif name not in env:
+            if index >= first_default and not spread:
+                env[name] = ev.quietly(function.module, _defining(function), defaults[index - first_default])
+            else:
+                env[name] = UNKNOWN
+    for name, default in zip(keyword_only, keyword_defaults, strict=True):
+        if name in rest:
+            env[name] = rest.pop(name)
+        elif default is not None and not spread:
+            env[name] = ev.quietly(function.module, _defining(function), default)
+        else:
+            env[name] = UNKNOWN
+    if star is not None:
+        env[star] = Sequence("tuple", tuple(positional[len(names) :]))
+    if double_star is not None:
+        env[double_star] = Mapping({Const(name): value for name, value in rest.items()}, not spread)
+
+
+def _defining(function: Function) -> Env | None:
+    """Where default values are evaluated: in the class body for a method, else around the function."""
+    if function.owner is not None:
+        from coldfork.source.lookup import ClassEnv
+
+        return ClassEnv(function.owner)
+    return function.env

@@ -1,0 +1,210 @@
+"""Methods and items of built-in containers and constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.consume import iterate
+from coldfork.source.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    ClassRef,
+    Const,
+    External,
+    Instance,
+    Mapping,
+    Method,
+    Sequence,
+    Union,
+    Value,
+    alternatives,
+    union,
+)
+from coldfork.source.wakes import Frame, Raised
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+Keywords = dict[str | None, Value]
+
+_TEXT_METHODS = frozenset(
+    "capitalize casefold count endswith find format index isalpha isdigit isidentifier islower isnumeric isupper join "
+    "lower lstrip partition removeprefix removesuffix replace rfind rpartition rsplit rstrip split splitlines startswith "
+    "strip title upper zfill".split()
+)
+
+
+_GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
+
+
+def container_method(
+    ev: Evaluator, frame: Frame, receiver: Value, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """Call a method of a list, dictionary, set, tuple or constant."""
+    if isinstance(receiver, Mapping):
+        return _mapping(ev, frame, receiver, name, positional, keywords)
+    if isinstance(receiver, Sequence):
+        return _sequence(ev, frame, receiver, name, positional, keywords)
+    if isinstance(receiver, Const):
+        return _constant(receiver, name, positional, keywords)
+    return UNKNOWN
+
+
+def _constant(receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+    if not isinstance(receiver.value, str) or name not in _TEXT_METHODS or keywords:
+        return UNKNOWN
+    arguments: list[object] = []
+    for value in positional:
+        if isinstance(value, Const):
+            arguments.append(value.value)
+        elif isinstance(value, Sequence) and value.exact and all(isinstance(i, Const) for i in value.items):
+            arguments.append([i.value for i in value.items if isinstance(i, Const)])
+        else:
+            return UNKNOWN
+    try:
+        result = getattr(receiver.value, name)(*arguments)
+    except Exception:  # a method of text may raise anything for wrong arguments
+        return UNKNOWN
+    if isinstance(result, list):
+        return Sequence("list", tuple(Const(item) for item in result))
+    return Const(result)
+
+
+def _mapping(
+    ev: Evaluator, frame: Frame, receiver: Mapping, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    if name in ("get", "setdefault", "pop") and positional:
+        default = positional[1] if len(positional) > 1 else NONE
+        found = mapping_item(receiver, positional[0])
+        if name == "setdefault" and found is None:
+            receiver.items[positional[0]] = default
+        if found is None:
+            return default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
+        return found
+    if name in ("keys", "__iter__"):
+        return Sequence("list", tuple(receiver.items), receiver.exact)
+    if name == "values":
+        return Sequence("list", tuple(receiver.items.values()), receiver.exact)
+    if name == "items":
+        pairs = tuple(Sequence("tuple", (key, value)) for key, value in receiver.items.items())
+        return Sequence("list", pairs, receiver.exact)
+    if name == "copy":
+        return Mapping(dict(receiver.items), receiver.exact)
+    if name == "update":
+        if positional and isinstance(positional[0], Mapping):
+            receiver.items.update(positional[0].items)
+            receiver.exact = receiver.exact and positional[0].exact
+        elif positional:
+            receiver.exact = False
+        for key, value in keywords.items():
+            if key is not None:
+                receiver.items[Const(key)] = value
+        return NONE
+    return UNKNOWN
+
+
+def mapping_item(container: Mapping, key: Value) -> Value | None:
+    """What a dictionary holds under `key`; None when it may lack it."""
+    if isinstance(key, Union):
+        found = [mapping_item(container, single) for single, _ in alternatives(key)]
+        known = [value for value in found if value is not None]
+        return union(known) if known else None
+    found_value = container.items.get(key)
+    if found_value is not None:
+        return found_value
+    if isinstance(key, Const):
+        if container.exact and all(isinstance(k, Const) for k in container.items):
+            return None
+        others = [v for k, v in container.items.items() if not isinstance(k, Const)]
+        return union([*others, UNKNOWN]) if others else None
+    if container.items:
+        return union([*container.items.values()]) if container.exact else union([*container.items.values(), UNKNOWN])
+    return UNKNOWN
+
+
+def _sequence(
+    ev: Evaluator, frame: Frame, receiver: Sequence, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    if name in _GROWING and positional:
+        more, exact = iterate(ev, frame, positional[0]) if name in ("extend", "update") else ((positional[-1],), True)
+        if frame.off is None:  # what happens off the nominal path leaves the nominal list alone
+            receiver.items = (*receiver.items, *more)
+            receiver.exact = receiver.exact and exact and not frame.conditions
+        return NONE
+    if name == "copy":
+        return Sequence(receiver.kind, receiver.items, receiver.exact)
+    if name in ("pop", "popleft"):
+        return union(receiver.items) if receiver.items else UNKNOWN
+    if name == "sort" and "key" in keywords:
+        for item in receiver.items[:4]:
+            ev.call(frame, keywords["key"], (item,))
+        return NONE
+    if name in ("union", "intersection", "difference"):
+        return Sequence(receiver.kind, receiver.items, exact=False)
+    return UNKNOWN
+
+
+def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
+    """`container[key]`."""
+    if isinstance(container, Union):
+        return ev.each(frame, container, lambda single: item(ev, frame, single, key))
+    if isinstance(container, Mapping):
+        found = mapping_item(container, key)
+        if found is None and container.exact:
+            raise Raised("other")
+        return found if found is not None else UNKNOWN
+    if isinstance(container, Sequence):
+        return _element(container.items, container.exact, key)
+    if isinstance(container, Const) and isinstance(key, Const):
+        try:
+            return Const(container.value[key.value])
+        except Exception:  # indexing a constant may raise anything
+            return UNKNOWN
+    if isinstance(container, Instance):
+        getter = ev.attribute(frame, container, "__getitem__")
+        if isinstance(getter, Bound):
+            return ev.call(frame, getter, (key,))
+        return UNKNOWN
+    if isinstance(container, ClassRef):
+        return _class_item(ev, frame, container, key)
+    if isinstance(container, External):
+        return _external_item(ev, container, key)
+    return UNKNOWN
+
+
+def _element(items: tuple[Value, ...], exact: bool, key: Value) -> Value:
+    if isinstance(key, Const) and isinstance(key.value, int) and exact:
+        return items[key.value] if -len(items) <= key.value < len(items) else UNKNOWN
+    return union([*items, UNKNOWN] if not exact else items) if items else UNKNOWN
+
+
+def _class_item(ev: Evaluator, frame: Frame, cls: ClassRef, key: Value) -> Value:
+    """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
+    getter = ev.member(cls, "__class_getitem__")
+    if getter is not None and isinstance(getter[1], ClassRef):
+        return ev.call(frame, ev.attribute(frame, cls, "__class_getitem__"), (key,))
+    from coldfork.source.classes import metaclass
+
+    meta = metaclass(ev, cls)
+    if meta is not None:
+        held = ev.member(meta, "__getitem__")
+        if held is not None and isinstance(held[1], ClassRef):
+            return ev.call(frame, Bound(held[0], cls), (key,))
+    return cls
+
+
+def _external_item(ev: Evaluator, container: External, key: Value) -> Value:
+    if container.name == "os.environ" and isinstance(key, Const):
+        value = ev.environment.get(str(key.value))
+        if value is not None:
+            return Const(value)
+        return UNKNOWN
+    if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
+        from coldfork.source.lookup import module_object
+
+        return module_object(ev, key.value)
+    return UNKNOWN
+
+
+__all__ = ["Method", "container_method", "item", "mapping_item"]

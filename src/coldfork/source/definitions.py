@@ -1,0 +1,117 @@
+"""Run class statements: bases, metaclass, body, and the hooks that defining a class calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.model.positions import Position
+from coldfork.source.assign import bind_name, defining_env, stored
+from coldfork.source.classes import linear, metaclass
+from coldfork.source.ir import Node
+from coldfork.source.lookup import ClassEnv, class_value
+from coldfork.source.values import (
+    UNKNOWN,
+    Bound,
+    ClassMethod,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Value,
+)
+from coldfork.source.wakes import Frame
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+
+def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """Everything that a class statement executes, in Python's order."""
+    _, line, name, decorators, bases, keywords, body, binds = node
+    outer_cls = frame.cls
+    cls = ev.program.class_ref(
+        frame.module, node, defining_env(frame), outer_cls.qualified if outer_cls is not None else ""
+    )
+    frame.line, frame.end_line, frame.column = line, line, 0
+    given: dict[str | None, Value] = {}
+    if bases or keywords:
+        outer = _enter(frame, Position.BASE_CLASS, name)
+        for base in bases:
+            ev.evaluate(frame, base)
+        for keyword, value in keywords:
+            given[keyword] = ev.evaluate(frame, value)
+        _leave(frame, outer)
+    if body:
+        _run_body(ev, frame, cls, body, binds, line)
+    if bases or keywords or binds:
+        _hooks(ev, frame, cls, given, line)
+    value: Value = cls
+    if decorators:
+        value = ev.apply_decorators(frame, cls, decorators, name)
+    if stored(frame, name):
+        bind_name(frame, name, value)
+    return 0
+
+
+def _enter(frame: Frame, position: Position, symbol: str) -> tuple[Position, str]:
+    outer = frame.position, frame.symbol
+    if frame.toplevel:
+        frame.position, frame.symbol = position, symbol
+    return outer
+
+
+def _leave(frame: Frame, outer: tuple[Position, str]) -> None:
+    frame.position, frame.symbol = outer
+
+
+def _run_body(
+    ev: Evaluator, frame: Frame, cls: ClassRef, body: tuple[Node, ...], binds: dict[str, tuple[Node, ...]], line: int
+) -> None:
+    saved = frame.env, frame.cls, frame.binds, frame.conditions
+    outer = _enter(frame, Position.CLASS_BODY, cls.qualified)
+    env = ClassEnv(cls)
+    if env.outer is None:
+        env.outer = frame.env  # names the module body holds so far
+    frame.env, frame.cls, frame.binds = env, cls, binds
+    try:
+        ev.execute(frame, body)
+    finally:
+        frame.env, frame.cls, frame.binds, frame.conditions = saved
+        _leave(frame, outer)
+
+
+def _hooks(ev: Evaluator, frame: Frame, cls: ClassRef, given: dict[str | None, Value], line: int) -> None:
+    """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
+    frame.line, frame.end_line, frame.column = line, line, 0
+    meta = metaclass(ev, cls)
+    if meta is not None:
+        outer = _enter(frame, Position.METACLASS, cls.qualified)
+        for hook in ("__prepare__", "__new__", "__init__"):
+            held = ev.member(meta, hook)
+            if held is None or not isinstance(held[1], ClassRef):
+                continue
+            function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
+            if isinstance(function, Function):
+                receiver: Value = cls if hook == "__init__" else meta
+                arguments = (Const(cls.name), UNKNOWN, Mapping({}, exact=False))
+                ev.call(frame, Bound(function, receiver), arguments, {k: v for k, v in given.items() if k != "metaclass"})
+        _leave(frame, outer)
+    for name, entries in cls.binds.items():
+        if any(entry[0] in (4, 5) and entry[1][0] == 3 for entry in entries):
+            value = class_value(ev, cls, name)
+            if isinstance(value, Instance):
+                held = ev.member(value.cls, "__set_name__")
+                if held is not None and isinstance(held[1], ClassRef):
+                    outer = _enter(frame, Position.CLASS_BODY, cls.qualified)
+                    ev.call(frame, Bound(held[0], value), (cls, Const(name)))
+                    _leave(frame, outer)
+    bases = linear(ev, cls)[1:]
+    if bases:
+        held = ev.member(cls, "__init_subclass__", after=cls)
+        if held is not None and isinstance(held[1], ClassRef) and not isinstance(held[0], External):
+            function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
+            outer = _enter(frame, Position.CLASS_BODY, cls.qualified)
+            ev.call(frame, Bound(function, cls), (), {k: v for k, v in given.items() if k != "metaclass"})
+            _leave(frame, outer)

@@ -1,0 +1,186 @@
+"""Follow an import: run lowered code over abstract values, and note every device that could wake on the way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from coldfork.knowledge.catalogue import Fact
+from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing
+from coldfork.source.expressions import EVALUATE
+from coldfork.source.ir import Block, Node
+from coldfork.source.program import ModuleState, Program
+from coldfork.source.statements import EXECUTE
+from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value
+from coldfork.source.wakes import CallResult, Frame, Raised, Site, SiteEdge
+
+#: Calls followed on behalf of one module before the rest is taken for unknown.
+_FUEL = 30_000
+_DEEPEST = 60
+#: No unfinished answer was needed.
+NEVER = 1 << 30
+
+
+class Evaluator:
+    """One analysis in progress. How things are done is in the modules beside this one; this is what they share."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.catalogue = program.catalogue
+        self.known_libraries = knowing.libraries(program.catalogue)
+        self.results: dict[object, CallResult] = {}
+        self.active: dict[tuple[str, int], list[int]] = {}
+        """Levels at which functions are being followed, by where they stand."""
+        self.depth = 0
+        self.fuel = _FUEL
+        self.environment: dict[str, str | None] = {}
+        """Environment variables that the followed code has set."""
+        self.failing: list[list[tuple[Condition, bool]]] = []
+        """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
+        self.resolving: dict[object, int] = {}
+        """Names that are being resolved, with the level they were met at."""
+        self.level = 0
+        self.cut = NEVER
+        """The outermost level whose unfinished answer was needed: what lies inside it may not be remembered."""
+        self.subclass_index: dict[str, list[tuple[ModuleState, Node]]] | None = None
+
+    def finished(self) -> None:
+        """Leave a level: an unfinished answer that only this level gave is finished now."""
+        if self.cut >= self.level:
+            self.cut = NEVER
+        self.level -= 1
+
+    # -- running code -------------------------------------------------------------------------------
+
+    def evaluate(self, frame: Frame, node: Node) -> Value:
+        """The value of an expression; its effects go to `frame`."""
+        return EVALUATE[node[0]](self, frame, node)
+
+    def execute(self, frame: Frame, block: Block) -> int:
+        """Run a block; how it ended, as one of the codes in `statements`."""
+        for node in block:
+            ended = EXECUTE[node[0]](self, frame, node)
+            if ended:
+                return ended
+        return 0
+
+    def quietly(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+        """The value of an expression whose effects belong to somebody else."""
+        frame = Frame(module, env)
+        frame.quiet = True
+        self.failing.append([])
+        try:
+            return EVALUATE[node[0]](self, frame, node)
+        except Raised:
+            return UNKNOWN
+        finally:
+            self.failing.pop()
+
+    def run_module(self, state: ModuleState) -> tuple[list[Site], list[SiteEdge]]:
+        """What importing this one module does by itself: wakes, and imports of others."""
+        self.environment.clear()
+        self.failing.clear()
+        self.active.clear()
+        self.resolving.clear()
+        self.depth, self.fuel, self.level, self.cut = 0, _FUEL, 0, NEVER
+        frame = Frame(state, Env())
+        frame.toplevel = True
+        frame.binds = state.summary.binds
+        try:
+            self.execute(frame, state.summary.body)
+        except Raised:
+            pass
+        return frame.sites, frame.site_edges
+
+    @property
+    def exhausted(self) -> bool:
+        """True when following further would take too long for what it could tell."""
+        if self.depth >= _DEEPEST or self.fuel <= 0:
+            self.cut = 0
+            return True
+        return False
+
+    # -- what the parts need of each other ----------------------------------------------------------
+
+    def attribute(self, frame: Frame, value: Value, name: str) -> Value:
+        """`value.name`, with what reading it runs."""
+        return attributes.attribute(self, frame, value, name)
+
+    def module_attribute(self, frame: Frame, state: ModuleState, name: str) -> Value:
+        """An attribute of a module that its body does not bind."""
+        return attributes.module_attribute(self, frame, state, name)
+
+    def external(self, dotted: str) -> Value:
+        """A dotted name without source, or the value that it is known to have."""
+        return attributes.external(self, dotted)
+
+    def call(
+        self,
+        frame: Frame,
+        callee: Value,
+        positional: tuple[Value, ...] = (),
+        keywords: dict[str | None, Value] | None = None,
+    ) -> Value:
+        """Call a value; what that runs goes to `frame`."""
+        return calls.call(self, frame, callee, positional, keywords or {})
+
+    def run_lazily(
+        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ) -> Value:
+        """Run the body of a generator, coroutine or context manager."""
+        return calls.run_lazily(self, frame, callee, positional, keywords)
+
+    def item(self, frame: Frame, container: Value, key: Value) -> Value:
+        """`container[key]`."""
+        return containers.item(self, frame, container, key)
+
+    def each(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+        """Do `work` for every alternative of a value."""
+        return arms.each(self, frame, value, work)
+
+    def fact(self, frame: Frame, fact: Fact) -> None:
+        """Note what a library is known to do at the current line."""
+        knowing.note(self, frame, fact)
+
+    def decorated(
+        self, module: ModuleState, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
+    ) -> Value:
+        """A function or class behind its decorators, their effects left to the statement that runs them."""
+        return decorators.decorated(self, module, env, value, nodes)
+
+    def apply_decorators(
+        self, frame: Frame, value: Value, nodes: tuple[tuple[Node, int], ...], symbol: str
+    ) -> Value:
+        """Apply decorators where they stand."""
+        return decorators.apply(self, frame, value, nodes, symbol)
+
+    def define_class(self, frame: Frame, node: Node) -> int:
+        """Run a class statement."""
+        return definitions.define_class(self, frame, node)
+
+    def imports(self, frame: Frame, target: str) -> None:
+        """Note that the code at hand imports a module."""
+        importing.note(self, frame, target)
+
+    def absent(self, frame: Frame, state: ModuleState, name: str) -> None:
+        """Note that a package lacks what is imported from it: presumably a compiled module."""
+        importing.absent(self, frame, state, name)
+
+    def guards_hold(
+        self, module: ModuleState, env: Env | None, guards: tuple[Node, ...]
+    ) -> tuple[bool | None, Condition | None]:
+        """Whether a binding under these guards happens."""
+        return branches.guards_hold(self, module, env, guards)
+
+    def instance_of(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+        """An object of an annotated class."""
+        return classes.instance_of_annotation(self, module, env, node)
+
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
+        """A class's member along its bases."""
+        return classes.member(self, cls, name, after)
+
+    @staticmethod
+    def is_stdlib(top: str) -> bool:
+        """True for the top-level name of a standard library module."""
+        return top in sys.stdlib_module_names

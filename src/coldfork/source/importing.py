@@ -1,0 +1,67 @@
+"""Imports as they run: the edges they add, what of them may fail, and modules that a catalogue blames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.program import ModuleState
+from coldfork.source.values import Condition
+from coldfork.source.wakes import Edge, Frame, Raised
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+
+def note(ev: Evaluator, frame: Frame, target: str) -> None:
+    """An import of `target` runs here; in a `try` it may fail."""
+    if not target:
+        return
+    if not frame.quiet:
+        frame.edge(Edge(target, (), (), None), True)
+    if ev.failing:
+        top = target.partition(".")[0]
+        foreign = _FOREIGN.get(top)
+        if foreign is not None and foreign not in ev.program.profile.accelerators and not ev.program.exists(top):
+            raise Raised("import")
+        _may_fail(ev, frame, target)
+
+
+def absent(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> None:
+    """`from package import name` where the package's source has no such name: presumably compiled."""
+    if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
+        target = f"{state.name}.{name}"
+        ev.failing[-1].append((Condition(words=f"{target} does not import", presumes=f"{target} imports"), False))
+
+
+#: Runtimes of other hardware: on the profile's machine they are taken to be missing.
+_FOREIGN = {
+    "libtpu": "tpu",
+    "torch_xla": "tpu",
+    "intel_extension_for_pytorch": "xpu",
+    "oneccl_bindings_for_pytorch": "xpu",
+    "habana_frameworks": "hpu",
+    "torch_npu": "npu",
+    "torch_neuronx": "neuron",
+    "torch_musa": "musa",
+    "torch_mlu": "mlu",
+}
+
+
+def _may_fail(ev: Evaluator, frame: Frame, target: str) -> None:
+    """Note that an import inside a `try` may fail, and what is presumed when it does not."""
+    located = ev.program.find(target)
+    top = target.partition(".")[0]
+    if (located is not None and not located.compiled) or ev.is_stdlib(top):
+        return
+    words = f"{target} does not import"
+    if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
+        ev.failing[-1].append((Condition(words=words, presumes=f"{target} imports"), False))
+    else:
+        ev.failing[-1].append((Condition(words=words), True))
+
+
+def _in_known_package(ev: Evaluator, target: str) -> bool:
+    """A module that a package with source lacks is taken for a compiled one."""
+    parent = target.rpartition(".")[0]
+    located = ev.program.find(parent) if parent else None
+    return located is not None and located.is_package and located.path is not None

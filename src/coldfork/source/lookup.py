@@ -1,0 +1,285 @@
+"""Look names up: in modules and classes, lazily, the way Python would find them."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from coldfork.source import ir
+from coldfork.source.ir import Node
+from coldfork.source.program import ModuleState
+from coldfork.source.values import (
+    UNKNOWN,
+    ClassRef,
+    Const,
+    Env,
+    External,
+    ModuleRef,
+    Union,
+    Value,
+    alternatives,
+    union,
+)
+from coldfork.source.wakes import Frame, Raised
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+_BUILTINS = frozenset(dir(builtins))
+_DEEPEST_LOOKUP = 250
+
+
+class ClassEnv(Env):
+    """The names of a class body, looked up lazily; seen by the body itself, not by its methods."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: ClassRef) -> None:
+        super().__init__(cls.env)
+        self.cls = cls
+
+
+def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
+    """What `name` means inside `frame`."""
+    env = frame.env
+    while env is not None:
+        value = env.names.get(name)
+        if value is None and type(env) is ClassEnv:
+            value = class_value(ev, env.cls, name)
+        if value is not None:
+            return value
+        env = env.outer
+    return global_value(ev, frame.module, name)
+
+
+def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
+    """What `name` means at the top level of `module`, built-ins included."""
+    found = module_value(ev, module, name)
+    if found is not None:
+        return found
+    if name == "__name__":
+        return Const(module.name)
+    if name == "__package__":
+        return Const(module.package)
+    if name == "__file__":
+        return Const(module.path)
+    if name in _BUILTINS:
+        return External(f"builtins.{name}")
+    return UNKNOWN
+
+
+def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+    """What the module binds `name` to once it has run; None when it does not bind it."""
+    key = ("", name)
+    try:
+        known, mask = module.values[key]
+        ev.program.consulted |= mask
+        return known
+    except KeyError:
+        pass
+    outer, ev.program.consulted = ev.program.consulted, module.bit
+    entries = module.summary.binds.get(name)
+    resolving = (module.name, "", name)
+    value: Value | None = None
+    if entries is not None:
+        value = _bound(ev, module, None, entries, resolving)
+    if value is None:
+        value = _from_stars(ev, module, name)
+    mask = ev.program.consulted
+    ev.program.consulted = outer | mask
+    if value is not None and ev.cut > ev.level:
+        module.values[key] = value, mask
+    return value
+
+
+def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+    """What a star import brings in under `name`."""
+    stars = module.summary.stars
+    key = (module.name, "*", name)
+    if not stars or name.startswith("_") or key in ev.resolving:
+        return None
+    ev.resolving[key] = ev.level
+    try:
+        unseen: Value | None = None
+        for source, level, _guards in reversed(stars):
+            target = module.absolute(source, level)
+            state = ev.program.module(target)
+            if state is None:
+                unseen = unseen or External(f"{target}.{name}")
+                continue
+            found = module_value(ev, state, name)
+            if found is not None:
+                return found
+        return None if name in _BUILTINS else unseen
+    finally:
+        del ev.resolving[key]
+
+
+def module_object(ev: Evaluator, dotted: str) -> Value:
+    """A module by its absolute name."""
+    located = ev.program.find(dotted)
+    if located is not None and not located.compiled:
+        return ModuleRef(dotted)
+    return External(dotted, is_module=True)
+
+
+def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
+    """What the class body itself binds `name` to."""
+    entries = cls.binds.get(name)
+    if entries is None:
+        return None
+    key = (f"{cls.qualified}:{cls.line}", name)
+    if cls.env is None:
+        known = cls.module.values.get(key)
+        if known is not None:
+            ev.program.consulted |= known[1]
+            return known[0]
+    outer, ev.program.consulted = ev.program.consulted, cls.module.bit
+    resolving = (cls.module.name, *key) if cls.env is None else (cls, name)
+    value = _bound(ev, cls.module, cls, entries, resolving)
+    mask = ev.program.consulted
+    ev.program.consulted = outer | mask
+    if value is not None and cls.env is None and ev.cut > ev.level:
+        cls.module.values[key] = value, mask
+    return value
+
+
+def _bound(
+    ev: Evaluator,
+    module: ModuleState,
+    cls: ClassRef | None,
+    entries: tuple[Node, ...],
+    resolving: tuple[object, ...],
+) -> Value | None:
+    """The value that the last binding which is sure to happen gives, joined with those that may override it."""
+    unfinished = ev.resolving.get(resolving)
+    if unfinished is not None or len(ev.resolving) > _DEEPEST_LOOKUP:
+        ev.cut = min(ev.cut, unfinished or 0)
+        return UNKNOWN
+    env = ClassEnv(cls) if cls is not None else None
+    ev.level += 1
+    ev.resolving[resolving] = ev.level
+    try:
+        found: list[Value] = []
+        for entry in reversed(entries):
+            how, payload, _line, guards = entry
+            if how == ir.BY_TYPE:
+                continue
+            holds, condition = ev.guards_hold(module, env, guards) if guards else (True, None)
+            if holds is False and condition is None:
+                continue
+            value = _value_of(ev, module, cls, env, how, payload, str(resolving[-1]))
+            if condition is not None:
+                value = Union(tuple((v, c or condition) for v, c in alternatives(value)))
+            found.append(value)
+            if holds is True:
+                break
+        if found:
+            found.reverse()
+            found.sort(key=_off_path)
+            return union(found)
+        for entry in entries:
+            if entry[0] == ir.BY_TYPE and "__getattr__" not in module.summary.binds:
+                return ev.instance_of(module, env, entry[1])
+        return None
+    finally:
+        del ev.resolving[resolving]
+        ev.finished()
+
+
+def _off_path(value: Value) -> bool:
+    return type(value) is Union and all(condition is not None for _, condition in value.alternatives)
+
+
+def _value_of(
+    ev: Evaluator,
+    module: ModuleState,
+    cls: ClassRef | None,
+    env: Env | None,
+    how: int,
+    payload: Node,
+    name: str,
+) -> Value:
+    outer = cls.env if cls is not None else None
+    if how == ir.BY_DEF:
+        function = ev.program.function(module, payload, outer, cls)
+        return ev.decorated(module, env, function, payload[3]) if payload[3] else function
+    if how == ir.BY_CLASS:
+        made = ev.program.class_ref(module, payload, outer, cls.qualified if cls else "")
+        return ev.decorated(module, env, made, payload[3]) if payload[3] else made
+    if how == ir.BY_IMPORT:
+        dotted, aliased = payload
+        return module_object(ev, dotted if aliased else dotted.partition(".")[0])
+    if how == ir.BY_FROM:
+        source, level, imported = payload
+        return imported_value(ev, module.absolute(source, level), imported)
+    if how == ir.BY_VALUE:
+        return ev.quietly(module, env, payload)
+    return _after_statement(ev, module, env, payload, name)
+
+
+def _after_statement(
+    ev: Evaluator, module: ModuleState, env: Env | None, statement: Node, name: str
+) -> Value:
+    """What a loop or another compound statement leaves in `name`."""
+    inner = Env(env)
+    frame = Frame(module, inner)
+    frame.quiet = True
+    try:
+        ev.execute(frame, (statement,))
+    except Raised:
+        pass
+    return inner.names.get(name, UNKNOWN)
+
+
+def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = None) -> Value:
+    """What `from target import name` yields; what a module's `__getattr__` does for it goes to `frame`."""
+    state = ev.program.module(target)
+    if state is not None:
+        value = module_value(ev, state, name)
+        if value is not None:
+            return value
+    if ev.program.exists(f"{target}.{name}"):
+        return module_object(ev, f"{target}.{name}")
+    if frame is None:
+        frame = Frame(state, None) if state is not None else None
+        if frame is not None:
+            frame.quiet = True
+    if state is None:
+        located = ev.program.find(target)
+        compiled_package = located is None or located.compiled
+        return (
+            ev.external(f"{target}.{name}")
+            if compiled_package
+            else External(f"{target}.{name}", is_module=True)
+        )
+    assert frame is not None
+    try:
+        return ev.module_attribute(frame, state, name)
+    except Raised:
+        return UNKNOWN
+
+
+def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
+    """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
+    for how, payload, _line, guards in state.summary.binds.get(name, ()):
+        if how == ir.BY_FROM and guards:
+            source, level, imported = payload
+            return state.absolute(source, level), imported
+    return None
+
+
+def star_names(ev: Evaluator, target: str) -> list[str]:
+    """The names that `from target import *` brings, as far as the module's bindings tell."""
+    state = ev.program.module(target)
+    if state is None:
+        return []
+    listed = state.summary.binds.get("__all__")
+    if listed:
+        names: list[str] = []
+        for how, payload, _line, _guards in listed:
+            if how == ir.BY_VALUE and payload[0] == ir.SEQUENCE:
+                names += [e[1] for e in payload[2] if e[0] == ir.CONST and isinstance(e[1], str)]
+        if names:
+            return names
+    return [name for name in state.summary.binds if not name.startswith("_")]

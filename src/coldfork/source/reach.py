@@ -1,0 +1,164 @@
+"""What importing a module reaches: wakes of its own, and those of the modules it imports, by the surest way."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import NamedTuple
+
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import WAKING
+from coldfork.source.values import Condition
+from coldfork.source.wakes import Link, Site, SiteEdge, Wake
+
+
+class ModuleResult(NamedTuple):
+    """What one module does by itself when it is imported."""
+
+    sites: tuple[Site, ...]
+    edges: tuple[SiteEdge, ...]
+
+
+class Reached(NamedTuple):
+    """The surest way in which importing a module wakes an accelerator."""
+
+    wake: Wake
+    certain: bool
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Smaller is surer, then shorter."""
+        return (not self.certain, *self.wake.order)
+
+
+Reaches = dict[str, dict[str, Reached]]
+
+
+def targets(edge: str, importer: str) -> list[str]:
+    """The modules that importing `edge` runs, outermost first, without those that the importer is inside of."""
+    parts = edge.split(".")
+    names = [".".join(parts[: index + 1]) for index in range(len(parts))]
+    return [name for name in names if name != importer and not importer.startswith(f"{name}.")]
+
+
+def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Reached:
+    """A wake behind an import, seen from the importing module."""
+    wake, edge = reached.wake, site.edge
+    link = _entered(target, wake.link)
+    if edge.link is not None:
+        link = _append(edge.link, link)
+    link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
+    conditions = tuple(dict.fromkeys(edge.conditions + wake.conditions))
+    presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
+    through = Wake(wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, wake.off)
+    return Reached(through, reached.certain and not edge.conditions)
+
+
+def _entered(target: str, link: Link) -> Link:
+    """The first link of a module's wake, seen from an importer."""
+    if link.kind is StepKind.SINK:
+        return link
+    return link._replace(kind=StepKind.IMPORT, symbol=target)
+
+
+def _append(first: Link, last: Link) -> Link:
+    if first.following is None:
+        return first._replace(following=last)
+    return first._replace(following=_append(first.following, last))
+
+
+def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
+    """The surest waking site of a module for every accelerator."""
+    found: dict[str, Reached] = {}
+    for site in sites:
+        if site.wake.kind not in WAKING:
+            continue
+        reached = Reached(site.wake, site.certain)
+        known = found.get(site.wake.accelerator)
+        if known is None or reached.order < known.order:
+            found[site.wake.accelerator] = reached
+    return found
+
+
+def reach(results: Mapping[str, ModuleResult], waking_imports: Mapping[str, tuple[Reached, ...]]) -> Reaches:
+    """For every module the surest way in which importing it wakes an accelerator, if there is one.
+
+    `waking_imports` are modules without source that the knowledge base blames.
+    """
+    importers: dict[str, list[tuple[str, SiteEdge]]] = {}
+    for name, result in results.items():
+        for site_edge in result.edges:
+            for target in targets(site_edge.edge.target, name):
+                importers.setdefault(target, []).append((name, site_edge))
+    settled: Reaches = {}
+    ticket = count()
+    queue: list[tuple[tuple[object, ...], int, str, Reached]] = []
+
+    def offer(name: str, reached: Reached) -> None:
+        known = settled.get(name, {}).get(reached.wake.accelerator)
+        if known is None:
+            heapq.heappush(queue, (reached.order, next(ticket), name, reached))
+
+    for name, result in results.items():
+        for reached in best_of(result.sites).values():
+            offer(name, reached)
+    for name, every in waking_imports.items():
+        for reached in every:
+            offer(name, reached)
+    while queue:
+        _, _, name, reached = heapq.heappop(queue)
+        here = settled.setdefault(name, {})
+        if reached.wake.accelerator in here:
+            continue
+        here[reached.wake.accelerator] = reached
+        for importer, edge in importers.get(name, ()):
+            if reached.wake.accelerator not in settled.get(importer, {}):
+                offer(importer, combine(importer, edge, name, reached))
+    return settled
+
+
+def closure(
+    entries: Iterable[str], results: Mapping[str, ModuleResult]
+) -> dict[str, tuple[Condition, ...]]:
+    """Modules that importing the entries runs, with the conditions on the surest way there."""
+    reached: dict[str, tuple[Condition, ...]] = {}
+    queue: list[tuple[int, int, str, tuple[Condition, ...]]] = []
+    ticket = count()
+    for entry in entries:
+        for name in targets(entry, ""):
+            heapq.heappush(queue, (0, next(ticket), name, ()))
+    while queue:
+        _, _, name, conditions = heapq.heappop(queue)
+        if name in reached:
+            continue
+        reached[name] = conditions
+        result = results.get(name)
+        if result is None:
+            continue
+        for site_edge in result.edges:
+            needed = tuple(dict.fromkeys(conditions + site_edge.edge.conditions))
+            for target in targets(site_edge.edge.target, name):
+                if target not in reached:
+                    heapq.heappush(queue, (len(needed), next(ticket), target, needed))
+    return reached
+
+
+def importer_counts(names: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, int]:
+    """How many of the modules in `results` import each of `names`, directly or not."""
+    importers: dict[str, set[str]] = {}
+    for name, result in results.items():
+        for site_edge in result.edges:
+            for target in targets(site_edge.edge.target, name):
+                importers.setdefault(target, set()).add(name)
+    counts: dict[str, int] = {}
+    for name in names:
+        seen: set[str] = set()
+        pending = [name]
+        while pending:
+            for importer in importers.get(pending.pop(), ()):
+                if importer not in seen and importer != name:
+                    seen.add(importer)
+                    pending.append(importer)
+        counts[name] = len(seen)
+    return counts

@@ -1,0 +1,223 @@
+"""What every module of an analysis does by itself: evaluated, or remembered where nothing it depends on changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from coldfork.source.cache import Stamp, content_hash, load_pack, save_pack, stamp
+from coldfork.source.encode import decode, encode
+from coldfork.source.evaluator import Evaluator
+from coldfork.source.loader import Loader
+from coldfork.source.program import Program
+from coldfork.source.reach import ModuleResult, targets
+from coldfork.source.workers import Worker, can_fork
+
+Progress = Callable[[str, int, int], None]
+#: With fewer modules than this, evaluating them is done before a second process has started.
+_WORTH_A_WORKER = 250
+
+#: Where a module was found, and what tells that its file is untouched; None for what was not found.
+Place = tuple[str, Stamp | None, bytes] | None
+
+
+class Results:
+    """Module results by name."""
+
+    def __init__(self, program: Program, loader: Loader, pack: Path | None, key: str, jobs: int) -> None:
+        self.program = program
+        self.loader = loader
+        self.pack = pack
+        self.key = key
+        self.jobs = loader.jobs
+        self.by_name: dict[str, ModuleResult] = {}
+        self._raw: dict[str, Any] = {}
+        self._depends: dict[str, int] = {}
+        self._kept: dict[str, Any] = {}
+        self._places: dict[str, Place] = {}
+        self._dirty = False
+        self._evaluator: Evaluator | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Every module that has a result: the checked ones and those they import."""
+        return list(self.by_name)
+
+    def evaluate(self, roots: Iterable[str], progress: Progress | None = None) -> None:
+        """Evaluate the roots and everything they import."""
+        self._recall()
+        level = self._expanded(roots)
+        if not self._kept:
+            self._read_ahead(level, progress)
+        while level:
+            missing = [name for name in level if name not in self._kept]
+            if missing:
+                self._dirty = True
+                self._evaluate_many(missing, progress)
+            found: list[str] = []
+            for name in level:
+                result = self.by_name.get(name)
+                if result is None:
+                    kept = self._kept.get(name)
+                    if kept is None:
+                        continue
+                    self._raw[name], self._depends[name] = kept
+                    result = self.by_name[name] = decode(kept[0])
+                for site_edge in result.edges:
+                    found.extend(targets(site_edge.edge.target, name))
+            level = [name for name in dict.fromkeys(found) if name not in self.by_name and self._has_source(name)]
+            if level and not self._kept:
+                self._read_ahead(level, progress)
+
+    def _expanded(self, roots: Iterable[str]) -> list[str]:
+        names: dict[str, None] = {}
+        for root in roots:
+            for name in targets(root, "") if "/" not in root else [root]:
+                if self._has_source(name):
+                    names[name] = None
+        return list(names)
+
+    def _has_source(self, name: str) -> bool:
+        located = self.program.finder.find(name)
+        return located is not None and located.path is not None
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def _read_ahead(self, level: list[str], progress: Progress | None) -> None:
+        """Have the summaries of everything that may be imported ready, level by level, many files at a time."""
+        finder = self.program.finder
+        seen = set(level)
+        while level:
+            paths: list[str] = []
+            for name in level:
+                located = finder.find(name)
+                if located is not None and located.path is not None:
+                    paths.append(located.path)
+            self.loader.load_many(paths, progress)
+            following: dict[str, None] = {}
+            for name in level:
+                state = self.program.module(name)
+                if state is None:
+                    continue
+                for module, depth, names in state.summary.imports:
+                    target = state.absolute(module, depth)
+                    for part in targets(target, "") if target else ():
+                        following[part] = None
+                    for imported in names or ():
+                        if imported not in ("*",):
+                            following[f"{target}.{imported}"] = None
+            level = [name for name in following if name not in seen and self._has_source(name)]
+            seen.update(following)
+
+    # -- evaluating ---------------------------------------------------------------------------------
+
+    def _evaluate_many(self, names: list[str], progress: Progress | None) -> None:
+        share: list[str] = []
+        worker: Worker | None = None
+        if len(names) >= _WORTH_A_WORKER and self.jobs > 1 and can_fork():
+            share = names[1::2]
+            worker = Worker(self._evaluate_share)
+            worker.ask(share)
+            names = names[::2]
+        for done, name in enumerate(names):
+            raw, depends = self._evaluate_one(name)
+            self._take(name, raw, depends)
+            if progress is not None and done % 16 == 0:
+                progress("following imports", done * (2 if share else 1), len(names) + len(share))
+        if worker is not None:
+            answered, bits = worker.answer() or ([], [])
+            worker.close()
+            translate = Translation(bits, self.program)
+            for name, raw, depends in answered:
+                self._take(name, raw, translate(depends))
+            for name in share:
+                if name not in self.by_name:
+                    self._take(name, *self._evaluate_one(name))
+
+    def _evaluate_share(self, names: Any) -> Any:
+        """Evaluate some modules in a helper process: results, and what the bits of their dependencies mean."""
+        done = [(name, *self._evaluate_one(name)) for name in names]
+        return done, list(self.program.bits)
+
+    def _evaluate_one(self, name: str) -> tuple[Any, int]:
+        """Evaluate one module: its result as plain data, and the modules that were looked at for it."""
+        if self._evaluator is None:
+            self._evaluator = Evaluator(self.program)
+        program = self.program
+        program.consulted = 0
+        state = program.module(name)
+        if state is None:
+            return ((), ()), program.bit(name)
+        sites, edges = self._evaluator.run_module(state)
+        return encode(ModuleResult(tuple(sites), tuple(edges))), program.consulted
+
+    def _take(self, name: str, raw: Any, depends: int) -> None:
+        self._raw[name] = raw
+        self._depends[name] = depends
+        self.by_name[name] = decode(raw)
+
+    # -- remembering --------------------------------------------------------------------------------
+
+    def _recall(self) -> None:
+        """Take what the cache holds, less what depends on a module that changed, came or went."""
+        loaded = load_pack(self.pack) if self.pack is not None else None
+        if not isinstance(loaded, dict) or loaded.get("key") != self.key:
+            return
+        names = loaded["names"]
+        changed = 0
+        for index, (name, place) in enumerate(zip(names, loaded["places"], strict=True)):
+            now = self._place(name, place)
+            self._places[name] = now
+            if index and (now and (now[0], now[2])) != (place and (place[0], place[2])):
+                changed |= 1 << index
+        if changed:
+            changed |= 1
+            self._dirty = True
+        translate = Translation(names, self.program)
+        for name, (raw, depends) in loaded["results"].items():
+            if not changed & depends:
+                self._kept[name] = (raw, translate(depends))
+
+    def _place(self, name: str, before: Place) -> Place:
+        located = self.program.finder.find(name)
+        if located is None:
+            return None
+        if located.path is None:
+            return (f"{located.compiled}", None, b"")
+        now = stamp(located.path)
+        if before is not None and before[0] == located.path and before[1] is not None and tuple(before[1]) == now:
+            return before
+        return located.path, now, content_hash(located.path)
+
+    def save(self) -> None:
+        """Remember the results, with where everything was that they depend on."""
+        if self.pack is None or not (self._dirty or not self._kept):
+            return
+        names = list(self.program.bits)
+        places = [self._places.get(name) or self._place(name, None) for name in names]
+        results = {name: (self._raw[name], self._depends[name]) for name in self.by_name}
+        save_pack(self.pack, {"key": self.key, "names": names, "places": places, "results": results})
+
+
+class Translation:
+    """Turns the dependencies of another process or an earlier run into this program's."""
+
+    def __init__(self, names: list[str], program: Program) -> None:
+        self._same = list(program.bits)[: len(names)] == names
+        self._bits = [program.bit(name) for name in names]
+        self._same = self._same or list(program.bits) == names
+
+    def __call__(self, mask: int) -> int:
+        """The same set of modules in this program's bits."""
+        if self._same:
+            return mask
+        translated = 0
+        index = 0
+        while mask:
+            zeros = (mask & -mask).bit_length() - 1
+            index += zeros
+            translated |= self._bits[index]
+            mask >>= zeros + 1
+            index += 1
+        return translated

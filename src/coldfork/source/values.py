@@ -1,0 +1,359 @@
+"""What a name may hold while an import is followed: constants, functions, classes, instances, and the unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from coldfork.source.ir import NO_SPAN, Node
+
+if TYPE_CHECKING:
+    from coldfork.source.program import ModuleState
+
+_MOST_ALTERNATIVES = 8
+
+
+class Condition(NamedTuple):
+    """Something that has to hold for a path to be taken: a quoted test, or words."""
+
+    module: str = ""
+    span: tuple[int, int, int, int] = NO_SPAN
+    negated: bool = False
+    words: str = ""
+    presumes: str = ""
+    """What is presumed when the path that needs this condition is not the nominal one."""
+    possible: bool = False
+    """True for dynamic dispatch that could not be narrowed."""
+
+
+class Value:
+    """Base of everything a name may hold."""
+
+    __slots__ = ()
+
+
+class Unknown(Value):
+    """Something that could not be followed."""
+
+    __slots__ = ("truthy",)
+
+    def __init__(self, truthy: bool = False) -> None:
+        self.truthy = truthy
+
+
+UNKNOWN = Unknown()
+TRUTHY = Unknown(truthy=True)
+#: The version of a distribution that is not at hand: some release number.
+RELEASE = Unknown(truthy=True)
+
+
+class Const(Value):
+    """A constant: None, a bool, a number, text, or a tuple of such."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Const and type(self.value) is type(other.value) and bool(self.value == other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+
+class ModuleRef(Value):
+    """A module whose source is at hand."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is ModuleRef and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class External(Value):
+    """Something known only by its dotted name; `()` in the name stands for the result of a call."""
+
+    __slots__ = ("is_module", "name")
+
+    def __init__(self, name: str, is_module: bool = False) -> None:
+        self.name = name
+        self.is_module = is_module
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is External and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class Env:
+    """The variables of a function call or class body, inside those of what encloses it."""
+
+    __slots__ = ("names", "outer")
+
+    def __init__(self, outer: Env | None = None) -> None:
+        self.names: dict[str, Value] = {}
+        self.outer = outer
+
+
+class Function(Value):
+    """A function of which the source is at hand, with what it closes over."""
+
+    __slots__ = ("cached", "code", "context", "env", "line", "module", "name", "owner")
+
+    def __init__(
+        self,
+        module: ModuleState,
+        line: int,
+        name: str,
+        code: Node | None,
+        env: Env | None = None,
+        owner: ClassRef | None = None,
+    ) -> None:
+        self.module = module
+        self.line = line
+        self.name = name
+        self.code = code
+        self.env = env
+        self.owner = owner
+        self.context = False
+        """True behind `contextlib.contextmanager`: the body runs on entering."""
+
+    @property
+    def qualified(self) -> str:
+        """The name with its class, as a traceback would show it."""
+        return f"{self.owner.name}.{self.name}" if self.owner else self.name
+
+
+class ClassRef(Value):
+    """A class of which the source is at hand."""
+
+    __slots__ = (
+        "bases",
+        "binds",
+        "dataclass",
+        "env",
+        "line",
+        "linear",
+        "linear_mask",
+        "members",
+        "meta",
+        "module",
+        "name",
+        "node",
+        "qualified",
+    )
+
+    def __init__(self, module: ModuleState, node: Node, env: Env | None, qualified: str) -> None:
+        self.module = module
+        self.node = node
+        self.line: int = node[1]
+        self.name: str = node[2]
+        self.qualified = qualified
+        self.binds: dict[str, tuple[Node, ...]] = node[7]
+        self.env = env
+        self.linear: tuple[Value, ...] | None = None
+        self.linear_mask = 0
+        self.meta: Value | None = None
+        self.dataclass = False
+        self.members: dict[str, Instance] = {}
+        """Members of an enumeration, one object each."""
+
+
+class Instance(Value):
+    """An object of a known class; `open` when a subclass may stand in (its class comes from an annotation)."""
+
+    __slots__ = ("attributes", "cls", "open")
+
+    def __init__(self, cls: ClassRef, open_: bool = False) -> None:
+        self.cls = cls
+        self.attributes: dict[str, Value] = {}
+        self.open = open_
+
+    @property
+    def is_member(self) -> bool:
+        """True for a member of an enumeration."""
+        return any(member is self for member in self.cls.members.values())
+
+
+class Bound(Value):
+    """A method with the object it was taken from."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, function: Value, receiver: Value) -> None:
+        self.function = function
+        self.receiver = receiver
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Bound and self.function is other.function and self.receiver is other.receiver
+
+    def __hash__(self) -> int:
+        return hash((id(self.function), id(self.receiver)))
+
+
+class Method(Value):
+    """A method of a built-in value, known by name."""
+
+    __slots__ = ("name", "receiver")
+
+    def __init__(self, receiver: Value, name: str) -> None:
+        self.receiver = receiver
+        self.name = name
+
+
+class Sequence(Value):
+    """A list, tuple or set; `exact` when these are all its elements."""
+
+    __slots__ = ("exact", "items", "kind")
+
+    def __init__(self, kind: str, items: tuple[Value, ...], exact: bool = True) -> None:
+        self.kind = kind
+        self.items = items
+        self.exact = exact
+
+
+class Mapping(Value):
+    """A dictionary; `exact` when these are all its keys."""
+
+    __slots__ = ("exact", "items")
+
+    def __init__(self, items: dict[Value, Value], exact: bool = True) -> None:
+        self.items = items
+        self.exact = exact
+
+
+class Partial(Value):
+    """`functools.partial`."""
+
+    __slots__ = ("function", "keywords", "positional")
+
+    def __init__(
+        self, function: Value, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ) -> None:
+        self.function = function
+        self.positional = positional
+        self.keywords = keywords
+
+
+class Lazy(Value):
+    """A generator, coroutine or context manager whose body runs when it is consumed."""
+
+    __slots__ = ("call", "kind")
+
+    def __init__(self, kind: str, call: tuple[Value, tuple[Value, ...], dict[str | None, Value]]) -> None:
+        self.kind = kind
+        self.call = call
+
+
+class Property(Value):
+    """`property` or `functools.cached_property` on a class."""
+
+    __slots__ = ("getter",)
+
+    def __init__(self, getter: Value) -> None:
+        self.getter = getter
+
+
+class ClassMethod(Value):
+    """`classmethod`."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Value) -> None:
+        self.function = function
+
+
+class StaticMethod(Value):
+    """`staticmethod`."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Value) -> None:
+        self.function = function
+
+
+class Super(Value):
+    """`super()` inside a method: look-ups start behind `after`."""
+
+    __slots__ = ("after", "receiver")
+
+    def __init__(self, after: ClassRef, receiver: Value) -> None:
+        self.after = after
+        self.receiver = receiver
+
+
+class Union(Value):
+    """One of several values, each with the condition under which it is off the nominal path, or None."""
+
+    __slots__ = ("alternatives",)
+
+    def __init__(self, alternatives: tuple[tuple[Value, Condition | None], ...]) -> None:
+        self.alternatives = alternatives
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Union and self.alternatives == other.alternatives
+
+    def __hash__(self) -> int:
+        return hash(self.alternatives)
+
+
+def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
+    """The value as alternatives."""
+    if type(value) is Union:
+        return value.alternatives
+    return ((value, None),)
+
+
+def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
+    """One value that may be any of `values`; those after the first are under `condition` if one is given."""
+    found: dict[Value, Condition | None] = {}
+    for index, value in enumerate(values):
+        for alternative, inner in alternatives(value):
+            needed = inner or (condition if index else None)
+            if alternative not in found or (found[alternative] is not None and needed is None):
+                found[alternative] = needed
+    if not found:
+        return UNKNOWN
+    if len(found) == 1:
+        ((only, needed),) = found.items()
+        return only if needed is None else Union(((only, needed),))
+    if len(found) > _MOST_ALTERNATIVES:
+        items = list(found.items())
+        items.sort(key=lambda item: (item[1] is not None, isinstance(item[0], (Const, Unknown))))
+        return Union((*items[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)))
+    return Union(tuple(found.items()))
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a single value is true; None when that cannot be told."""
+    kind = type(value)
+    if kind is Const:
+        return bool(value.value)  # type: ignore[attr-defined]
+    if kind is Unknown:
+        return True if value.truthy else None  # type: ignore[attr-defined]
+    if kind is Sequence or kind is Mapping:
+        if value.items:  # type: ignore[attr-defined]
+            return True
+        return False if value.exact else None  # type: ignore[attr-defined]
+    if kind is External:
+        return True if value.is_module else None  # type: ignore[attr-defined]
+    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property):
+        return True
+    if kind is Instance:
+        return None if value.open else True  # type: ignore[attr-defined]
+    return None

@@ -1,0 +1,83 @@
+"""Helper processes that parse files beside this one."""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import struct
+from collections.abc import Callable
+from typing import Any
+
+Work = Callable[[Any], Any]
+_LENGTH = struct.Struct("<Q")
+
+
+class Worker:
+    """A forked process that does one kind of work on request, one request at a time."""
+
+    def __init__(self, work: Work) -> None:
+        down_read, down_write = os.pipe()
+        up_read, up_write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                os.close(down_write)
+                os.close(up_read)
+                _serve(work, down_read, up_write)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(down_read)
+        os.close(up_write)
+        self._requests = os.fdopen(down_write, "wb")
+        self._answers = os.fdopen(up_read, "rb")
+
+    def ask(self, request: Any) -> None:
+        """Send a request; the answer is collected later."""
+        body = marshal.dumps(request)
+        try:
+            self._requests.write(_LENGTH.pack(len(body)) + body)
+            self._requests.flush()
+        except OSError:
+            pass  # the answer will be missing, and the caller does the work itself
+
+    def answer(self) -> Any:
+        """The answer to the last request; None if the worker died over it."""
+        try:
+            head = self._answers.read(_LENGTH.size)
+            if len(head) < _LENGTH.size:
+                return None
+            body = self._answers.read(_LENGTH.unpack(head)[0])
+            return marshal.loads(body)
+        except (OSError, ValueError, EOFError, TypeError):
+            return None
+
+    def close(self) -> None:
+        """Let the worker go."""
+        for pipe in (self._requests, self._answers):
+            try:
+                pipe.close()
+            except OSError:
+                pass
+        try:
+            os.waitpid(self.pid, 0)
+        except ChildProcessError:
+            pass
+
+
+def _serve(work: Work, requests: int, answers: int) -> None:
+    gc.disable()
+    with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
+        while head := incoming.read(_LENGTH.size):
+            body = marshal.dumps(work(marshal.loads(incoming.read(_LENGTH.unpack(head)[0]))))
+            outgoing.write(_LENGTH.pack(len(body)) + body)
+            outgoing.flush()
+
+
+def can_fork() -> bool:
+    """True where this process may fork helpers: the platform can, and no thread could be cut off by it."""
+    import threading
+
+    return hasattr(os, "fork") and threading.active_count() == 1

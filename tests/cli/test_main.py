@@ -1,0 +1,206 @@
+"""The command itself: help that teaches, errors in one line, and an exit status that can be trusted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from inline_snapshot import snapshot
+
+from coldfork import __version__
+from coldfork.cli import main
+from coldfork.cli.main import COMMANDS, cli
+
+Run = Callable[..., Result]
+
+
+def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a Python in a process of its own."""
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=60, **options
+    )
+
+
+def test_version(run: Run) -> None:
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"coldfork {__version__}\n")
+
+
+def test_help_shows_every_command_and_where_to_start(run: Run) -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert result.stdout == snapshot("""\
+Usage: coldfork [OPTIONS] COMMAND [ARGS]...
+
+  Keep the accelerator cold until the right process wakes it.
+
+  coldfork reads Python source, runs none of it, and names every line that
+  initialises CUDA, ROCm, XPU, OpenCL or JAX when a module is imported, with the
+  whole chain of calls from that line to the device.
+
+Options:
+  --version   Show the version and exit.
+  --debug     Show the traceback when coldfork itself fails.
+  -h, --help  Show this message and exit.
+
+Commands:
+  check       Find the lines that wake an accelerator when a module is imported.
+  rule        Explain a rule, or list them all.
+  baseline    Accept today's findings, so that only new ones fail.
+  completion  Print the completion script for a shell.
+
+  Start here:
+    coldfork check src/                      what wakes a device when it is imported
+    coldfork check src/ --entry engine.api   only what importing engine.api runs
+    coldfork rule device-init-at-import      what a rule means and what to write instead
+    coldfork baseline write                  accept today's findings
+
+  Exit status of check: 0 nothing found, 1 findings, 2 it could not do its work.
+  Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyproject.toml.
+""")
+
+
+def test_summaries_are_those_of_the_commands() -> None:
+    context = click.Context(cli)
+    for name, (_, summary) in COMMANDS.items():
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+        assert (command.help or "").partition("\n")[0] == summary
+
+
+def test_help_imports_no_command() -> None:
+    done = python("-X", "importtime", "-m", "coldfork", "--help")
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "coldfork.cli.main" in loaded
+    assert not loaded & {"coldfork.cli.check", "coldfork.rules.registry", "rich", "importlib.metadata"}
+
+
+@pytest.mark.parametrize("arguments", [["check", "--help"], ["rule", "waking-import"], ["completion", "zsh"]])
+def test_what_needs_no_engine_loads_none(arguments: list[str]) -> None:
+    done = python("-X", "importtime", "-m", "coldfork", *arguments)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert done.returncode == 0
+    assert not loaded & {
+        "coldfork.source.analysis",
+        "coldfork.knowledge.catalogue",
+        "rich",
+        "msgspec",
+        "tomllib",
+    }
+
+
+def test_an_unknown_command_comes_with_the_near_match(run: Run) -> None:
+    result = run("chek")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == snapshot("coldfork: there is no command 'chek'; did you mean coldfork check?\n")
+    assert run("xyzzy").stderr == snapshot(
+        "coldfork: there is no command 'xyzzy'; coldfork --help lists them\n"
+    )
+
+
+def test_an_unknown_flag_is_a_usage_error(run: Run) -> None:
+    result = run("check", "--no-such-flag")
+    assert result.exit_code == 2
+    assert "--no-such-flag" in result.stderr
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Make `coldfork rule` fail with an error of one's choice."""
+
+    def fail_with(error: BaseException) -> None:
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setattr("coldfork.rules.pages.pages", fail)
+
+    return fail_with
+
+
+def test_an_internal_error_is_one_line(run: Run, failing: Callable[[BaseException], None]) -> None:
+    failing(ZeroDivisionError("oops"))
+    result = run("rule")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == snapshot(
+        "coldfork: internal error: ZeroDivisionError: oops; "
+        "run it again with --debug, and report what it says\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--debug", "rule"), ("rule", "--debug")])
+def test_debug_shows_the_traceback(
+    run: Run, failing: Callable[[BaseException], None], arguments: tuple[str, ...]
+) -> None:
+    failing(ZeroDivisionError("oops"))
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Traceback")
+    assert result.stderr.endswith("ZeroDivisionError: oops\n")
+
+
+def test_an_interrupt_is_quiet(run: Run, failing: Callable[[BaseException], None]) -> None:
+    failing(KeyboardInterrupt())
+    result = run("rule")
+    assert (result.exit_code, result.stdout, result.stderr.strip()) == (130, "", "")
+
+
+def test_the_module_runs_like_the_command() -> None:
+    done = python("-m", "coldfork", "--version")
+    assert (done.returncode, done.stdout) == (0, f"coldfork {__version__}\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE and no /dev/full")
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    script = f"{sys.executable} -m coldfork rule waking-import | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/dev/full exists on Linux")
+def test_a_full_disk_is_an_error() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123 -- a device, not a file
+        done = subprocess.run(
+            [sys.executable, "-m", "coldfork", "rule"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == snapshot(
+        (2, "coldfork: cannot write to standard output: No space left on device\n")
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [
+        ("ascii", b"\\xe9 \\u2192 \\udcff\n"),
+        ("cp1252", b"\xe9 \\u2192 \\udcff\n"),
+        ("utf-8", b"\xc3\xa9 \xe2\x86\x92 \\udcff\n"),
+    ],
+)
+def test_what_an_encoding_lacks_is_written_as_an_escape(encoding: str, written: bytes) -> None:
+    program = "from coldfork.cli.output import write; write('\\xe9 \\u2192 \\udcff\\n')"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, env=environment)
+    assert (done.stdout, done.stderr) == (written, b"")
+
+
+def test_main_calls_the_group(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["coldfork", "--version"])
+    with pytest.raises(SystemExit) as exit_:
+        main.main()
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"coldfork {__version__}\n"
+
+
+def test_it_works_with_click_standing_alone() -> None:
+    assert CliRunner().invoke(cli, ["rule", "no-such-rule"]).exit_code == 2

@@ -1,0 +1,140 @@
+"""Every command and flag that a text names exists: help, pages, messages, the documentation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import coldfork
+from coldfork.cli.main import cli
+from coldfork.rules import registry
+from coldfork.rules.pages import pages
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(coldfork.__file__).parent
+
+#: What a text may name that belongs to other programs.
+FOREIGN_FLAGS = {"--check", "--draft", "--strict"}
+#: Words that follow the tool's name in a sentence; none may become a command without leaving this list.
+PROSE = {"fails", "has", "itself", "needs", "reads", "with"}
+MENTION = re.compile(r"\bcoldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
+FLAG = re.compile(r"(?<![\w-])--[a-z](?:[a-z-]*[a-z])?(?![\w-])")
+
+
+def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    """Every command by the words that call it."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {below}", child) for below, child in commands(command, context))
+
+
+COMMANDS = dict(commands(cli, click.Context(cli)))
+
+
+def flags_of(command: click.Command) -> set[str]:
+    """The options a command takes."""
+    own = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    return {name for name in own if name.startswith("-")} | {"--help", "-h"}
+
+
+ALL_FLAGS = set().union(*(flags_of(command) for command in COMMANDS.values())) | flags_of(cli)
+
+
+def complaints(text: str) -> Iterator[str]:
+    """What a text names and does not exist."""
+    for mention in MENTION.findall(text):
+        words = mention.split()
+        if words[0] in PROSE:
+            continue
+        if words[0].startswith("-"):
+            if words[0] not in flags_of(cli):
+                yield f"coldfork {words[0]}: no such flag"
+            continue
+        name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
+        if name not in COMMANDS:
+            yield f"coldfork {mention}: no such command"
+            continue
+        command = COMMANDS[name]
+        yield from (
+            f"coldfork {name} {flag}: no such flag"
+            for flag in FLAG.findall(mention)
+            if flag not in flags_of(command)
+        )
+        if name == "rule" and len(words) > 1 and re.fullmatch(r"[a-z]+(-[a-z]+)+", words[1]):
+            if words[1] not in registry.NAMES:
+                yield f"coldfork rule {words[1]}: no such rule"
+    yield from (
+        f"{flag}: no such flag" for flag in FLAG.findall(text) if flag not in ALL_FLAGS | FOREIGN_FLAGS
+    )
+
+
+def strings(file: Path) -> Iterator[str]:
+    """The strings a module can print: all but docstrings; what an f-string fills in becomes NAME."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    silent = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            silent.add(id(node.value))
+        if isinstance(node, ast.JoinedStr):
+            silent.update(id(part) for part in node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "NAME" for part in node.values)
+            yield "".join(str(part) for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            yield node.value
+
+
+def quoted(text: str) -> str:
+    """What a Markdown text shows as code: the prose around it may speak of coldfork as it likes."""
+    blocks = re.findall(r"^```(?:text|sh|bash|console)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    indented = re.findall(r"^(?: {4,})(.*coldfork .*)$", text, re.MULTILINE)
+    return "\n".join([*blocks, *indented, *re.findall(r"`([^`\n]+)`", text)])
+
+
+@pytest.mark.parametrize(
+    "file", sorted(PACKAGE.rglob("*.py")), ids=lambda file: str(file.relative_to(PACKAGE))
+)
+def test_messages_name_only_what_exists(file: Path) -> None:
+    assert [complaint for text in strings(file) for complaint in complaints(text)] == []
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_names_only_what_exists(name: str) -> None:
+    command = COMMANDS[name] if name else cli
+    text = command.get_help(click.Context(command, info_name=f"coldfork {name}".strip()))
+    assert list(complaints(text.partition("\n\n")[2])) == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_pages_name_only_what_exists(page: object) -> None:
+    assert list(complaints(quoted(page.markdown))) == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "file",
+    sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]),
+    ids=lambda file: file.relative_to(ROOT).as_posix(),
+)
+def test_the_documentation_names_only_what_exists(file: Path) -> None:
+    text = re.sub(r"\./dev coldfork", "coldfork", file.read_text(encoding="utf-8"))
+    shown = "\n".join(line for line in quoted(text).splitlines() if "coldfork " in line)
+    assert list(complaints(shown)) == []
+
+
+def test_the_test_can_fail() -> None:
+    assert not PROSE & set(COMMANDS)
+    assert list(complaints("run coldfork chek src/")) != []
+    assert list(complaints("run coldfork check --fix src/")) != []
+    assert list(complaints("read more: coldfork rule no-such-rule")) != []
+    assert list(complaints("pass --no-such-flag")) != []
+    assert list(complaints("coldfork baseline writes")) == []
+    assert list(complaints("coldfork check --profile cuda; read more: coldfork rule waking-import")) == []

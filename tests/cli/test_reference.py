@@ -1,0 +1,40 @@
+"""The reference pages are written from the commands and settings, and are current."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from coldfork.cli.config import EXCLUDE, KNOWLEDGE, PER_FILE_IGNORES
+from coldfork.cli.main import COMMANDS
+from coldfork.cli.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def test_the_pages_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/cli_reference.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_is_on_its_page() -> None:
+    page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    assert all(f"## `coldfork {name}`" in page for name in COMMANDS)
+    assert "## `coldfork baseline prune`" in page
+
+
+def test_every_key_and_variable_is_on_its_page() -> None:
+    page = (REFERENCE / "config.md").read_text(encoding="utf-8")
+    for setting in SETTINGS:
+        assert f"| `{setting.name}` |" in page
+        assert f"`{setting.variable}`" in page
+    assert all(f"| `{key}` |" in page for key in (EXCLUDE, PER_FILE_IGNORES, KNOWLEDGE))

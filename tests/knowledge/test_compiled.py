@@ -1,0 +1,74 @@
+"""compiled.py is the TOML files, cheap to import, and the catalogue is quick to load."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import coldfork
+from coldfork.knowledge.catalogue import load
+from coldfork.model.profiles import PROFILES
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KNOWLEDGE = Path(coldfork.__file__).parent / "knowledge"
+
+
+@pytest.fixture(scope="module")
+def compiler() -> ModuleType:
+    """tools/compile_knowledge.py as a module."""
+    path = ROOT / "tools" / "compile_knowledge.py"
+    if not path.exists():
+        pytest.skip("the tools are not part of an installed package")
+    spec = importlib.util.spec_from_file_location("compile_knowledge", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_compiled_is_current(compiler: ModuleType) -> None:
+    current = (KNOWLEDGE / "compiled.py").read_text("utf-8")
+    assert compiler.render(KNOWLEDGE) == current, "run tools/compile_knowledge.py"
+
+
+def test_an_edited_file_changes_the_digest(compiler: ModuleType, tmp_path: Path) -> None:
+    text = (KNOWLEDGE / "pycuda.toml").read_text("utf-8")
+    (tmp_path / "pycuda.toml").write_text(text, "utf-8")
+    before = compiler.render(tmp_path)
+    (tmp_path / "pycuda.toml").write_text(text.replace("creates-context", "initialises-driver", 1), "utf-8")
+    after = compiler.render(tmp_path)
+    assert [line for line in before.splitlines() if line.startswith("DIGEST")] != [
+        line for line in after.splitlines() if line.startswith("DIGEST")
+    ]
+
+
+def test_importing_the_catalogue_loads_nothing_outside_the_standard_library() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import coldfork.knowledge.catalogue as catalogue;"
+        "from coldfork.model.profiles import PROFILES; catalogue.load(PROFILES['cuda'], {'torch': '2.8.0+cu128'});"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before};"
+        "print(sorted(new - set(sys.stdlib_module_names) - {'coldfork'}), 'tomllib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] False"
+
+
+def test_loading_is_quick() -> None:
+    """10 ms is the promise; the best of several runs is taken, because test machines are busy."""
+    versions = {"torch": "2.8.0", "triton": "3.3.1", "jax": "0.5.0", "flashinfer-python": "0.6.8"}
+    best = min(_seconds(lambda: load(PROFILES["cuda"], versions)) for _ in range(7))
+    assert best < 0.010
+
+
+def _seconds(work: object) -> float:
+    start = time.perf_counter()
+    assert callable(work)
+    work()
+    return time.perf_counter() - start

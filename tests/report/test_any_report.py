@@ -1,0 +1,205 @@
+"""Every renderer takes every report: odd Unicode, control characters, chains of one step or of none."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from coldfork.model.chains import Chain, Step, StepKind
+from coldfork.model.effects import EffectKind, Statistics, Verdict
+from coldfork.model.findings import Finding, Report, Severity, Skipped
+from coldfork.model.positions import Position
+from coldfork.report import concise, github, json_format, junit, sarif, statistics, text
+from coldfork.report.options import Options, RuleText
+
+_HERE = Path(__file__).parent
+_SCHEMAS = _HERE.parents[1] / "src" / "coldfork" / "report" / "schemas"
+_ENCODINGS = ("utf-8", "ascii", "cp1252", "utf-16", "shift_jis", "koi8-r")
+
+
+def _validator(path: Path) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+
+
+CHECK = _validator(_SCHEMAS / "check.schema.json")
+SARIF = _validator(_HERE / "sarif_subset.schema.json")
+
+# Lone surrogates, escapes, direction overrides and newlines of every kind come more often than by chance.
+_NASTY = (
+    "\x00\x07\x08\t\n\r\x0b\x0c\x1b\x1c\x7f\x85\x9b\xa0\xad\u200b\u202e\u2028\u2066\ufeff\ud800\udcff\uffff"
+)
+_characters = st.one_of(st.sampled_from(_NASTY + "%:,<&>\"']\\/ é漢😀"), st.characters())
+_words = st.text(_characters, max_size=12)
+_lines = st.integers(0, 3000)
+
+_steps = st.builds(
+    Step,
+    kind=st.sampled_from(StepKind),
+    symbol=_words,
+    path=st.none() | _words,
+    line=st.none() | _lines,
+    text=_words,
+)
+_findings = st.builds(
+    Finding,
+    id=_words,
+    rule=_words,
+    severity=st.sampled_from(Severity),
+    verdict=st.sampled_from(Verdict),
+    condition=st.none() | _words,
+    presumed=st.lists(_words, max_size=5).map(tuple),
+    accelerator=st.none() | st.sampled_from(["cuda", "rocm", "polars", ""]),
+    effect=st.none() | st.sampled_from([kind.value for kind in EffectKind]),
+    module=_words,
+    path=_words,
+    line=_lines,
+    column=_lines,
+    position=st.none() | st.sampled_from([position.value for position in Position]),
+    test=st.booleans(),
+    message=_words,
+    consequence=_words,
+    remedy=_words,
+    chain=st.builds(Chain, st.lists(_steps, max_size=20).map(tuple)),
+    text=_words,
+    where=_words,
+    end_line=st.none() | _lines,
+    confirmed=st.none() | st.sampled_from(["woken", "cold", "not-testable"]),
+    fix=st.none() | _words,
+)
+_counts = st.integers(0, 9)
+_reports = st.builds(
+    Report,
+    profile=_words,
+    findings=st.lists(_findings, max_size=4).map(tuple),
+    skipped=st.lists(st.builds(Skipped, path=_words, reason=_words), max_size=7).map(tuple),
+    statistics=st.builds(
+        Statistics,
+        modules=_counts,
+        read=_counts,
+        cached=_counts,
+        seconds=st.floats(0, 1e6),
+        own_modules=_counts,
+        bytes_read=_counts,
+    ),
+    known=_counts,
+    gone=_counts,
+    ignored=_counts,
+    failing=_counts,
+)
+_options = st.builds(
+    Options,
+    version=st.sampled_from(["", "0.1.0"]),
+    width=st.none() | st.integers(1, 200),
+    encoding=st.sampled_from(_ENCODINGS),
+    rules=st.dictionaries(_words, st.builds(RuleText, summary=_words, markdown=_words), max_size=3),
+    fail_on=st.sampled_from(Verdict),
+)
+any_report = settings(max_examples=60, deadline=None)
+
+
+def _utf8(value: str | None) -> str | None:
+    return None if value is None else value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def assert_sayable(output: str, encoding: str) -> None:
+    """Nothing but visible characters, spaces and newlines, all of which the encoding has."""
+    raw = {character for character in output if character != "\n" and not character.isprintable()}
+    assert not raw, sorted(unicodedata.name(character, repr(character)) for character in raw)
+    assert output.encode(encoding).decode(encoding) == output
+
+
+@any_report
+@given(_reports, _options)
+def test_json_is_valid_and_says_what_the_report_says(report: Report, options: Options) -> None:
+    written = json.loads(json_format.render(report, options))
+    CHECK.validate(written)
+    assert written["profile"] == _utf8(report.profile)
+    assert len(written["skipped"]) == len(report.skipped)
+    assert len(written["findings"]) == len(report.findings)
+    for found, finding in zip(written["findings"], report.findings, strict=True):
+        for name in set(found) - {"chain", "presumed"}:
+            value = getattr(finding, name)
+            assert found[name] == (_utf8(value) if isinstance(value, str) else value), name
+        assert found["presumed"] == [_utf8(presumption) for presumption in finding.presumed]
+        assert [Step(**{**step, "kind": StepKind(step["kind"])}) for step in found["chain"]] == [
+            Step(step.kind, _utf8(step.symbol) or "", _utf8(step.path), step.line, _utf8(step.text) or "")
+            for step in finding.chain.steps
+        ]
+
+
+@any_report
+@given(_reports, _options)
+def test_sarif_is_valid(report: Report, options: Options) -> None:
+    output = sarif.render(report, options)
+    assert output.isascii()
+    written = json.loads(output)
+    SARIF.validate(written)
+    (run,) = written["runs"]
+    assert not re.search("[\ud800-\udfff]", json.dumps(run, ensure_ascii=False))
+    rules = run["tool"]["driver"]["rules"]
+    for result, finding in zip(run["results"], report.findings, strict=True):
+        assert result["ruleId"] == rules[result["ruleIndex"]]["id"] == _utf8(finding.rule)
+        flows: list[Any] = result.get("codeFlows", [])
+        steps = flows[0]["threadFlows"][0]["locations"] if flows else []
+        assert len(steps) == len(finding.chain.steps)
+
+
+@any_report
+@given(_reports, _options)
+def test_junit_is_xml_whose_counts_hold(report: Report, options: Options) -> None:
+    output = junit.render(report, options)
+    assert output.isascii()
+    (suite,) = ET.fromstring(output)
+    failing = sum(options.fails(finding) for finding in report.findings)
+    assert suite.get("failures") == str(failing) == str(len(suite.findall("testcase/failure")))
+    assert suite.get("tests") == str(len(suite.findall("testcase")))
+    assert suite.get("skipped") == str(len(report.findings) - failing + len(report.skipped))
+
+
+@any_report
+@given(_reports, _options)
+def test_concise_has_one_line_for_each_finding(report: Report, options: Options) -> None:
+    output = concise.render(report, options)
+    assert_sayable(output, options.encoding or "utf-8")
+    assert len(output.splitlines()) == output.count("\n") == len(report.findings)
+    for line, finding in zip(output.splitlines(), report.findings, strict=True):
+        assert f":{finding.line}:{finding.column + 1}: {finding.severity.value}[" in line
+        assert line.endswith(f"({finding.verdict.value})")
+
+
+@any_report
+@given(_reports, _options)
+def test_github_writes_commands_and_nothing_else(report: Report, options: Options) -> None:
+    output = github.render(report, options)
+    assert_sayable(output, options.encoding or "utf-8")
+    assert len(output.splitlines()) == len(report.findings)
+    for line in output.splitlines():
+        match = re.fullmatch(r"::(error|warning|notice) ([^:]*)::(.*)", line)
+        assert match, line
+        assert match[2].startswith("file=")
+        assert re.fullmatch(r"([^%]|%25|%0A)*", match[3])
+        assert re.fullmatch(r"([^%]|%25|%3A|%2C)*", match[2])
+
+
+@any_report
+@given(_reports, _options)
+def test_text_and_statistics_never_raise_and_never_emit_controls(report: Report, options: Options) -> None:
+    for render in (text.render, statistics.render):
+        assert_sayable(render(report, options), options.encoding or "utf-8")
+
+
+@any_report
+@given(_reports)
+def test_coloured_text_holds_no_escape_sequence_but_colours(report: Report) -> None:
+    coloured = text.render(report, Options(colour=True))
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert plain == text.render(report, Options())
+    assert_sayable(plain, "utf-8")

@@ -1,0 +1,300 @@
+"""SARIF 2.1.0 for code hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.report.options import Options, RuleText
+from coldfork.report.sarif import render
+
+ReportMaker = Callable[..., Report]
+_RULE = RuleText(
+    "A line that wakes a device on import.", "# What it does\n\nWakes.", "https://example.org/rule"
+)
+
+
+def run_of(report: Report, options: Options) -> dict[str, Any]:
+    (run,) = json.loads(render(report, options))["runs"]
+    found: dict[str, Any] = run
+    return found
+
+
+def test_the_whole_output(report_of: ReportMaker, engine: Finding) -> None:
+    options = Options(version="0.1.0", rules={"waking-import": _RULE})
+    report = report_of(engine, skipped=(Skipped("vllm/bad file.py", "NUL byte"),))
+    assert json.loads(render(report, options)) == snapshot(
+        {
+            "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {
+                        "driver": {
+                            "name": "coldfork",
+                            "version": "0.1.0",
+                            "rules": [
+                                {
+                                    "id": "waking-import",
+                                    "name": "WakingImport",
+                                    "shortDescription": {"text": "A line that wakes a device on import."},
+                                    "fullDescription": {"text": "A line that wakes a device on import."},
+                                    "help": {
+                                        "text": "coldfork rule waking-import",
+                                        "markdown": """\
+# What it does
+
+Wakes.\
+""",
+                                    },
+                                    "helpUri": "https://example.org/rule",
+                                }
+                            ],
+                        }
+                    },
+                    "automationDetails": {"id": "coldfork/cuda/"},
+                    "columnKind": "unicodeCodePoints",
+                    "originalUriBaseIds": {
+                        "SRCROOT": {"description": {"text": "The folder that paths are relative to."}}
+                    },
+                    "invocations": [
+                        {
+                            "executionSuccessful": True,
+                            "toolExecutionNotifications": [
+                                {
+                                    "level": "warning",
+                                    "message": {"text": "not analysed: NUL byte"},
+                                    "locations": [
+                                        {
+                                            "physicalLocation": {
+                                                "artifactLocation": {
+                                                    "uri": "vllm/bad%20file.py",
+                                                    "uriBaseId": "SRCROOT",
+                                                }
+                                            }
+                                        }
+                                    ],
+                                }
+                            ],
+                        }
+                    ],
+                    "results": [
+                        {
+                            "ruleId": "waking-import",
+                            "ruleIndex": 0,
+                            "level": "error",
+                            "message": {
+                                "text": """\
+importing vllm.engine imports vllm.v1.attention.backends.flash_attn, which wakes cuda.
+every process that imports this module can no longer fork workers that use the GPU.
+conditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`.
+import it in the function that uses it.\
+"""
+                            },
+                            "locations": [
+                                {
+                                    "physicalLocation": {
+                                        "artifactLocation": {"uri": "vllm/engine.py", "uriBaseId": "SRCROOT"},
+                                        "region": {
+                                            "startLine": 12,
+                                            "startColumn": 1,
+                                            "endLine": 13,
+                                            "snippet": {
+                                                "text": """\
+from vllm.v1 import (
+    flash_attn,
+)\
+"""
+                                            },
+                                        },
+                                    }
+                                }
+                            ],
+                            "partialFingerprints": {"coldforkFingerprint/v1": "77aa"},
+                            "properties": {
+                                "verdict": "conditional",
+                                "condition": """\
+current_platform.is_cuda()
+    and has_nixl_ep()\
+""",
+                                "presumed": [],
+                                "accelerator": "cuda",
+                            },
+                            "codeFlows": [
+                                {
+                                    "threadFlows": [
+                                        {
+                                            "locations": [
+                                                {
+                                                    "location": {
+                                                        "message": {"text": "vllm.engine"},
+                                                        "physicalLocation": {
+                                                            "artifactLocation": {
+                                                                "uri": "vllm/engine.py",
+                                                                "uriBaseId": "SRCROOT",
+                                                            },
+                                                            "region": {
+                                                                "startLine": 12,
+                                                                "snippet": {
+                                                                    "text": "from vllm.v1 import flash_attn"
+                                                                },
+                                                            },
+                                                        },
+                                                    },
+                                                    "nestingLevel": 0,
+                                                    "kinds": ["call"],
+                                                    "importance": "essential",
+                                                },
+                                                {
+                                                    "location": {
+                                                        "message": {
+                                                            "text": "vllm.v1.attention.backends.flash_attn"
+                                                        },
+                                                        "physicalLocation": {
+                                                            "artifactLocation": {
+                                                                "uri": "vllm/v1/attention/backends/flash_attn.py",
+                                                                "uriBaseId": "SRCROOT",
+                                                            },
+                                                            "region": {"startLine": 175},
+                                                        },
+                                                    },
+                                                    "nestingLevel": 1,
+                                                    "kinds": ["import"],
+                                                    "importance": "important",
+                                                },
+                                                {
+                                                    "location": {
+                                                        "message": {"text": "get_flash_attn_version"},
+                                                        "physicalLocation": {
+                                                            "artifactLocation": {
+                                                                "uri": "vllm/attention/utils/fa_utils.py",
+                                                                "uriBaseId": "SRCROOT",
+                                                            },
+                                                            "region": {
+                                                                "startLine": 56,
+                                                                "snippet": {
+                                                                    "text": "if not is_fa_version_supported(fa_version):"
+                                                                },
+                                                            },
+                                                        },
+                                                    },
+                                                    "nestingLevel": 2,
+                                                    "kinds": ["call"],
+                                                    "importance": "important",
+                                                },
+                                                {
+                                                    "location": {
+                                                        "message": {"text": "is_fa_version_supported"},
+                                                        "physicalLocation": {
+                                                            "artifactLocation": {
+                                                                "uri": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                                                                "uriBaseId": "SRCROOT",
+                                                            },
+                                                            "region": {
+                                                                "startLine": 55,
+                                                                "snippet": {
+                                                                    "text": "return _is_fa2_supported()"
+                                                                },
+                                                            },
+                                                        },
+                                                    },
+                                                    "nestingLevel": 3,
+                                                    "kinds": ["call"],
+                                                    "importance": "important",
+                                                },
+                                                {
+                                                    "location": {
+                                                        "message": {"text": "_is_fa2_supported"},
+                                                        "physicalLocation": {
+                                                            "artifactLocation": {
+                                                                "uri": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                                                                "uriBaseId": "SRCROOT",
+                                                            },
+                                                            "region": {
+                                                                "startLine": 35,
+                                                                "snippet": {
+                                                                    "text": "capability = get_device_capability()"
+                                                                },
+                                                            },
+                                                        },
+                                                    },
+                                                    "nestingLevel": 4,
+                                                    "kinds": ["call"],
+                                                    "importance": "important",
+                                                },
+                                                {
+                                                    "location": {
+                                                        "message": {
+                                                            "text": "torch.cuda.get_device_capability creates a CUDA context"
+                                                        }
+                                                    },
+                                                    "nestingLevel": 5,
+                                                    "kinds": ["call"],
+                                                    "importance": "essential",
+                                                },
+                                            ]
+                                        }
+                                    ]
+                                }
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+    )
+
+
+def test_rules_beyond_the_checked_ones_are_described_too(
+    report_of: ReportMaker, flash_attn: Finding, engine: Finding
+) -> None:
+    run = run_of(report_of(flash_attn, engine), Options(rules={"waking-import": _RULE}))
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["waking-import", "device-init-at-import"]
+    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == [
+        "device-init-at-import",
+        "waking-import",
+    ]
+    assert "helpUri" not in rules[1]
+
+
+def test_fingerprints_do_not_hang_on_lines(report_of: ReportMaker, flash_attn: Finding) -> None:
+    moved = replace(flash_attn, line=999)
+    results = run_of(report_of(flash_attn, moved), Options())["results"]
+    assert results[0]["partialFingerprints"] == results[1]["partialFingerprints"]
+
+
+@pytest.mark.parametrize(
+    ("path", "location"),
+    [
+        ("pkg/größe a%b.py", {"uri": "pkg/gr%C3%B6%C3%9Fe%20a%25b.py", "uriBaseId": "SRCROOT"}),
+        ("a:b.py", {"uri": "a%3Ab.py", "uriBaseId": "SRCROOT"}),
+        ("pkg/\udcff.py", {"uri": "pkg/%FF.py", "uriBaseId": "SRCROOT"}),
+        ("/opt/site/x y.py", {"uri": "file:///opt/site/x%20y.py"}),
+        ("//opt/x.py", {"uri": "file:///opt/x.py"}),
+        ("C:/site/x.py", {"uri": "file:///C%3A/site/x.py"}),
+        ("C:\\site\\x.py", {"uri": "file:///C%3A/site/x.py"}),
+    ],
+)
+def test_paths_become_uris(
+    report_of: ReportMaker, flash_attn: Finding, path: str, location: dict[str, str]
+) -> None:
+    (result,) = run_of(report_of(replace(flash_attn, path=path)), Options())["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == location
+
+
+def test_columns_count_from_one_and_the_end_is_given(report_of: ReportMaker, engine: Finding) -> None:
+    (result,) = run_of(report_of(engine), Options())["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert (region["startLine"], region["startColumn"], region["endLine"]) == (12, 1, 13)
+
+
+def test_a_finding_about_a_whole_file_has_no_region(report_of: ReportMaker, flash_attn: Finding) -> None:
+    (result,) = run_of(report_of(replace(flash_attn, line=0)), Options())["results"]
+    assert "region" not in result["locations"][0]["physicalLocation"]

@@ -1,0 +1,52 @@
+"""The tables of --statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from inline_snapshot import snapshot
+
+from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.report.options import Options
+from coldfork.report.statistics import render
+
+ReportMaker = Callable[..., Report]
+
+
+def test_the_whole_output(
+    report_of: ReportMaker, flash_attn: Finding, engine: Finding, long_chain: Finding
+) -> None:
+    report = report_of(flash_attn, engine, long_chain, skipped=(Skipped("bad.py", "no"),), known=2)
+    assert render(report, Options()) == snapshot("""\
+rule                       certain  conditional     possible        total
+device-init-at-import            1            -            -            1
+driver-init-at-import            1            -            -            1
+waking-import                    -            1            -            1
+total                            2            1            -            3
+
+package      certain  conditional     possible        total
+vllm               1            1            -            2
+deep               1            -            -            1
+total              2            1            -            3
+
+modules    945 (120 yours)
+files      940 read, 13.6 MB, 5 from the cache, 1 skipped
+time       1.2 s
+held back  2 known to the baseline
+""")
+
+
+def test_without_findings_only_the_cost_is_told(report_of: ReportMaker) -> None:
+    assert render(report_of(), Options()) == snapshot("""\
+modules    945 (120 yours)
+files      940 read, 13.6 MB, 5 from the cache, 0 skipped
+time       1.2 s
+""")
+
+
+def test_many_packages_are_summed_up(report_of: ReportMaker, flash_attn: Finding) -> None:
+    findings = [replace(flash_attn, module=f"package{number:02}.core") for number in range(18)]
+    lines = render(report_of(*findings), Options()).splitlines()
+    assert "and 3 findings in 3 more packages" in lines
+    assert sum(line.startswith(("package0", "package1")) for line in lines) == 15

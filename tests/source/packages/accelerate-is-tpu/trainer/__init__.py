@@ -1,0 +1,1 @@
+"""A trainer that asks in many places which machine it has."""

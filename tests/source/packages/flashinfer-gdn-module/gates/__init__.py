@@ -1,0 +1,1 @@
+"""Gated kernels; the root imports none of them."""

@@ -1,0 +1,3 @@
+from graphs.flags import PLAIN_MATHS
+
+__all__ = ["PLAIN_MATHS"]

@@ -1,0 +1,3 @@
+from .tuning import tune
+
+__all__ = ["tune"]

@@ -1,0 +1,3 @@
+from .engine import gather
+
+__all__ = ["gather"]

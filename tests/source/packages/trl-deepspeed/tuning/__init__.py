@@ -1,0 +1,1 @@
+"""Tunes models by preference."""

@@ -1,0 +1,3 @@
+from .compiler import Compiler
+
+kernel = Compiler.shared().kernel

@@ -1,0 +1,1 @@
+"""A vision engine."""

@@ -1,0 +1,5 @@
+"""Deep models, chosen by the platform."""
+
+from .model import DeepModel
+
+__all__ = ["DeepModel"]

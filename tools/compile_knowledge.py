@@ -1,4 +1,4 @@
-"""Compiles knowledge/*.toml into knowledge/compiled.py, so that start-up reads no TOML; run it after edits."""
+"""Compiles knowledge/*.toml into knowledge/compiled.py, so that start-up reads no TOML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNOWLEDGE = ROOT / "src" / "coldfork" / "knowledge"
 TARGET = KNOWLEDGE / "compiled.py"
 HEADER = '''"""Generated from the TOML files beside it by tools/compile_knowledge.py; edit those, not this."""
 
-# ruff: noqa
+# ruff: noqa: E501
 # fmt: off
 from __future__ import annotations
 

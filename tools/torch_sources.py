@@ -40,7 +40,7 @@ class Sources:
         for statement in tree.body if tree else ():
             match statement:
                 case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
-                    return [name.value for name in names if isinstance(name, ast.Constant)]
+                    return [str(name.value) for name in names if isinstance(name, ast.Constant)]
         return []
 
     def version(self) -> str:

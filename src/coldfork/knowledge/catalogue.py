@@ -1,4 +1,4 @@
-"""The catalogue: what is known about libraries, cut down to one machine and to the versions installed on it."""
+"""The catalogue: what is known about libraries, cut down to one machine and the versions on it."""
 
 from __future__ import annotations
 

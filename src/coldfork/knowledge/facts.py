@@ -45,9 +45,9 @@ class Fact:
     accelerator: str
     distribution: str
     condition: str | None = None
-    """Set when the effect takes a rarer host than the profile describes: "a host where NVML does not answer"."""
+    """Set when it takes a rarer host than the profile describes: "a host where NVML does not answer"."""
     unless_env: tuple[str, str] | None = None
-    """With this environment variable set so, the device is only asked about: the fact turns into `softened()`."""
+    """With this environment variable set so, the fact turns into `softened()`."""
     argument: ArgumentTest | None = None
     """The effect needs an argument that passes this test."""
     unless_argument: ArgumentTest | None = None
@@ -56,7 +56,7 @@ class Fact:
     remedy: str | None = None
 
     def softened(self) -> Fact:
-        """The same call where the driver's management library answers first, so that the device stays cold."""
+        """The same call where the management library answers first, so that the device stays cold."""
         if self.condition is not None:
             return self
         return replace(

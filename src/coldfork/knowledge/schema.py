@@ -1,4 +1,4 @@
-"""Reads one knowledge document, a TOML file or the user's table, into entries, and says what is wrong with it."""
+"""Reads one knowledge document, a TOML file or the user's table, and says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,20 @@ from coldfork.knowledge.entries import (
     ValueEntry,
 )
 from coldfork.knowledge.versions import NEWEST, admits
+from coldfork.knowledge.vocabulary import (
+    ACCELERATORS,
+    ARGUMENT,
+    DOES,
+    HOW,
+    KEYS,
+    KINDS,
+    NEEDS,
+    OTHERWISE,
+    SILENCES,
+    TOP,
+    near,
+)
 from coldfork.model.errors import KnowledgeError
-
-ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
-#: What an entry may say about the machine besides its accelerators.
-OTHERWISE = "otherwise"
-NEEDS = ("nvml", *ACCELERATORS)
-SILENCES = ("nvml-fails", "amdsmi-fails")
-DOES = ("initialises-driver", "creates-context", "queries-device", "loads-driver")
-KINDS = {"none": None, "true": True, "false": False, "set": None}
-HOW = {"calls": "call", "imports": "import", "attributes": "attribute", "methods": "method"}
-
-_COMMON = ("distribution", "versions", "source", "note")
-_KEYS: dict[str, tuple[str, ...]] = {
-    "effect": (
-        *_COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
-        "argument", "unless_argument", "remedy",
-    ),
-    "value": (*_COMMON, "names", "is", "equals"),
-    "raises": (*_COMMON, "calls", "needs", "presumes"),
-    "harmless": (*_COMMON, "prefixes"),
-    "returns": (*_COMMON, "calls", "except", "type"),
-    "remedy": ("id", "text"),
-}  # fmt: skip
-_TOP = ("distribution", "summary", *_KEYS)
-_ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals")
-
 
 E = TypeVar("E")
 
@@ -55,7 +43,7 @@ class Entry:
     ) -> None:
         self.where = f"{file}, {kind} {number}{_first_name(table)}"
         self.table = table
-        self.allow(_KEYS[kind])
+        self.allow(KEYS[kind])
         self.distribution = self.string("distribution", distribution).lower().replace("_", "-")
         self.versions = self.string("versions", "")
         self.newest = self._newest()
@@ -222,7 +210,7 @@ class Entry:
             return None
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             self.refuse(f"{key} must be a table with a name, not {table!r}")
-        self.allow(_ARGUMENT, table)
+        self.allow(ARGUMENT, table)
         position = table.get("position")
         if position is not None and (not isinstance(position, int) or position < 0):
             self.refuse(f"position must be a number from 0, not {position!r}")
@@ -267,8 +255,8 @@ class Entry:
 def read(document: Mapping[str, Any], file: str) -> Library:
     """Turn a parsed document into entries; `file` is what complaints call it."""
     for key in document:
-        if key not in _TOP:
-            raise KnowledgeError(f"{file}: unknown key {key!r}{near(key, _TOP)}")
+        if key not in TOP:
+            raise KnowledgeError(f"{file}: unknown key {key!r}{near(key, TOP)}")
     return Library(
         tuple(_each(document, file, "effect", Entry.effect)),
         tuple(_each(document, file, "value", Entry.value)),
@@ -277,14 +265,6 @@ def read(document: Mapping[str, Any], file: str) -> Library:
         tuple(_each(document, file, "returns", Entry.returns)),
         tuple(_each(document, file, "remedy", Entry.remedy)),
     )
-
-
-def near(name: str, known: Collection[str]) -> str:
-    """A hint that names the known word closest to `name`, or nothing."""
-    from difflib import get_close_matches
-
-    matches = get_close_matches(name, list(known), 1, 0.7)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[Entry], E]) -> Iterator[E]:

@@ -14,8 +14,8 @@ _CLAUSE = re.compile(r"(>=|<=|<|>|==|!=)(\d+(?:\.\d+)*)")
 def admits(range_: str, version: str) -> bool:
     """Say whether `range_`, a PEP 440 specifier ("" admits everything), admits `version`.
 
-    A pre-release, a build of one's own and a post-release count as the release they belong to: PEP 440 puts 2.9.0a0
-    neither below 2.9 nor at or above it, and a nightly about which nothing is known would be called cold.
+    A pre-release, a build of one's own and a post-release count as the release they belong to: PEP 440 puts
+    2.9.0a0 neither below 2.9 nor above it, and a nightly of which nothing is known would be called cold.
     """
     if not range_:
         return True

@@ -185,7 +185,7 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
         on_path = condition is None
         given = condition
         if on_path and len(nominal) > 1:
-            given = Condition(words=f"the value is {describe(option)}")
+            given = Condition(words=f"the value met at line {frame.line} of {frame.module.name} is {describe(option)}")
         collected: list[Value] = []
 
         def follow(option: Value = option, collected: list[Value] = collected) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from coldfork.source import ir
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
+from coldfork.source.mutate import set_attribute, set_item
 from coldfork.source.values import (
     UNKNOWN,
     Const,
@@ -96,19 +97,13 @@ def _set_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, valu
             custom = ev.member(single.cls, "__setattr__")
             if custom is not None and not isinstance(custom[0], External):
                 ev.call(frame, ev.attribute(frame, single, "__setattr__"), (Const(name), value))
-            known = single.attributes.get(name)
-            straight = known is None or not frame.conditions
-            single.attributes[name] = value if straight else union((known or value, value))
+            set_attribute(ev, frame, single, name, value)
 
 
 def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
     for single, _ in alternatives(receiver):
         if isinstance(single, Mapping):
-            if isinstance(key, Const):
-                known = single.items.get(key)
-                single.items[key] = value if known is None or not frame.conditions else union((known, value))
-            else:
-                single.exact = False
+            set_item(ev, frame, single, key, value)
         elif isinstance(single, External) and single.name == "os.environ" and isinstance(key, Const):
             set_environment(ev, frame, str(key.value), value)
         elif isinstance(single, Instance):

@@ -247,7 +247,7 @@ def _of_super(ev: Evaluator, frame: Frame, value: Super, name: str) -> Value:
         cls = value.after
     found = ev.member(cls, name, after=value.after)
     if found is None or not isinstance(found[1], ClassRef):
-        return Method(value, name) if found is None else found[0]
+        return Method(value, name)
     if isinstance(found[0], Function) and isinstance(receiver, ClassRef) and name == "__new__":
         return found[0]
     return _bind(ev, frame, found[0], receiver)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
+from coldfork.model.effects import WAKING
 from coldfork.source import knowing, models
 from coldfork.source.arms import FALLS
 from coldfork.source.construct import construct
@@ -75,13 +77,15 @@ def call_function(
     ev: Evaluator, frame: Frame, function: Function, positional: tuple[Value, ...], keywords: Keywords, lazily: bool = False
 ) -> Value:
     """Call a function whose source is at hand, unless the knowledge base answers for it."""
-    top = function.module.name.partition(".")[0]
-    if top in ev.known_libraries or "vendor" in function.module.name or "third_party" in function.module.name:
-        symbol = knowing.original_name(f"{function.module.name}.{function.qualified}")
-        if knowing.about_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(symbol):
-            return models.known_result(ev, symbol)
+    facts: tuple[Fact, ...] = ()
+    name = function.module.name
+    if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
+        symbol = knowing.original_name(f"{name}.{function.qualified}")
+        facts = knowing.facts_of(ev, symbol, positional, keywords)
         known = ev.catalogue.values.get(f"{symbol}()")
-        if known is not None:
+        if known is not None or symbol.startswith("torch.") and facts or ev.catalogue.is_harmless(symbol):
+            for fact in facts:
+                ev.fact(frame, fact)
             return models.known_result(ev, symbol)
     code = ev.program.code_of(function)
     if code is None or ev.exhausted:
@@ -97,6 +101,9 @@ def call_function(
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily)
     result = _result(ev, function, code, positional, keywords)
+    for fact in facts:  # what the source does not show, because it goes through compiled code or dispatch
+        if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
+            ev.fact(frame, fact)
     _absorb(ev, frame, result)
     return result.value
 
@@ -170,10 +177,11 @@ def _result(
     ev.fuel -= 5
     ev.failing.append([])
     outer, ev.program.consulted = ev.program.consulted, function.module.bit
+    changes = ev.journal.shared
     try:
         result = _run(ev, function, code, positional, keywords)
         result = result._replace(consulted=ev.program.consulted)
-        if ev.cut >= ev.level:
+        if ev.cut >= ev.level and ev.journal.shared == changes:
             ev.results[key] = result
     finally:
         ev.program.consulted |= outer

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.source.consume import iterate
+from coldfork.source.mutate import extend, set_item, update
 from coldfork.source.values import (
     NONE,
+    SETTLED,
     UNKNOWN,
     Bound,
     ClassRef,
@@ -78,7 +80,7 @@ def _mapping(
         default = positional[1] if len(positional) > 1 else NONE
         found = mapping_item(receiver, positional[0])
         if name == "setdefault" and found is None:
-            receiver.items[positional[0]] = default
+            set_item(ev, frame, receiver, positional[0], default)
         if found is None:
             return default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
         return found
@@ -92,14 +94,11 @@ def _mapping(
     if name == "copy":
         return Mapping(dict(receiver.items), receiver.exact)
     if name == "update":
+        given = {Const(key): value for key, value in keywords.items() if key is not None}
+        exact = not positional or (isinstance(positional[0], Mapping) and positional[0].exact)
         if positional and isinstance(positional[0], Mapping):
-            receiver.items.update(positional[0].items)
-            receiver.exact = receiver.exact and positional[0].exact
-        elif positional:
-            receiver.exact = False
-        for key, value in keywords.items():
-            if key is not None:
-                receiver.items[Const(key)] = value
+            given = {**positional[0].items, **given}
+        update(ev, frame, receiver, given, exact)
         return NONE
     return UNKNOWN
 
@@ -113,14 +112,14 @@ def mapping_item(container: Mapping, key: Value) -> Value | None:
     found_value = container.items.get(key)
     if found_value is not None:
         return found_value
-    if isinstance(key, Const):
-        if container.exact and all(isinstance(k, Const) for k in container.items):
+    if isinstance(key, SETTLED):
+        if container.exact and all(isinstance(k, SETTLED) for k in container.items):
             return None
-        others = [v for k, v in container.items.items() if not isinstance(k, Const)]
+        others = [v for k, v in container.items.items() if not isinstance(k, SETTLED)]
         return union([*others, UNKNOWN]) if others else None
-    if container.items:
-        return union([*container.items.values()]) if container.exact else union([*container.items.values(), UNKNOWN])
-    return UNKNOWN
+    if container.exact:
+        return union(container.items.values()) if container.items else None
+    return union([*container.items.values(), UNKNOWN])
 
 
 def _sequence(
@@ -128,9 +127,7 @@ def _sequence(
 ) -> Value:
     if name in _GROWING and positional:
         more, exact = iterate(ev, frame, positional[0]) if name in ("extend", "update") else ((positional[-1],), True)
-        if frame.off is None:  # what happens off the nominal path leaves the nominal list alone
-            receiver.items = (*receiver.items, *more)
-            receiver.exact = receiver.exact and exact and not frame.conditions
+        extend(ev, frame, receiver, more, exact)
         return NONE
     if name == "copy":
         return Sequence(receiver.kind, receiver.items, receiver.exact)
@@ -151,7 +148,7 @@ def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
         return ev.each(frame, container, lambda single: item(ev, frame, single, key))
     if isinstance(container, Mapping):
         found = mapping_item(container, key)
-        if found is None and container.exact:
+        if found is None and container.exact and not container.shared:
             raise Raised("other")
         return found if found is not None else UNKNOWN
     if isinstance(container, Sequence):

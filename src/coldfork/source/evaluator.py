@@ -9,6 +9,7 @@ from coldfork.knowledge.catalogue import Fact
 from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing
 from coldfork.source.expressions import EVALUATE
 from coldfork.source.ir import Block, Node
+from coldfork.source.mutate import Journal
 from coldfork.source.program import ModuleState, Program
 from coldfork.source.statements import EXECUTE
 from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value
@@ -39,6 +40,7 @@ class Evaluator:
         """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
         self.resolving: dict[object, int] = {}
         """Names that are being resolved, with the level they were met at."""
+        self.journal = Journal()
         self.level = 0
         self.cut = NEVER
         """The outermost level whose unfinished answer was needed: what lies inside it may not be remembered."""
@@ -90,6 +92,8 @@ class Evaluator:
             self.execute(frame, state.summary.body)
         except Raised:
             pass
+        finally:
+            self.journal.roll_back()
         return frame.sites, frame.site_edges
 
     @property

@@ -18,6 +18,7 @@ from coldfork.source.values import (
     FALSE,
     NONE,
     RELEASE,
+    SETTLED,
     TRUE,
     TRUTHY,
     UNKNOWN,
@@ -267,10 +268,10 @@ def _contains(ev: Evaluator, frame: Frame, item: Value, container: Value) -> boo
         if isinstance(item, Const):
             return ev.environment.get(str(item.value)) is not None
         return None
-    if isinstance(container, Mapping) and isinstance(item, Const):
+    if isinstance(container, Mapping) and isinstance(item, SETTLED):
         if item in container.items:
             return True
-        return False if container.exact and all(isinstance(k, Const) for k in container.items) else None
+        return False if container.exact and all(isinstance(k, SETTLED) for k in container.items) else None
     if isinstance(container, Sequence):
         if item in container.items and isinstance(item, (Const, Function, ClassRef, Instance)):
             return True

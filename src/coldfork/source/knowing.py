@@ -60,27 +60,32 @@ def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
     frame.wake(wake, fact.does in WAKING and not conditions)
 
 
-def about_call(
-    ev: Evaluator, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
-) -> bool:
-    """Record what calling `symbol` is known to do, and raise if it is known to fail; whether anything is known."""
+def facts_of(
+    ev: Evaluator, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+) -> tuple[Fact, ...]:
+    """What calling `symbol` with these arguments is known to do; raises if the call is known to fail."""
     raises = ev.catalogue.raises.get(symbol)
     if raises is not None:
         if raises.fails:
             raise Raised("other")
         if ev.failing:
-            condition = Condition(
-                words=f"{symbol} fails on this host, where not {raises.presumes}", presumes=raises.presumes
-            )
-            condition = condition._replace(words=_without(raises.presumes))
-            ev.failing[-1].append((condition, False))
-        return True
-    facts = ev.catalogue.call(symbol)
+            ev.failing[-1].append((Condition(words=_without(raises.presumes), presumes=raises.presumes), False))
+    return tuple(fact for fact in ev.catalogue.call(symbol) if _applies(fact, positional, keywords))
+
+
+def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:
+    """Whether a fact belongs to a call with these arguments."""
+    if fact.argument is not None and not _passes(fact.argument, positional, keywords):
+        return False
+    return fact.unless_argument is None or not _passes(fact.unless_argument, positional, keywords)
+
+
+def about_call(
+    ev: Evaluator, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+) -> bool:
+    """Record what calling `symbol` is known to do, and raise if it is known to fail; whether it does anything."""
+    facts = facts_of(ev, symbol, positional, keywords)
     for fact in facts:
-        if fact.argument is not None and not _passes(fact.argument, positional, keywords):
-            continue
-        if fact.unless_argument is not None and _passes(fact.unless_argument, positional, keywords):
-            continue
         note(ev, frame, fact)
     return bool(facts)
 
@@ -122,11 +127,8 @@ def about_method(
     for entry in ev.catalogue.methods.get(name, ()):
         if not any(receiver in entry.receivers for receiver in receivers):
             continue
-        fact = entry.fact
-        if fact.argument is not None and not _passes(fact.argument, positional, keywords):
+        if not _applies(entry.fact, positional, keywords):
             continue
-        if fact.unless_argument is not None and _passes(fact.unless_argument, positional, keywords):
-            continue
-        note(ev, frame, fact)
+        note(ev, frame, entry.fact)
         known = True
     return known

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from coldfork.source import ir
 from coldfork.source.ir import Node
+from coldfork.source.mutate import share
 from coldfork.source.program import ModuleState
 from coldfork.source.values import (
     UNKNOWN,
@@ -214,7 +215,7 @@ def _value_of(
         source, level, imported = payload
         return imported_value(ev, module.absolute(source, level), imported)
     if how == ir.BY_VALUE:
-        return ev.quietly(module, env, payload)
+        return share(ev.quietly(module, env, payload))
     return _after_statement(ev, module, env, payload, name)
 
 
@@ -236,7 +237,9 @@ def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = 
     """What `from target import name` yields; what a module's `__getattr__` does for it goes to `frame`."""
     state = ev.program.module(target)
     if state is not None:
-        value = module_value(ev, state, name)
+        # `from package import submodule as submodule` in the package itself names the submodule.
+        circular = (state.name, "", name) in ev.resolving
+        value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
         if value is not None:
             return value
     if ev.program.exists(f"{target}.{name}"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from coldfork.source.branches import test_of
 from coldfork.source.consume import awaited, iterate
 from coldfork.source.lookup import module_object
+from coldfork.source.mutate import set_attribute
 from coldfork.source.values import (
     FALSE,
     NONE,
@@ -189,7 +190,7 @@ def _hasattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyword
 
 def _setattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if len(positional) == 3 and isinstance(positional[1], Const) and isinstance(positional[0], Instance):
-        positional[0].attributes[str(positional[1].value)] = positional[2]
+        set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
 
 

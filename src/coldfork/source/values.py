@@ -177,12 +177,13 @@ class ClassRef(Value):
 class Instance(Value):
     """An object of a known class; `open` when a subclass may stand in (its class comes from an annotation)."""
 
-    __slots__ = ("attributes", "cls", "open")
+    __slots__ = ("attributes", "cls", "open", "shared")
 
     def __init__(self, cls: ClassRef, open_: bool = False) -> None:
         self.cls = cls
         self.attributes: dict[str, Value] = {}
         self.open = open_
+        self.shared = False
 
     @property
     def is_member(self) -> bool:
@@ -219,22 +220,24 @@ class Method(Value):
 class Sequence(Value):
     """A list, tuple or set; `exact` when these are all its elements."""
 
-    __slots__ = ("exact", "items", "kind")
+    __slots__ = ("exact", "items", "kind", "shared")
 
     def __init__(self, kind: str, items: tuple[Value, ...], exact: bool = True) -> None:
         self.kind = kind
         self.items = items
         self.exact = exact
+        self.shared = False
 
 
 class Mapping(Value):
     """A dictionary; `exact` when these are all its keys."""
 
-    __slots__ = ("exact", "items")
+    __slots__ = ("exact", "items", "shared")
 
     def __init__(self, items: dict[Value, Value], exact: bool = True) -> None:
         self.items = items
         self.exact = exact
+        self.shared = False
 
 
 class Partial(Value):
@@ -357,3 +360,7 @@ def truth(value: Value) -> bool | None:
     if kind is Instance:
         return None if value.open else True  # type: ignore[attr-defined]
     return None
+
+
+#: Values that are equal exactly when they are the same: what can be looked up among keys.
+SETTLED = (Const, Function, ClassRef, ModuleRef)

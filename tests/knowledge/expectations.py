@@ -1,0 +1,210 @@
+"""What is expected of the knowledge base, written down by hand: one line per claim.
+
+`profile [distribution==version] outcome: symbols`. Outcomes: `context`, `driver` and `asks` (it wakes only
+where the management library stays silent), `+env` where PYTORCH_NVML_BASED_CUDA_CHECK=1 softens it,
+`+unless NAME` and `+if NAME` where an argument decides; `cold` for nothing at all. A method is written
+`receiver@method`, an import `import module`, an attribute `read name`.
+"""
+
+EFFECTS = """
+cuda context: torch.cuda.init torch.cuda._lazy_init torch.cuda.current_device torch.cuda.synchronize
+cuda context: torch.cuda.StreamContext
+cuda context: torch.cuda.get_device_name torch.cuda.get_device_capability torch.cuda.get_device_properties
+rocm context: torch.cuda.get_device_capability torch.cuda.set_device torch.cuda.current_stream
+rocm context: torch.cuda.cudart
+xpu cold: torch.cuda.get_device_capability torch.cuda.is_available torch.cuda.device_count torch.cuda.Stream
+cpu cold: torch.cuda.get_device_capability torch.cuda.is_available torch.xpu.is_available jax.devices
+cpu cold: cupy.zeros
+cuda driver+env: torch.cuda.is_available torch.accelerator.is_available
+cuda torch==2.8.0+cu128 driver+env: torch.cuda.is_available torch.cuda.get_arch_list
+cuda torch==2.8.0+cu128 driver+env: torch.cuda.get_gencode_flags
+cuda torch==1.12.1 driver: torch.cuda.is_available torch.cuda.get_arch_list torch.cuda.device_count
+cuda torch==1.13.1 driver: torch.cuda.is_available
+cuda torch==1.13.1 asks: torch.cuda.device_count
+cuda-without-nvml driver: torch.cuda.is_available torch.cuda.device_count torch.accelerator.device_count
+cuda-without-nvml torch==2.0.1 driver: torch.cuda.is_available torch.cuda.device_count
+cuda asks: torch.cuda.device_count torch.accelerator.device_count
+rocm asks: torch.cuda.device_count
+rocm torch==1.12.0 driver: torch.cuda.device_count
+cuda torch==2.15.0 cold: torch.cuda.get_arch_list torch.cuda.memory_allocated torch.cuda.manual_seed
+cuda torch==2.15.0 cold: torch.cuda.Event
+cuda cold: torch.cuda.is_initialized torch.cuda.empty_cache torch.cuda.memory_stats torch.cuda.seed_all
+cuda cold: torch.device torch.manual_seed torch.compile torch.set_default_device torch.cuda.nvtx.range_push
+cuda cold: torch.accelerator.current_accelerator torch.accelerator.empty_cache torch.cuda.graph_pool_handle
+cuda cold: torch.cuda.device
+cuda driver: torch.cuda.CUDAGraph torch.cuda.MemPool torch.cuda.is_current_stream_capturing
+cuda torch==2.15.0 driver: torch.cuda.use_mem_pool
+cuda torch==2.8.0 context+unless device: torch.cuda.use_mem_pool
+cuda context: torch.cuda.graph torch.cuda.caching_allocator_alloc torch.cuda.mem_get_info
+cuda context: torch.cuda.memory.mem_get_info
+cuda context: torch.cuda.profiler.start torch.cuda.get_rng_state torch.cuda.initial_seed torch.cuda.Stream
+cuda context: torch.cuda.tunable.tune_gemm_in_file torch.backends.cudnn.rnn.init_dropout_state
+cuda context: torch.cuda.is_bf16_supported torch.cuda.is_tf32_supported
+rocm torch==2.8.0 cold: torch.cuda.is_bf16_supported
+rocm torch==1.12.0 context: torch.cuda.is_bf16_supported
+cuda context+unless device: torch.cuda.temperature torch.cuda.power_draw torch.cuda.utilization
+cuda context+unless device: torch.accelerator.synchronize
+cuda context+unless device: torch.cuda.reset_peak_memory_stats torch.cuda.list_gpu_processes
+cuda context+unless device: torch.cuda.memory_summary
+cuda torch==2.0.1 context+unless device: torch.cuda.memory_usage
+cuda torch==2.8.0 context: torch.cuda.memory_usage torch.cuda.device_memory_used
+rocm torch==2.0.1 context+unless device: torch.cuda.utilization
+rocm torch==2.4.1 context: torch.cuda.memory_usage
+rocm torch==2.8.0 context+unless device: torch.cuda.memory_usage torch.cuda.device_memory_used
+cuda torch==2.15.0 context: torch.backends.cudnn.version
+rocm torch==2.15.0 driver+env: torch.backends.cudnn.version torch.utils._triton.has_triton_cuda_tma_device
+cuda torch==2.8.0 cold: torch.backends.cudnn.version
+cuda context: torch.utils._triton.has_triton torch.utils._triton.has_triton_tma
+cuda context: torch.utils._triton.has_triton_cuda_tma_device
+cuda context: torch.accelerator.current_device_index torch.accelerator.get_device_capability
+cuda context: torch.accelerator.get_memory_info
+cuda context: torch.accelerator.random.get_rng_state
+cuda torch==2.10.0 context+unless device_index: torch.accelerator.memory.reset_accumulated_memory_stats
+cuda torch==2.0.1 context: torch.random.fork_rng
+cuda torch==2.8.0 context: torch.random.fork_rng
+cuda torch==2.13.0 context: torch.random.fork_rng
+cuda context: torch.cuda.device@__enter__ torch.cuda.graph@__enter__ torch.cuda.Event@record
+cuda context: torch.cuda.Event@wait
+cuda context: torch.cuda.Event@ipc_handle torch.cuda.Event@from_ipc_handle torch.cuda.Stream@record_event
+cuda context: torch.accelerator.device_index@__enter__ torch.accelerator.Graph@__enter__
+cuda context: torch.backends.cudnn.rnn.CudnnRNNModule@init_dropout_state torch.cuda.GreenContext@Stream
+cuda context: torch.cuda.GreenContext@pop_context torch.cuda.GreenContext@set_context
+cuda context+unless device_id: torch.cuda.GreenContext@max_workqueue_concurrency torch.cuda.GreenContext@split
+cuda context+unless device_id: torch.cuda.green_contexts.SMPartition@from_device
+cuda cold: torch.cuda.Stream@wait_event torch.Tensor@xpu
+xpu driver: torch.xpu.is_available torch.xpu.device_count torch.accelerator.is_available
+xpu driver: torch.accelerator.device_count
+xpu torch==2.6.0 driver: torch.xpu.get_arch_list torch.xpu.get_gencode_flags torch.accelerator.device_count
+xpu torch==2.8.0 driver: torch.xpu.is_bf16_supported
+xpu context: torch.xpu.init torch.xpu.current_device torch.xpu.get_device_properties torch.xpu.Stream
+xpu context: torch.xpu.StreamContext
+xpu context: torch.xpu.get_rng_state torch.xpu.make_graphed_callables
+xpu context: torch.xpu.set_per_process_memory_fraction
+xpu context: torch.xpu.device@__enter__ torch.xpu.graph@__enter__ torch.xpu.Event@record torch.xpu.Event@wait
+xpu context: torch.xpu.Stream@record_event torch.Tensor@xpu
+xpu context+unless device: torch.xpu.temperature torch.xpu.reset_peak_memory_stats torch.xpu.use_mem_pool
+xpu torch==2.8.0 context+unless device: torch.xpu.mem_get_info
+xpu torch==2.15.0 context: torch.xpu.mem_get_info
+xpu cold: torch.xpu.is_initialized torch.xpu.manual_seed torch.xpu.memory_allocated
+cuda context: torch._C._cuda_init torch._C._cuda_setDevice torch._C._accelerator_getStream
+cuda driver: torch._C._cuda_getDeviceCount torch._C._show_config torch.__config__.show
+xpu context: torch._C._xpu_init
+xpu driver: torch._C._xpu_getDeviceCount
+cuda cold: torch._C._cuda_isInBadFork torch._C._graph_pool_handle torch._C._xpu_init
+cuda context+if device: torch.zeros torch.empty torch.tensor torch.randn torch.arange torch.nn.Linear
+cuda context+if device: torch.nn.modules.linear.Linear
+xpu context+if device: torch.zeros torch.nn.Linear
+cpu cold: torch.zeros torch.nn.Linear
+cuda context+if device: torch.Tensor@to torch.nn.Module@to torch.Tensor@new_zeros
+cuda context: torch.Tensor@cuda torch.nn.Module@cuda torch.Tensor@pin_memory torch.cuda.FloatTensor
+cuda context: torch.Stream
+cuda driver+if device: torch.Generator
+cuda context+if map_location: torch.load
+cuda context+if with_cuda: torch.utils.cpp_extension.load
+cuda driver+env: import torch.utils.cpp_extension
+cuda context: torch.utils.collect_env.get_env_info
+cuda torch==2.8.0 driver+env+unless enabled+if device_type: torch.autocast torch.amp.autocast_mode.autocast
+cuda torch==2.4.1 driver+env+unless enabled+if device_type: torch.autocast
+cuda torch==2.8.0 driver+env+unless enabled: torch.cuda.amp.autocast torch.cuda.amp.GradScaler
+cuda driver+env+unless device: torch.amp.GradScaler
+cuda cold: torch.amp.custom_fwd torch.cuda.amp.custom_bwd
+cuda triton==3.3.1 driver+env+unless do_bench: triton.autotune triton.runtime.autotuner.Autotuner
+cuda triton==3.4.0 cold: triton.autotune
+cuda triton==3.1.0 cold: triton.autotune
+cuda cold: triton.jit triton.heuristics triton.Config triton.cdiv triton.language.constexpr
+cuda driver+env: triton.runtime.driver._create_driver
+cuda triton==3.3.1 driver+env: read triton.runtime.driver.active.utils
+cuda triton==3.3.1 cold: read triton.runtime.driver.active
+cuda triton==3.9.0 driver+env: read triton.runtime.driver.active
+cuda context: triton.runtime.driver.active.get_current_target triton.testing.do_bench
+cuda driver: cuda.bindings.driver.cuInit cuda.cuda.cuInit cuda.bindings.runtime.cudaGetDeviceCount
+cuda driver: cuda.core.Device
+cuda context: cuda.bindings.driver.cuCtxCreate cuda.bindings.driver.cuDevicePrimaryCtxRetain
+cuda context: cuda.core.Device@set_current
+cuda context: cuda.bindings.runtime.cudaSetDevice cuda.bindings.runtime.cudaMalloc cuda.cudart.cudaFree
+cuda cold: cuda.bindings.driver.cuDriverGetVersion cuda.bindings.runtime.cudaRuntimeGetVersion
+cuda cold: cuda.bindings.nvrtc.nvrtcVersion
+rocm cold: cuda.bindings.driver.cuInit cuda.core.Device numba.cuda.is_available
+cuda nvidia-cutlass-dsl-libs-base==4.5.0 driver: import cutlass
+cuda nvidia-cutlass-dsl-libs-base==4.3.0 cold: import cutlass
+cuda driver: cutlass.base_dsl.runtime.cuda.get_compute_capability_major_minor
+cuda context: cutlass.base_dsl.runtime.cuda.initialize_cuda_context
+jax-gpu context: jax.devices jax.device_count jax.default_backend jax.numpy.zeros jax.numpy.float32
+jax-gpu context: jax.random.PRNGKey
+jax-gpu context: jax.random.key jax.device_put jax.lax.iota
+jax-gpu driver: jax.distributed.initialize
+jax-gpu cold: jax.jit jax.vmap jax.numpy.dtype jax.numpy.finfo jax.numpy.issubdtype jax.tree_util.tree_map
+jax-gpu cold: jax.random.key_impl
+cuda cold: jax.devices jax.numpy.zeros jax.random.PRNGKey
+cuda context: cupy.zeros cupy.array cupy.arange cupy.random.rand cupy.cuda.Stream cupy.cuda.runtime.setDevice
+cuda context: cupy.cuda.Device@use
+cuda driver: cupy.is_available cupy.cuda.runtime.getDeviceCount
+cuda driver+unless device: cupy.cuda.Device
+cuda cold: cupy.dtype cupy.float32 cupy.get_array_module cupy.RawKernel cupy.ElementwiseKernel
+cuda driver: numba.cuda.is_available read numba.cuda.gpus.current
+cuda context: numba.cuda.get_current_device numba.cuda.device_array numba.cuda.to_device
+cuda context+if signature: numba.cuda.jit
+cuda context+if target: numba.vectorize
+cuda cold: numba.njit numba.cuda.grid
+cuda context: import pycuda.autoinit pycuda.tools.make_default_context pycuda.driver.Device@make_context
+cuda driver: pycuda.driver.init
+cuda driver: pyopencl.get_platforms pyopencl.Platform@get_devices
+xpu context: pyopencl.create_some_context pyopencl.array.zeros
+cpu cold: pyopencl.get_platforms
+cuda driver: tensorflow.config.list_physical_devices
+cuda context: tensorflow.constant tensorflow.test.is_gpu_available
+cuda tensorflow==1.15.0 cold: tensorflow.constant
+cuda cold: tensorflow.function tensorflow.TensorSpec
+cuda driver+env: import deepspeed deepspeed.initialize
+cuda bitsandbytes==0.41.0 context: import bitsandbytes
+cuda bitsandbytes==0.45.0 driver+env: import bitsandbytes
+cuda flashinfer-python==0.6.8 context: import flashinfer flashinfer.compilation_context.CompilationContext
+cuda context: flashinfer.utils.get_compute_capability
+cuda context: import transformer_engine.pytorch transformer_engine.pytorch.utils.get_device_compute_capability
+cuda cold: pynvml.nvmlDeviceGetCount vllm.third_party.pynvml.nvmlDeviceGetName
+cuda cold: amdsmi.amdsmi_get_processor_handles
+"""
+
+#: `profile name: expected`, where expected is a constant, `None`, or `set`; `?` for unknown.
+VALUES = """
+cuda torch.version.hip: None
+rocm torch.version.hip: set
+cuda torch.version.cuda: set
+rocm torch.version.cuda: None
+cpu torch.version.cuda: ?
+xpu torch.version.xpu: set
+cuda torch.version.xpu: None
+cuda torch.cuda.is_initialized(): False
+cuda torch._C._cuda_isInBadFork(): False
+cuda torch.cuda.is_available(): True
+rocm torch.cuda.is_available(): True
+xpu torch.cuda.is_available(): False
+cpu torch.cuda.is_available(): False
+cuda torch.cuda.device_count(): set
+xpu torch.cuda.device_count(): 0
+xpu torch.xpu.device_count(): set
+cuda torch.xpu.device_count(): 0
+cuda torch.backends.cudnn.is_available(): True
+cuda torch.xpu.is_available(): False
+xpu torch.xpu.is_available(): True
+cuda torch.accelerator.is_available(): True
+cpu torch.accelerator.is_available(): False
+cuda torch.backends.mps.is_available(): False
+cpu torch.backends.mps.is_available(): ?
+cuda torch.distributed.is_initialized(): False
+cuda torch.distributed.is_available(): True
+cuda torch.jit.is_scripting(): False
+rocm torch.utils.cpp_extension.IS_HIP_EXTENSION: True
+cuda torch.utils.cpp_extension.IS_WINDOWS: False
+cuda typing.TYPE_CHECKING: False
+cpu typing.TYPE_CHECKING: False
+cuda sys.platform: 'linux'
+cpu sys.platform: ?
+cuda platform.system(): 'Linux'
+cuda os.name: 'posix'
+cuda pynvml.nvmlDeviceGetCount(): set
+rocm amdsmi.amdsmi_get_processor_handles(): set
+cuda amdsmi.amdsmi_get_processor_handles(): None
+jax-gpu jax.default_backend(): 'gpu'
+jax-gpu jax.distributed.is_initialized(): False
+"""

@@ -177,6 +177,9 @@ def assert_as_executed(got: list[Said], folder: Path, setting: Setting) -> None:
     imports = {(one.path, one.line) for one in got if one.verdict == "certain" and one.rule in _ON_IMPORTS}
     idle = sorted(imports - through)
     assert not idle, f"called a waking import, but CPython wakes nothing through {idle}"
+    packages = {place for place in through if place[0].endswith("__init__.py")}
+    missed = sorted(packages - seen)
+    assert not missed, f"CPython wakes the device through the imports at {missed}, and nothing was said"
 
 
 Places = set[tuple[str, int]]
@@ -207,8 +210,9 @@ def executed(folder: Path, setting: Setting = PLAIN) -> tuple[Places, Places]:
                 if Path(file).is_relative_to(root)
             ]
             if Path(sites[0][0]).is_relative_to(root):
-                direct.add(places[0])
-                places = places[1:]
+                direct.add(places.pop(0))
+            elif places:
+                direct.add(places[0])  # importing a dependency wakes: its importer is to blame
             if name not in _QUERIES:
                 through.update(places)
     return direct, through

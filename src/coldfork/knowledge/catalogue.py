@@ -50,7 +50,7 @@ class Catalogue:
     raises: dict[str, Raises] = field(default_factory=dict)
     returns: dict[str, str] = field(default_factory=dict)
     """Calls that return an instance of a class which `methods` knows as a receiver."""
-    harmless: tuple[str, ...] = ()
+    harmless: frozenset[str] = frozenset()
     remedies: dict[str, str] = field(default_factory=dict)
     digest: str = ""
     """Changes whenever an answer of this catalogue could."""
@@ -81,7 +81,12 @@ class Catalogue:
         """Whether `symbol` lies under a harmless prefix and no fact of its own speaks against it."""
         if symbol in self.calls or symbol in self.attributes or symbol in self.imports:
             return False
-        return any(symbol == prefix or symbol.startswith(prefix + ".") for prefix in self.harmless)
+        prefix = symbol
+        while prefix:
+            if prefix in self.harmless:
+                return True
+            prefix = prefix.rpartition(".")[0]
+        return False
 
 
 def load(
@@ -105,7 +110,7 @@ def load(
         selection.values,
         selection.raises,
         selection.returns,
-        tuple(dict.fromkeys(selection.harmless)),
+        frozenset(selection.harmless),
         selection.remedies,
         _digest(profile, selection.asked, extra),
         _frozen(selection.wild["call"]),

@@ -117,6 +117,8 @@ def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> Non
     if frame.quiet:
         return
     ev.environment[name] = str(value.value) if isinstance(value, Const) and not frame.conditions else None
+    ev.environment_key = tuple(sorted(ev.environment.items(), key=str))
+    ev.journal.shared += 1
 
 
 def augmented(ev: Evaluator, frame: Frame, target: Node, operator: str, value: Value) -> None:

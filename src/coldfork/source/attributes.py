@@ -29,7 +29,7 @@ from coldfork.source.values import (
     Union,
     Value,
 )
-from coldfork.source.wakes import Edge, Frame
+from coldfork.source.wakes import Edge, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -98,7 +98,10 @@ def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str)
     _note_attribute(ev, frame, dotted)
     getter = module_value(ev, state, "__getattr__")
     if getter is not None:
-        result = ev.call(frame, getter, (Const(name),))
+        try:
+            result = ev.call(frame, getter, (Const(name),))
+        except Raised:
+            return external(ev, dotted)  # bound by code that could not be followed, or the import fails
         if result is not UNKNOWN:
             return result
         return typed_value(ev, state, name) or UNKNOWN

@@ -159,7 +159,7 @@ def _result(
         identity,
         positional,
         tuple(keywords.items()),
-        tuple(sorted(ev.environment.items(), key=str)) if ev.environment else (),
+        ev.environment_key,
     )
     known = ev.results.get(key)
     if known is not None:

@@ -32,7 +32,7 @@ def construct(
     top = cls.module.name.partition(".")[0]
     if top in ev.known_libraries:
         symbol = knowing.original_name(f"{cls.module.name}.{cls.qualified}")
-        if knowing.about_call(ev, frame, symbol, positional, keywords):
+        if knowing.about_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(symbol):
             return External(f"{symbol}()")
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:

@@ -43,7 +43,7 @@ class Reporter:
         """Every effect at a line of the checked code."""
         reaches = reach(self.results, self._blamed_imports())
         conditions = closure(self.entries, self.results) if self.entries else None
-        made: dict[tuple[str, int, str, bool], Effect] = {}
+        made: dict[tuple[object, ...], Effect] = {}
         for name in self.found.files:
             if conditions is not None and name not in conditions:
                 continue
@@ -52,7 +52,7 @@ class Reporter:
                 continue
             above = conditions[name] if conditions is not None else ()
             for effect in [*self._own(name, result, above), *self._imported(name, result, reaches, above)]:
-                key = (effect.path, effect.line, effect.accelerator, effect.imported is not None)
+                key = _sameness(effect)
                 known = made.get(key)
                 if known is None or _order(effect) < _order(known):
                     made[key] = effect
@@ -263,7 +263,18 @@ class Reporter:
         return tuple(found)
 
 
-def _order(effect: Effect) -> tuple[int, int, int, int]:
-    """Smaller is the effect to report when a line has several."""
+def _sameness(effect: Effect) -> tuple[object, ...]:
+    """What is told once: a line, a dependency imported by a file, a waking site that a package pulls in."""
+    if effect.imported is None:
+        return effect.path, effect.accelerator, effect.line
+    if not effect.imported.own:
+        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
+    waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
+    return effect.path, effect.accelerator, waking.path, waking.line
+
+
+def _order(effect: Effect) -> tuple[bool, int, int, int, int]:
+    """Smaller is the effect to tell when there are several."""
     depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
-    return (depth == 2, -effect.verdict.rank, depth, len(effect.chain.steps))
+    ahead = effect.line if effect.imported is not None else 0
+    return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))

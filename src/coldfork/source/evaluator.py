@@ -8,6 +8,7 @@ from collections.abc import Callable
 from coldfork.knowledge.catalogue import Fact
 from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing
 from coldfork.source.expressions import EVALUATE
+from coldfork.source.inherited import Inherited
 from coldfork.source.ir import Block, Node
 from coldfork.source.mutate import Journal
 from coldfork.source.program import ModuleState, Program
@@ -36,6 +37,8 @@ class Evaluator:
         self.fuel = _FUEL
         self.environment: dict[str, str | None] = {}
         """Environment variables that the followed code has set."""
+        self.environment_key: tuple[tuple[str, str | None], ...] = ()
+        self.inherited = Inherited(program)
         self.failing: list[list[tuple[Condition, bool]]] = []
         """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
         self.resolving: dict[object, int] = {}
@@ -80,7 +83,8 @@ class Evaluator:
 
     def run_module(self, state: ModuleState) -> tuple[list[Site], list[SiteEdge]]:
         """What importing this one module does by itself: wakes, and imports of others."""
-        self.environment.clear()
+        self.environment = dict(self.inherited.environment(state))
+        self.environment_key = tuple(sorted(self.environment.items(), key=str))
         self.failing.clear()
         self.active.clear()
         self.resolving.clear()

@@ -1,0 +1,101 @@
+"""Environment variables that a package's `__init__` sets before any of its submodules runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coldfork.source import ir
+from coldfork.source.ir import Node
+from coldfork.source.program import ModuleState, Program
+
+Environment = dict[str, str | None]
+_MOST_MODULES = 400
+_NOTHING: Environment = {}
+
+
+class _Walk(NamedTuple):
+    """What importing a package leaves in the environment, and what it held when each module began."""
+
+    at_start: dict[str, Environment]
+    final: Environment
+
+
+class Inherited:
+    """Environments by module, worked out once a top package."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._walks: dict[str, _Walk] = {}
+
+    def environment(self, module: ModuleState) -> Environment:
+        """The variables that are set when `module` begins, because its top package has run."""
+        top = module.name.partition(".")[0]
+        if top == module.name:
+            return _NOTHING
+        walk = self._walks.get(top)
+        if walk is None:
+            walk = self._walks[top] = self._walk(top)
+        return walk.at_start.get(module.name, walk.final)
+
+    def _walk(self, top: str) -> _Walk:
+        """Follow the plain imports and assignments at the top of a package's modules, in the order they run."""
+        state = self._program.module(top)
+        at_start: dict[str, Environment] = {}
+        current: Environment = {}
+        if state is not None and state.located.is_package:
+            self._enter(state, top, at_start, current)
+        return _Walk(at_start, dict(current))
+
+    def _enter(self, state: ModuleState, top: str, at_start: dict[str, Environment], current: Environment) -> None:
+        if state.name in at_start or len(at_start) > _MOST_MODULES:
+            return
+        at_start[state.name] = dict(current)
+        for node in state.summary.body:
+            if node[0] in (ir.IMPORT, ir.FROM):
+                for name in _imported(state, node):
+                    if name.partition(".")[0] == top and name not in at_start:
+                        target = self._program.module(name)
+                        if target is not None:
+                            self._enter(target, top, at_start, current)
+            else:
+                _apply(node, current)
+
+
+def _imported(state: ModuleState, node: Node) -> list[str]:
+    """The modules that an import statement may run, packages first."""
+    if node[0] == ir.IMPORT:
+        bases = [name for name, _ in node[3]]
+    else:
+        base = state.absolute(node[3], node[4])
+        bases = [base, *[f"{base}.{name}" for name, _ in node[5] if name != "*"]]
+    found: list[str] = []
+    for base in bases:
+        parts = base.split(".")
+        found += [".".join(parts[: index + 1]) for index in range(len(parts))]
+    return found
+
+
+def _apply(node: Node, current: Environment) -> None:
+    """Take over what one statement sets."""
+    if node[0] == ir.ASSIGN:
+        for target in node[3]:
+            if target[0] == ir.TO_INDEX and _is_environ(target[1]) and target[2][0] == ir.CONST:
+                current[str(target[2][1])] = _text(node[4])
+    elif node[0] == ir.EXPR and node[3][0] == ir.CALL:
+        function, arguments = node[3][1], node[3][2]
+        if function[0] == ir.ATTR and function[2] == "setdefault" and _is_environ(function[1]):
+            if len(arguments) == 2 and arguments[0][0] == ir.CONST:
+                current.setdefault(str(arguments[0][1]), _text(arguments[1]))
+
+
+def _is_environ(node: Node) -> bool:
+    return (node[0] == ir.ATTR and node[2] == "environ") or (node[0] == ir.NAME and node[1] == "environ")
+
+
+def _text(node: Node) -> str | None:
+    """The text a variable is set to, if it is written out."""
+    if node[0] == ir.CONST and isinstance(node[1], str):
+        return node[1]
+    if node[0] == ir.CALL and node[1][0] == ir.NAME and node[1][1] == "str" and len(node[2]) == 1:
+        return str(node[2][0][1]) if node[2][0][0] == ir.CONST else None
+    return None

@@ -304,7 +304,7 @@ def level():
 
 B = torch.cuda.is_available()
 ### pkg/user.py
-from .ask import level
+from .ask import level  # expect: waking-import
 A = level()  # expect: device-init-at-import
 """,
     "scripts beside each other": """
@@ -391,7 +391,6 @@ def test_chains_lead_through_the_dependency(tmp_path: Path) -> None:
     (first,) = (one for one in findings if one.path == "pkg/user.py")
     assert [(step.path, step.line) for step in first.chain.steps] == [
         ("pkg/user.py", 1),
-        ("waking/__init__.py", 1),
         ("waking/api.py", 3),
         ("waking/engine.py", 5),
         (None, None),

@@ -18,7 +18,7 @@ from coldfork.source.values import (
     alternatives,
     union,
 )
-from coldfork.source.wakes import Conditions, Frame, Raised
+from coldfork.source.wakes import Conditions, Failure, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -37,12 +37,14 @@ class Arm(NamedTuple):
     extra: Conditions
     off: Condition | None
     sites: tuple[int, int]
+    raised: str = ""
 
 
 class Arms:
     """The ways from one point of a frame."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, ev: Evaluator, frame: Frame) -> None:
+        self.ev = ev
         self.frame = frame
         self.conditions = frame.conditions
         self.presumed = frame.presumed
@@ -69,10 +71,15 @@ class Arms:
             frame.env.names = {**self.names, **narrowed} if narrowed else dict(self.names)
         first = len(frame.sites)
         base = len(frame.conditions)
+        raised = ""
         try:
             ended = work()
-        except Raised:
-            ended = RAISES
+        except Raised as problem:
+            ended, raised = RAISES, problem.kind
+            if nominal:
+                frame.raise_musts.append(set(frame.must))
+                if condition is not None and self.ev.failing:
+                    self.ev.failing[-1].append(Failure(condition, True, raised))
         self.done.append(
             Arm(
                 condition,
@@ -83,6 +90,7 @@ class Arms:
                 frame.conditions[base:],
                 frame.off,
                 (first, len(frame.sites)),
+                raised,
             )
         )
 
@@ -123,6 +131,11 @@ class Arms:
             frame.conditions = (*frame.conditions, *[c for c in extra if c not in frame.conditions])
         return FALLS
 
+    @property
+    def raised(self) -> str:
+        """The exception that the ways end in."""
+        return next((arm.raised for arm in self.done if arm.raised), "other")
+
     def _promote(self, arms: list[Arm], sure: set[str]) -> None:
         """Sibling ways that all wake a device are certain together."""
         if not sure or not self.frame.toplevel or self.conditions:
@@ -159,6 +172,11 @@ class Arms:
                     merged[name] = value if arm.nominal else _under(value, arm.condition)
                 elif known is not value and known != value:
                     merged[name] = union((known, value), None if arm.nominal else arm.condition)
+        for name in self.frame.globals:
+            # A way that did not rebind a global left it as the module has it.
+            if name in merged and any(arm.names is not None and name not in arm.names for arm in every):
+                held = self.ev.global_value(self.frame, name)
+                merged[name] = union((held, merged[name]))
         env.names = merged
 
 
@@ -180,7 +198,7 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
     options = value.alternatives
     nominal = [option for option, condition in options if condition is None]
     results: list[tuple[Value, Condition | None]] = []
-    arms = Arms(frame)
+    arms = Arms(ev, frame)
     for option, condition in options:
         on_path = condition is None
         given = condition
@@ -201,7 +219,7 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
                 results.append((single, inner or condition))
     ended = arms.join()
     if ended == RAISES:
-        raise Raised("other")
+        raise Raised(arms.raised)
     found: dict[Value, Condition | None] = {}
     for single, condition in results:
         if single not in found or condition is None:

@@ -15,6 +15,7 @@ from coldfork.source.values import (
     External,
     Instance,
     Mapping,
+    Property,
     Sequence,
     Value,
     alternatives,
@@ -36,10 +37,20 @@ def stored(frame: Frame, name: str) -> bool:
     return len(entries) != 1 or bool(entries[0][3]) or entries[0][0] == ir.BY_STATEMENT
 
 
-def bind_name(frame: Frame, name: str, value: Value) -> None:
-    """Give a variable of the frame a value."""
+def bind_name(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+    """Give a variable of the frame a value; `global` and `nonlocal` ones belong to others too."""
     assert frame.env is not None
     frame.env.names[name] = value
+    if name in frame.globals and frame.off is None:
+        ev.set_global(frame, name, value)
+    elif name in frame.nonlocals and frame.off is None:
+        outer = frame.env.outer
+        while outer is not None:
+            if name in outer.names:
+                outer.names[name] = value if not frame.conditions else union((outer.names[name], value))
+                ev.journal.shared += 1
+                break
+            outer = outer.outer
 
 
 def defining_env(frame: Frame) -> Env | None:
@@ -54,7 +65,7 @@ def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
     kind = target[0]
     if kind == ir.TO_NAME:
         if stored(frame, target[1]):
-            bind_name(frame, target[1], value)
+            bind_name(ev, frame, target[1], value)
     elif kind == ir.TO_TUPLE:
         _unpack(ev, frame, target[1], value)
     elif kind == ir.TO_STAR:
@@ -94,6 +105,9 @@ def _set_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, valu
                 if setter is not None:
                     ev.call(frame, ev.attribute(frame, held[0], "__set__"), (single, value))
                     continue
+            if held is not None and isinstance(held[0], Property) and held[0].setter is not None:
+                ev.call(frame, held[0].setter, (single, value))
+                continue
             custom = ev.member(single.cls, "__setattr__")
             if custom is not None and not isinstance(custom[0], External):
                 ev.call(frame, ev.attribute(frame, single, "__setattr__"), (Const(name), value))
@@ -122,20 +136,18 @@ def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> Non
 
 
 def augmented(ev: Evaluator, frame: Frame, target: Node, operator: str, value: Value) -> None:
-    """`target op= value`."""
-    if target[0] != ir.TO_NAME or frame.env is None:
-        return
-    name = target[1]
-    current = frame.env.names.get(name)
-    if current is None:
-        return
-    if isinstance(current, Sequence) and operator == "add":
-        items, exact = iterate(ev, frame, value)
-        frame.env.names[name] = Sequence(current.kind, (*current.items, *items), current.exact and exact)
-    elif isinstance(current, Const) and isinstance(value, Const) and operator == "add":
-        try:
-            frame.env.names[name] = Const(current.value + value.value)
-        except TypeError:
-            frame.env.names[name] = UNKNOWN
+    """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
+    if target[0] == ir.TO_NAME:
+        current = ev.named(frame, target[1])
+    elif target[0] == ir.TO_ATTR:
+        current = ev.attribute(frame, ev.evaluate(frame, target[1]), target[2])
+    elif target[0] == ir.TO_INDEX:
+        current = ev.item(frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]))
     else:
-        frame.env.names[name] = UNKNOWN
+        return
+    result = ev.operate(frame, operator, current, value)
+    if target[0] == ir.TO_NAME:
+        if stored(frame, target[1]):
+            bind_name(ev, frame, target[1], result)
+    else:
+        assign(ev, frame, target, result)

@@ -10,6 +10,7 @@ from coldfork.source.classes import dispatched, external_bases, is_enumeration, 
 from coldfork.source.lookup import imported_value, lazy_export, module_object, module_value
 from coldfork.source.program import ModuleState
 from coldfork.source.values import (
+    NONE,
     TRUTHY,
     UNKNOWN,
     Bound,
@@ -140,6 +141,8 @@ def _of_class(ev: Evaluator, frame: Frame, value: ClassRef, name: str) -> Value:
     if found is not None and not (isinstance(found[0], External) and isinstance(found[1], External)):
         if isinstance(found[1], ClassRef) and is_enumeration(ev, found[1]):
             return _member_of(found[1], name, found[0])
+        if isinstance(found[0], Instance) and isinstance(found[1], ClassRef):
+            return _through_descriptor(ev, frame, found[0], NONE, value)
         return _bind_to_class(found[0], value)
     meta = metaclass(ev, value)
     if meta is not None:
@@ -228,12 +231,17 @@ def _bind(ev: Evaluator, frame: Frame, value: Value, receiver: Value) -> Value:
     if isinstance(value, Property):
         return ev.call(frame, value.getter, (receiver,))
     if isinstance(value, Instance):
-        getter = ev.member(value.cls, "__get__")
-        if getter is not None and isinstance(getter[1], ClassRef):
-            owner: Value = receiver.cls if isinstance(receiver, Instance) else receiver
-            return ev.call(frame, Bound(getter[0], value), (receiver, owner))
+        return _through_descriptor(ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver)
     if isinstance(value, Union):
         return ev.each(frame, value, lambda single: _bind(ev, frame, single, receiver))
+    return value
+
+
+def _through_descriptor(ev: Evaluator, frame: Frame, value: Instance, receiver: Value, owner: Value) -> Value:
+    """An object found on a class: its `__get__` runs if it has one."""
+    getter = ev.member(value.cls, "__get__")
+    if getter is not None and isinstance(getter[1], ClassRef):
+        return ev.call(frame, Bound(getter[0], value), (receiver, owner))
     return value
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING
 
 from coldfork.source import ir
 from coldfork.source.ir import Node
 from coldfork.source.program import ModuleState
-from coldfork.source.values import Condition, Env, Value, alternatives, truth
-from coldfork.source.wakes import Frame, Raised
+from coldfork.source.values import ClassRef, Condition, Env, Instance, Value, alternatives, truth
+from coldfork.source.wakes import Failure, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -54,6 +55,17 @@ def test_of(value: Value) -> Test:
     return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
 
 
+def tested(ev: Evaluator, frame: Frame, value: Value) -> Value:
+    """What testing a value runs and yields: its `__bool__`, else its `__len__`."""
+    if type(value) is not Instance or value.open:
+        return value
+    for name in ("__bool__", "__len__"):
+        held = ev.member(value.cls, name)
+        if held is not None and isinstance(held[1], ClassRef):
+            return ev.call(frame, ev.attribute(frame, value, name))
+    return value
+
+
 def quoted(frame_module: ModuleState, span: Span, negated: bool) -> Condition:
     """The condition that the test written at `span` holds, or does not."""
     return Condition(module=frame_module.name, span=span, negated=negated)
@@ -92,15 +104,15 @@ def _failure_reached(
     raised, failures = try_quietly(ev, module, env, block)
     if raised is not None:
         return (True, None) if handles(kinds, raised) else (False, None)
-    for condition, even in failures:
-        if handles(kinds, failure_kind(condition)):
+    for condition, even, kind in failures:
+        if handles(kinds, kind):
             return (None, None) if even else (False, condition)
     return False, Condition(words=f"the `try` above line {line} of {module.name} fails")
 
 
 def try_quietly(
     ev: Evaluator, module: ModuleState, env: Env | None, block: ir.Block
-) -> tuple[str | None, list[tuple[Condition, bool]]]:
+) -> tuple[str | None, list[Failure]]:
     """Run the block of a `try` for its failures alone."""
     frame = Frame(module, Env(env))
     frame.quiet = True
@@ -114,20 +126,19 @@ def try_quietly(
         ev.failing.pop()
 
 
-_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError"}
-_ANY_ERROR = {"Exception", "BaseException"}
-
-
 def handles(kinds: Node | None, raised: str) -> bool:
-    """Whether an `except` clause catches a failure of this kind."""
+    """Whether an `except` clause catches an exception of this name, told by the built-in hierarchy."""
     if kinds is None:
         return True
     names = _exception_names(kinds)
-    if names & _ANY_ERROR or not names:
+    if not names or raised in names or names & {"Exception", "BaseException"}:
         return True
-    if raised == "import":
-        return bool(names & _IMPORT_ERRORS)
-    return bool(names - _IMPORT_ERRORS)
+    known = getattr(builtins, raised, None)
+    if not isinstance(known, type):
+        # One of a library's own: clauses that name a library's exceptions are taken to mean it.
+        return any(not isinstance(getattr(builtins, name, None), type) for name in names)
+    caught = [getattr(builtins, name, None) for name in names]
+    return any(isinstance(one, type) and issubclass(known, one) for one in caught)
 
 
 def _exception_names(node: Node) -> set[str]:
@@ -138,8 +149,3 @@ def _exception_names(node: Node) -> set[str]:
     if node[0] == ir.ATTR:
         return {node[2]}
     return set()
-
-
-def failure_kind(condition: Condition) -> str:
-    """The kind of exception that a failure raises."""
-    return "import" if condition.words.endswith("does not import") else "other"

@@ -34,7 +34,7 @@ from coldfork.source.values import (
     Value,
     union,
 )
-from coldfork.source.wakes import CallResult, Edge, Frame, Raised
+from coldfork.source.wakes import PAUSED, CallResult, Edge, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -115,6 +115,12 @@ def run_lazily(ev: Evaluator, frame: Frame, function: Value, positional: tuple[V
     if isinstance(function, External) and function.name == "builtins.map":
         items, exact = iterate(ev, frame, positional[1])
         return Sequence("list", tuple([ev.call(frame, positional[0], (item,)) for item in items]), exact)
+    if isinstance(function, External) and function.name == "builtins.filter":
+        items, _ = iterate(ev, frame, positional[1])
+        if positional[0] != NONE:
+            for item in items:
+                ev.call(frame, positional[0], (item,))
+        return Sequence("list", items, exact=False)
     return UNKNOWN
 
 
@@ -154,12 +160,14 @@ def _result(
     ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
 ) -> CallResult:
     """What the call comes to, remembered for the same arguments."""
+    first_yield_only, ev.first_yield_only = ev.first_yield_only and bool(code[2]), False
     identity: object = function if function.env is None else (function.module.name, function.line, function.env)
     key = (
         identity,
         positional,
         tuple(keywords.items()),
         ev.environment_key,
+        first_yield_only,
     )
     known = ev.results.get(key)
     if known is not None:
@@ -179,7 +187,7 @@ def _result(
     outer, ev.program.consulted = ev.program.consulted, function.module.bit
     changes = ev.journal.shared
     try:
-        result = _run(ev, function, code, positional, keywords)
+        result = _run(ev, function, code, positional, keywords, first_yield_only)
         result = result._replace(consulted=ev.program.consulted)
         if ev.cut >= ev.level and ev.journal.shared == changes:
             ev.results[key] = result
@@ -192,24 +200,35 @@ def _result(
     return result
 
 
-_NOTHING = CallResult(UNKNOWN, (), (), frozenset(), False, ())
+_NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
 
 
 def _run(
-    ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+    ev: Evaluator,
+    function: Function,
+    code: Node,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    first_yield_only: bool = False,
 ) -> CallResult:
     inner = Frame(function.module, Env(function.env), function)
     inner.symbol = function.qualified
+    inner.first_yield_only = first_yield_only
     inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
     _bind_arguments(ev, inner, function, code[0], positional, keywords)
-    raises = False
+    raises = ""
     try:
         ended = ev.execute(inner, code[1])
         if ended == FALLS and not (inner.off is not None and inner.returns):
             inner.returns.append((NONE, inner.off))
             inner.exit_musts.append(set(inner.must))
-    except Raised:
-        raises = not inner.returns
+    except Raised as problem:
+        if problem.kind == PAUSED:
+            problem.kind = ""
+            inner.returns.append((NONE, inner.off))
+            inner.exit_musts.append(set(inner.must))
+        raises = problem.kind if not inner.returns else ""
+        inner.raise_musts.append(set(inner.must))
         if raises:
             inner.exit_musts.append(set(inner.must))
     must = frozenset(set.intersection(*inner.exit_musts)) if inner.exit_musts else frozenset()
@@ -217,8 +236,9 @@ def _run(
         value: Value = Sequence("list", tuple(inner.yields), not inner.conditions)
     else:
         value = _returned(ev, inner, function, code)
+    raise_must = frozenset(set.intersection(*inner.raise_musts)) if inner.raise_musts else None
     return CallResult(
-        value, tuple(inner.wakes.values()), tuple(inner.edges.values()), must, raises, tuple(ev.failing[-1])
+        value, tuple(inner.wakes.values()), tuple(inner.edges.values()), must, raises, tuple(ev.failing[-1]), 0, raise_must
     )
 
 
@@ -227,8 +247,10 @@ def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Va
     nominal = [value for value, off in inner.returns if off is None]
     others = [Union(tuple((v, c or off) for v, c in _parts(value))) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])
-    if value is UNKNOWN and code[6] is not None:
-        return ev.instance_of(function.module, function.env, code[6])
+    unclear = value is UNKNOWN or (isinstance(value, External) and value.name.endswith(")"))
+    if unclear and code[6] is not None:
+        annotated = ev.instance_of(function.module, function.env, code[6])
+        return value if annotated is UNKNOWN else annotated
     return value
 
 
@@ -238,14 +260,17 @@ def _parts(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
 
 def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
     """Let the caller have what the callee did."""
+    if result.raise_must is not None:
+        frame.raise_musts.append(frame.must | result.raise_must)
+    must = result.strict if frame.tries else result.must
     for wake in result.wakes:
-        frame.wake(wake, wake.accelerator in result.must)
+        frame.wake(wake, wake.accelerator in must)
     for edge in result.edges:
         frame.edge(Edge(edge.target, edge.conditions, edge.presumed, edge.link), False)
     if result.failures and ev.failing:
         ev.failing[-1].extend(result.failures)
     if result.raises:
-        raise Raised("other")
+        raise Raised(result.raises)
 
 
 def _bind_arguments(

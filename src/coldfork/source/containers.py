@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.source.consume import iterate
+from coldfork.source.lookup import global_value, module_object
 from coldfork.source.mutate import extend, set_item, update
 from coldfork.source.values import (
     NONE,
@@ -166,7 +167,7 @@ def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
     if isinstance(container, ClassRef):
         return _class_item(ev, frame, container, key)
     if isinstance(container, External):
-        return _external_item(ev, container, key)
+        return _external_item(ev, frame, container, key)
     return UNKNOWN
 
 
@@ -191,15 +192,15 @@ def _class_item(ev: Evaluator, frame: Frame, cls: ClassRef, key: Value) -> Value
     return cls
 
 
-def _external_item(ev: Evaluator, container: External, key: Value) -> Value:
+def _external_item(ev: Evaluator, frame: Frame, container: External, key: Value) -> Value:
     if container.name == "os.environ" and isinstance(key, Const):
         value = ev.environment.get(str(key.value))
         if value is not None:
             return Const(value)
         return UNKNOWN
+    if container.name == "builtins.globals()" and isinstance(key, Const):
+        return global_value(ev, frame.module, str(key.value))
     if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
-        from coldfork.source.lookup import module_object
-
         return module_object(ev, key.value)
     return UNKNOWN
 

@@ -81,7 +81,8 @@ def _applied(ev: Evaluator, frame: Frame, decorator: Value, value: Value) -> Val
         if known is not None:
             return known
     if isinstance(decorator, Method) and isinstance(decorator.receiver, Property):
-        return decorator.receiver
+        held = decorator.receiver
+        return Property(held.getter, value) if decorator.name == "setter" else held
     result = ev.call(frame, decorator, (value,))
     if isinstance(result, (Unknown, Const)) or (isinstance(result, External) and not isinstance(decorator, Function)):
         return value

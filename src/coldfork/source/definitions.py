@@ -51,7 +51,7 @@ def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
     if decorators:
         value = ev.apply_decorators(frame, cls, decorators, name)
     if stored(frame, name):
-        bind_name(frame, name, value)
+        bind_name(ev, frame, name, value)
     return 0
 
 
@@ -86,6 +86,11 @@ def _hooks(ev: Evaluator, frame: Frame, cls: ClassRef, given: dict[str | None, V
     """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
     frame.line, frame.end_line, frame.column = line, line, 0
     meta = metaclass(ev, cls)
+    called = given.get("metaclass")
+    if isinstance(called, (Function, Bound, Instance)):
+        outer = _enter(frame, Position.METACLASS, cls.qualified)
+        ev.call(frame, called, (Const(cls.name), UNKNOWN, Mapping({}, exact=False)))
+        _leave(frame, outer)
     if meta is not None:
         outer = _enter(frame, Position.METACLASS, cls.qualified)
         for hook in ("__prepare__", "__new__", "__init__"):

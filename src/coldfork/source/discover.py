@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,7 +121,7 @@ class _Search:
                 self.broken.append((entry.path, "a link that leads nowhere"))
 
 
-def discover(paths: Iterable[Path], excluded: Callable[[str], bool] = lambda path: False) -> Found:
+def discover(paths: Sequence[Path], excluded: Callable[[str], bool] = lambda path: False) -> Found:
     """Find every module under the paths; overlapping paths and links to the same file count once."""
     search = _Search(excluded)
     for path in paths:
@@ -139,6 +139,9 @@ def discover(paths: Iterable[Path], excluded: Callable[[str], bool] = lambda pat
             raise UsageError(f"{path}: a link that leads nowhere")
         else:
             raise UsageError(f"{path}: no such file or folder")
+    for path in paths:  # last of all: a bare folder under a given one may be a namespace package
+        if os.path.isdir(path) and not os.path.isfile(f"{path}/__init__.py"):
+            search.add_root(os.path.abspath(path))
     return Found(search.files, tuple(search.roots), tuple(search.broken), search.display)
 
 

@@ -94,7 +94,7 @@ class Reporter:
                 own = target in self.found.files
                 if own and not in_init and not site_edge.gated:
                     continue
-                if own and not site_edge.statement:
+                if own and not site_edge.statement and not in_init:
                     continue
                 for one in reached.values():
                     if own and (one.wake.off or self._leads_back(name, one.wake.link)):

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Fact
-from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing
-from coldfork.source.expressions import EVALUATE
+from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing, lookup
+from coldfork.source.expressions import EVALUATE, operate
 from coldfork.source.inherited import Inherited
 from coldfork.source.ir import Block, Node
 from coldfork.source.mutate import Journal
 from coldfork.source.program import ModuleState, Program
 from coldfork.source.statements import EXECUTE
-from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value
-from coldfork.source.wakes import CallResult, Frame, Raised, Site, SiteEdge
+from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value, union
+from coldfork.source.wakes import CallResult, Failure, Frame, Raised, Site, SiteEdge
 
 #: Calls followed on behalf of one module before the rest is taken for unknown.
 _FUEL = 30_000
@@ -35,19 +35,48 @@ class Evaluator:
         """Levels at which functions are being followed, by where they stand."""
         self.depth = 0
         self.fuel = _FUEL
+        self.running: ModuleState | None = None
+        self.running_names: Env | None = None
+        """The module whose body is being run, and the variables that it binds more than once."""
+        self.first_yield_only = False
+        """Set for the generator that `next` is about to run."""
         self.environment: dict[str, str | None] = {}
         """Environment variables that the followed code has set."""
         self.environment_key: tuple[tuple[str, str | None], ...] = ()
         self.inherited = Inherited(program)
-        self.failing: list[list[tuple[Condition, bool]]] = []
+        self.failing: list[list[Failure]] = []
         """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
         self.resolving: dict[object, int] = {}
         """Names that are being resolved, with the level they were met at."""
         self.journal = Journal()
+        self.globals: dict[tuple[str, str], Value] = {}
+        """Module variables that functions have rebound since the module began."""
+        self.entry: dict[object, int] = {}
+        """For a name that is being resolved, which of its bindings is looked at."""
         self.level = 0
         self.cut = NEVER
         """The outermost level whose unfinished answer was needed: what lies inside it may not be remembered."""
         self.subclass_index: dict[str, list[tuple[ModuleState, Node]]] | None = None
+
+    def set_global(self, frame: Frame, name: str, value: Value) -> None:
+        """A function rebinds a variable of its module."""
+        key = (frame.module.name, name)
+        if frame.conditions and key in self.globals:
+            value = union((self.globals[key], value))
+        self.globals[key] = value
+        self.journal.shared += 1
+
+    def global_value(self, frame: Frame, name: str) -> Value:
+        """What a module variable holds now."""
+        return lookup.global_value(self, frame.module, name)
+
+    def named(self, frame: Frame, name: str) -> Value:
+        """What a name means in a frame."""
+        return lookup.name_value(self, frame, name)
+
+    def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """An operator with assignment."""
+        return operate(self, frame, operator, left, right, in_place=True)
 
     def finished(self) -> None:
         """Leave a level: an unfinished answer that only this level gave is finished now."""
@@ -86,11 +115,13 @@ class Evaluator:
         self.environment = dict(self.inherited.environment(state))
         self.environment_key = tuple(sorted(self.environment.items(), key=str))
         self.failing.clear()
+        self.globals.clear()
         self.active.clear()
         self.resolving.clear()
         self.depth, self.fuel, self.level, self.cut = 0, _FUEL, 0, NEVER
         frame = Frame(state, Env())
         frame.toplevel = True
+        self.running, self.running_names = state, frame.env
         frame.binds = state.summary.binds
         try:
             self.execute(frame, state.summary.body)
@@ -98,6 +129,7 @@ class Evaluator:
             pass
         finally:
             self.journal.roll_back()
+            self.running = self.running_names = None
         return frame.sites, frame.site_edges
 
     @property

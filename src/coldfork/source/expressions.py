@@ -10,7 +10,7 @@ from coldfork.model.positions import Position
 from coldfork.source import ir
 from coldfork.source.arms import FALLS, Arms
 from coldfork.source.assign import assign, bind_name, defining_env
-from coldfork.source.branches import quoted, test_of
+from coldfork.source.branches import quoted, test_of, tested
 from coldfork.source.consume import awaited, iterate
 from coldfork.source.ir import Node
 from coldfork.source.lookup import name_value
@@ -30,6 +30,7 @@ from coldfork.source.values import (
     External,
     Function,
     Instance,
+    Lazy,
     Mapping,
     Method,
     ModuleRef,
@@ -39,7 +40,7 @@ from coldfork.source.values import (
     alternatives,
     union,
 )
-from coldfork.source.wakes import Frame
+from coldfork.source.wakes import PAUSED, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -101,13 +102,13 @@ def _call(ev: Evaluator, frame: Frame, node: Node) -> Value:
 
 def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
     _, test, body, orelse, line, span = node
-    outcome = test_of(ev.evaluate(frame, test))
+    outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
     if outcome.nominal is True and outcome.when_false is None:
         return ev.evaluate(frame, body)
     if outcome.nominal is False and outcome.when_true is None:
         return ev.evaluate(frame, orelse)
     results: list[tuple[Value, Condition | None]] = []
-    arms = Arms(frame)
+    arms = Arms(ev, frame)
 
     def follow(part: Node, off: Condition | None) -> Callable[[], int]:
         def work() -> int:
@@ -142,7 +143,7 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, values[0])
     if len(values) == 1:
         return value
-    outcome = test_of(value)
+    outcome = test_of(tested(ev, frame, value))
     goes_on = outcome if is_and else outcome.inverted()
     rest = (node[0], is_and, values[1:], line, spans[1:])
     if goes_on.nominal is True and goes_on.when_false is None:
@@ -155,7 +156,7 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
         collected.append(_bool(ev, frame, rest))
         return FALLS
 
-    arms = Arms(frame)
+    arms = Arms(ev, frame)
     if goes_on.nominal is True:
         presumes = goes_on.when_false.presumes if goes_on.when_false else ""
         arms.follow(follow, None, True, presumes)
@@ -173,7 +174,7 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
 
 def _not(ev: Evaluator, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, node[1])
-    outcome = test_of(value)
+    outcome = test_of(tested(ev, frame, value))
     if outcome.nominal is None:
         return UNKNOWN
     nominal = FALSE if outcome.nominal else TRUE
@@ -331,6 +332,9 @@ def _index(ev: Evaluator, frame: Frame, node: Node) -> Value:
 
 def _lambda(ev: Evaluator, frame: Frame, node: Node) -> Value:
     code = node[1]
+    for default in (*code[0][1], *code[0][4]):
+        if default is not None:
+            ev.evaluate(frame, default)
     return Function(frame.module, code[5], "<lambda>", code, defining_env(frame) if frame.toplevel else frame.env, None)
 
 
@@ -338,7 +342,10 @@ def _comprehension(ev: Evaluator, frame: Frame, node: Node) -> Value:
     _, kind, elements, generators, line = node
     outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
     before = frame.conditions
-    first, exact = iterate(ev, frame, ev.evaluate(frame, generators[0][1]))
+    iterated = ev.evaluate(frame, generators[0][1])
+    if kind == "generator":
+        return _generator(frame, node, iterated)
+    first, exact = iterate(ev, frame, iterated)
     if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
         frame.position = Position.COMPREHENSION
     frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls
@@ -352,6 +359,21 @@ def _comprehension(ev: Evaluator, frame: Frame, node: Node) -> Value:
         pairs = dict(zip(made[::2], made[1::2], strict=False))
         return Mapping(pairs, complete)
     return Sequence("list" if kind == "generator" else kind, tuple(made), complete)
+
+
+def _generator(frame: Frame, node: Node, iterated: Value) -> Value:
+    """A generator expression: only its outermost iterable is evaluated, the rest runs where it is consumed."""
+    _, _, elements, generators, line = node
+    block: ir.Block = ((ir.EXPR, line, line, (ir.YIELD, elements[0], False, line)),)
+    for index in range(len(generators) - 1, -1, -1):
+        target, iterable, tests = generators[index]
+        for test, span in reversed(tests):
+            block = ((ir.IF, line, test, block, (), span),)
+        block = ((ir.FOR, line, target, (ir.NAME, ".0", line) if index == 0 else iterable, block, ()),)
+    parameters = ((".0",), (), None, (), (), None)
+    code: Node = (parameters, block, True, False, "<genexpr>", line, None, ())
+    env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
+    return Lazy("generator", (Function(frame.module, line, "<genexpr>", code, env, None), (iterated,), {}))
 
 
 def _generate(
@@ -376,7 +398,7 @@ def _generate(
         assign(ev, frame, target, item)
         saved = frame.conditions
         for test, span in tests:
-            outcome = test_of(ev.evaluate(frame, test))
+            outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
             if outcome.nominal is False and outcome.when_true is None:
                 frame.conditions = saved
                 return
@@ -391,7 +413,7 @@ def _generate(
             one(item)
     else:
         condition = Condition(words=f"the comprehension at line {line} of {frame.module.name} has something to iterate")
-        arms = Arms(frame)
+        arms = Arms(ev, frame)
 
         def around() -> int:
             one(union(items) if items else UNKNOWN)
@@ -415,7 +437,15 @@ def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
 
 def _binary(ev: Evaluator, frame: Frame, node: Node) -> Value:
     _, name, left_node, right_node, line = node
-    left, right = ev.evaluate(frame, left_node), ev.evaluate(frame, right_node)
+    return operate(ev, frame, name, ev.evaluate(frame, left_node), ev.evaluate(frame, right_node))
+
+
+def operate(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False) -> Value:
+    """A binary operator, in place first where it is asked to be."""
+    if in_place and isinstance(left, Instance):
+        method = ev.attribute(frame, left, f"__i{name}__")
+        if isinstance(method, Bound):
+            return ev.call(frame, method, (right,))
     if isinstance(left, Const) and isinstance(right, Const) and name in _ARITHMETIC:
         try:
             result = _ARITHMETIC[name](left.value, right.value)
@@ -468,7 +498,7 @@ def _unary(ev: Evaluator, frame: Frame, node: Node) -> Value:
 def _walrus(ev: Evaluator, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, node[2])
     if frame.env is not None:
-        bind_name(frame, node[1], value)
+        bind_name(ev, frame, node[1], value)
     return value
 
 
@@ -493,6 +523,8 @@ def _yield(ev: Evaluator, frame: Frame, node: Node) -> Value:
         frame.yields.extend(items if exact else (*items, UNKNOWN))
         return UNKNOWN
     frame.yields.append(value)
+    if frame.first_yield_only and not frame.conditions:
+        raise Raised(PAUSED)
     return UNKNOWN
 
 

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from coldfork.source.program import ModuleState
 from coldfork.source.values import Condition
-from coldfork.source.wakes import Edge, Frame, Raised
+from coldfork.source.wakes import Edge, Failure, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
+
+
+_MISSING = "ModuleNotFoundError"
 
 
 def note(ev: Evaluator, frame: Frame, target: str) -> None:
@@ -22,7 +25,7 @@ def note(ev: Evaluator, frame: Frame, target: str) -> None:
         top = target.partition(".")[0]
         foreign = _FOREIGN.get(top)
         if foreign is not None and foreign not in ev.program.profile.accelerators and not ev.program.exists(top):
-            raise Raised("import")
+            raise Raised(_MISSING)
         _may_fail(ev, frame, target)
 
 
@@ -30,7 +33,9 @@ def absent(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> None:
     """`from package import name` where the package's source has no such name: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
-        ev.failing[-1].append((Condition(words=f"{target} does not import", presumes=f"{target} imports"), False))
+        ev.failing[-1].append(
+            Failure(Condition(words=f"{target} does not import", presumes=f"{target} imports"), False, "ImportError")
+        )
 
 
 #: Runtimes of other hardware: on the profile's machine they are taken to be missing.
@@ -55,9 +60,9 @@ def _may_fail(ev: Evaluator, frame: Frame, target: str) -> None:
         return
     words = f"{target} does not import"
     if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
-        ev.failing[-1].append((Condition(words=words, presumes=f"{target} imports"), False))
+        ev.failing[-1].append(Failure(Condition(words=words, presumes=f"{target} imports"), False, _MISSING))
     else:
-        ev.failing[-1].append((Condition(words=words), True))
+        ev.failing[-1].append(Failure(Condition(words=words), True, _MISSING))
 
 
 def _in_known_package(ev: Evaluator, target: str) -> bool:

@@ -15,7 +15,7 @@ from coldfork.source.values import (
     Value,
     alternatives,
 )
-from coldfork.source.wakes import Frame, Link, Raised, Wake
+from coldfork.source.wakes import Failure, Frame, Link, Raised, Wake
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -69,7 +69,8 @@ def facts_of(
         if raises.fails:
             raise Raised("other")
         if ev.failing:
-            ev.failing[-1].append((Condition(words=_without(raises.presumes), presumes=raises.presumes), False))
+            condition = Condition(words=_without(raises.presumes), presumes=raises.presumes)
+            ev.failing[-1].append(Failure(condition, False, "other"))
     return tuple(fact for fact in ev.catalogue.call(symbol) if _applies(fact, positional, keywords))
 
 

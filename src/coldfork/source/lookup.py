@@ -72,6 +72,15 @@ def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
 def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
     """What the module binds `name` to once it has run; None when it does not bind it."""
     key = ("", name)
+    if module is ev.running and ev.running_names is not None:
+        current = ev.running_names.names.get(name)
+        if current is not None:  # what the body being run has bound so far; a call that saw it is not remembered
+            ev.journal.shared += 1
+            return current
+    if ev.globals:
+        rebound = ev.globals.get((module.name, name))
+        if rebound is not None:
+            return rebound
     try:
         known, mask = module.values[key]
         ev.program.consulted |= mask
@@ -156,20 +165,21 @@ def _bound(
     unfinished = ev.resolving.get(resolving)
     if unfinished is not None or len(ev.resolving) > _DEEPEST_LOOKUP:
         ev.cut = min(ev.cut, unfinished or 0)
-        return UNKNOWN
+        return _earlier(ev, module, cls, entries, resolving)
     env = ClassEnv(cls) if cls is not None else None
     ev.level += 1
     ev.resolving[resolving] = ev.level
     try:
         found: list[Value] = []
-        for entry in reversed(entries):
-            how, payload, _line, guards = entry
+        for index in range(len(entries) - 1, -1, -1):
+            how, payload, _line, guards = entries[index]
             if how == ir.BY_TYPE:
                 continue
+            ev.entry[resolving] = index
             holds, condition = ev.guards_hold(module, env, guards) if guards else (True, None)
             if holds is False and condition is None:
                 continue
-            value = _value_of(ev, module, cls, env, how, payload, str(resolving[-1]))
+            value = _value_of(ev, module, cls, env, how, payload, _name_in(resolving))
             if condition is not None:
                 value = Union(tuple((v, c or condition) for v, c in alternatives(value)))
             found.append(value)
@@ -186,6 +196,23 @@ def _bound(
     finally:
         del ev.resolving[resolving]
         ev.finished()
+
+
+def _name_in(resolving: tuple[object, ...]) -> str:
+    """The name that a key of `resolving` speaks of."""
+    return next(part for part in reversed(resolving) if isinstance(part, str))
+
+
+def _earlier(
+    ev: Evaluator, module: ModuleState, cls: ClassRef | None, entries: tuple[Node, ...], resolving: tuple[object, ...]
+) -> Value | None:
+    """A name met while it is being bound means what it was bound to before; in a class body, what is outside."""
+    index = ev.entry.get(resolving, 0)
+    deeper = (*resolving[:-1], f"{resolving[-1]}", index)
+    before = entries[:index]
+    if any(entry[0] != ir.BY_TYPE for entry in before) and deeper not in ev.resolving:
+        return _bound(ev, module, cls, before, deeper)
+    return None if cls is not None and all(entry[0] == ir.BY_TYPE for entry in before) else UNKNOWN
 
 
 def _off_path(value: Value) -> bool:
@@ -270,6 +297,23 @@ def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
             source, level, imported = payload
             return state.absolute(source, level), imported
     return None
+
+
+def class_name_begins(ev: Evaluator, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
+    """In a class body, a name that is being assigned still means what it did before; ends with `name_ends`."""
+    cls = frame.cls
+    entries = cls.binds.get(name) if cls is not None else None
+    if cls is None or not entries:
+        return None
+    own = (f"{cls.qualified}:{cls.line}", name)
+    key: tuple[object, ...] = (cls.module.name, *own) if cls.env is None else (cls, name)
+    if key in ev.resolving or (cls.env is None and own in cls.module.values):
+        cls.module.values.pop(own, None)
+    if key in ev.resolving:
+        return None
+    ev.resolving[key] = ev.level
+    ev.entry[key] = next((i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != ir.BY_TYPE), 0)
+    return key
 
 
 def star_names(ev: Evaluator, target: str) -> list[str]:

@@ -37,13 +37,18 @@ class Scope:
 def boring(node: Node) -> bool:
     """True when evaluating the expression can have no effect on a device."""
     op = node[0]
-    if op in (ir.CONST, ir.NAME, ir.LAMBDA):
+    if op in (ir.CONST, ir.NAME):
         return True
+    if op == ir.LAMBDA:
+        parameters = node[1][0]
+        return all(default is None or boring(default) for default in (*parameters[1], *parameters[4]))
+    if op == ir.JOINED:
+        return all(part[0] == ir.CONST for part in node[1])  # anything else is formatted, by code of its own
     if op == ir.SEQUENCE:
         return all(boring(e) for e in node[2])
     if op == ir.DICT:
         return all(k is None or boring(k) for k in node[1]) and all(boring(v) for v in node[2])
-    if op in (ir.OTHER, ir.SLICE, ir.JOINED):
+    if op in (ir.OTHER, ir.SLICE):
         return all(boring(e) for e in node[1])
     if op in (ir.NOT, ir.STAR):
         return boring(node[1])
@@ -63,12 +68,19 @@ def lower_block(lowerer: Lowerer, nodes: Sequence[ast.stmt]) -> Block:
 
 
 def _prune(block: Block, scope: Scope) -> Block:
-    """Drop assignments that cannot wake anything and whose names are bound only once: look-ups find them."""
-    return tuple([node for node in block if not (node[0] == ir.ASSIGN and _settled(node, scope))])
+    """Drop what only binds a name, where it is the name's only binding: look-ups find it without running it."""
+    return tuple([node for node in block if not _only_binds(node, scope)])
 
 
-def _settled(node: Node, scope: Scope) -> bool:
-    return all(t[0] == ir.TO_NAME and len(scope.binds[t[1]]) == 1 for t in node[3]) and boring(node[4])
+def _only_binds(node: Node, scope: Scope) -> bool:
+    if node[0] == ir.ASSIGN:
+        return all(t[0] == ir.TO_NAME and len(scope.binds[t[1]]) == 1 for t in node[3]) and boring(node[4])
+    if node[0] == ir.DEF:
+        return not node[3] and node[4] is None and len(scope.binds[node[2]]) == 1
+    if node[0] == ir.CLASS:
+        _, _, name, decorators, bases, keywords, body, _ = node
+        return not (decorators or bases or keywords or body) and len(scope.binds[name]) == 1
+    return False
 
 
 def _block(lowerer: Lowerer, nodes: Sequence[ast.stmt], scope: Scope | None) -> Block:
@@ -130,6 +142,8 @@ def _augmented(lowerer: Lowerer, node: ast.AugAssign, scope: Scope | None) -> No
         lowerer.operator(node.op),
         lowerer.expression(node.value),
     )
+    if scope is not None and target[0] == ir.TO_NAME:
+        scope.bind(target[1], ir.BY_STATEMENT, lowered, lowered[1])
     return lowered
 
 
@@ -207,7 +221,7 @@ def _if(lowerer: Lowerer, node: ast.If, scope: Scope | None) -> Node | None:
     if scope is not None and typing:
         scope.typing_only = outer
     orelse = _under(scope, (ir.WHEN, test, False, line, span), lambda: _block(lowerer, node.orelse, scope))
-    if scope is not None and not body and not orelse and boring(test):
+    if scope is not None and not body and not orelse and test[0] == ir.CONST:
         return None
     return (ir.IF, line, test, body, orelse, span)
 
@@ -361,8 +375,6 @@ def _def(lowerer: Lowerer, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
     lowered: Node = (ir.DEF, node.lineno + lowerer.offset, node.name, decorators, header, code)
     if scope is not None:
         scope.bind(node.name, ir.BY_DEF, lowered, node.lineno)
-        if not decorators and header is None and len(scope.binds[node.name]) == 1:
-            return None
     return lowered
 
 
@@ -384,9 +396,6 @@ def _class(lowerer: Lowerer, node: ast.ClassDef, scope: Scope | None) -> Node | 
     )
     if scope is not None:
         scope.bind(node.name, ir.BY_CLASS, lowered, node.lineno)
-        plain = not decorators and not body and not keywords and all(boring(base) for base in bases)
-        if plain and not bases and len(scope.binds[node.name]) == 1:
-            return None
     return lowered
 
 

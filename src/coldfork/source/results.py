@@ -149,7 +149,13 @@ class Results:
         state = program.module(name)
         if state is None:
             return ((), ()), program.bit(name)
-        sites, edges = self._evaluator.run_module(state)
+        try:
+            sites, edges = self._evaluator.run_module(state)
+        except Exception as problem:  # a fault of ours must not cost the other modules' findings
+            self._evaluator = None
+            reason = f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
+            state.summary = state.summary._replace(error=(reason, 1, 0))
+            return ((), ()), program.consulted
         return encode(ModuleResult(tuple(sites), tuple(edges))), program.consulted
 
     def _take(self, name: str, raw: Any, depends: int) -> None:

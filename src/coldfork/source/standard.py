@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -185,6 +186,8 @@ def _hasattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyword
             return TRUE
         if isinstance(receiver, Instance) and name in receiver.attributes:
             return TRUE
+        if held is None and ev.member(cls, "__getattr__") is None and not name.startswith("__"):
+            return FALSE
     return UNKNOWN
 
 
@@ -230,13 +233,26 @@ def _issubclass(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyw
 
     if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], ClassRef):
         return Const(positional[1] in linear(ev, positional[0]))
+    if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], External):
+        order = linear(ev, positional[0])
+        if positional[1] in order:
+            return TRUE
+        if all(isinstance(base, ClassRef) for base in order) and isinstance(_builtin(positional[1]), type):
+            return Const(positional[1].name == "builtins.object")
     return UNKNOWN
 
 
 def _callable(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial)):
         return TRUE
+    if positional and isinstance(positional[0], External) and callable(_builtin(positional[0])):
+        return TRUE
     return FALSE if positional and isinstance(positional[0], Const) else UNKNOWN
+
+
+def _builtin(value: External) -> object:
+    """The built-in object behind `builtins.x`."""
+    return getattr(builtins, value.name.removeprefix("builtins."), None) if value.name.startswith("builtins.") else None
 
 
 def _super(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -262,6 +278,10 @@ def _type(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: 
         bases, _ = iterate(ev, frame, positional[1])
         for base in bases:
             if isinstance(base, ClassRef):
+                hook = ev.member(base, "__init_subclass__")
+                if hook is not None and isinstance(hook[1], ClassRef):
+                    function = hook[0].function if isinstance(hook[0], ClassMethod) else hook[0]
+                    ev.call(frame, Bound(function, base))
                 return base
     return UNKNOWN
 
@@ -300,7 +320,11 @@ def _next(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: 
         return UNKNOWN
     if isinstance(positional[0], Instance):
         return ev.call(frame, ev.attribute(frame, positional[0], "__next__"))
-    items, exact = iterate(ev, frame, positional[0])
+    ev.first_yield_only = isinstance(positional[0], Lazy)
+    try:
+        items, exact = iterate(ev, frame, positional[0])
+    finally:
+        ev.first_yield_only = False
     if items and exact:
         return items[0]
     return union([*items, *positional[1:]]) if items else UNKNOWN
@@ -361,13 +385,8 @@ def _range(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords:
 
 
 def _filter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    if len(positional) != 2:
-        return UNKNOWN
-    items, _ = iterate(ev, frame, positional[1])
-    if positional[0] != NONE:
-        for single in items[:8]:
-            ev.call(frame, positional[0], (single,))
-    return Sequence("list", items, exact=False)
+    """`filter` is lazy too."""
+    return Lazy("generator", (External("builtins.filter"), positional, {})) if len(positional) == 2 else UNKNOWN
 
 
 def _chain(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -422,6 +441,12 @@ def _run_coroutine(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], k
 
 
 def _globals(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return External("builtins.globals()")
+
+
+def _hash(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if positional and isinstance(positional[0], Instance):
+        ev.call(frame, ev.attribute(frame, positional[0], "__hash__"))
     return UNKNOWN
 
 
@@ -524,6 +549,7 @@ BEFORE_ARGUMENTS: dict[str, Model] = {
     "builtins.float": _scalar(float, "__float__"),
     "builtins.repr": _scalar(str, "__repr__"),
     "builtins.globals": _globals,
+    "builtins.hash": _hash,
     "asyncio.run": _run_coroutine,
     "sys.exit": _exit,
     "builtins.exit": _exit,

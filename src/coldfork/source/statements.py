@@ -9,21 +9,23 @@ from coldfork.model.positions import Position
 from coldfork.source import ir
 from coldfork.source.arms import BREAKS, CONTINUES, FALLS, RAISES, RETURNS, Arms
 from coldfork.source.assign import assign, augmented, bind_name, defining_env, stored
-from coldfork.source.branches import Test, failure_kind, handles, quoted, test_of
+from coldfork.source.branches import Test, handles, quoted, test_of, tested
 from coldfork.source.consume import enter_context, iterate
 from coldfork.source.ir import Node
-from coldfork.source.lookup import imported_value, module_object, star_names
+from coldfork.source.lookup import class_name_begins, imported_value, module_object, star_names
 from coldfork.source.values import (
     NONE,
     UNKNOWN,
+    ClassRef,
     Condition,
     Const,
+    Instance,
     Union,
     Value,
     alternatives,
     union,
 )
-from coldfork.source.wakes import Frame, Raised
+from coldfork.source.wakes import Failure, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -43,10 +45,23 @@ def _expr(ev: Evaluator, frame: Frame, node: Node) -> int:
 
 def _assign(ev: Evaluator, frame: Frame, node: Node) -> int:
     _at(frame, node)
-    value = ev.evaluate(frame, node[4])
+    value = _right_side(ev, frame, node[3], node[4], node[1])
     for target in node[3]:
         assign(ev, frame, target, value)
     return FALLS
+
+
+def _right_side(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
+    """The value to assign; in a class body the names assigned to are not bound yet while it is evaluated."""
+    if frame.cls is None:
+        return ev.evaluate(frame, node)
+    keys = [class_name_begins(ev, frame, t[1], line) for t in targets if t[0] == ir.TO_NAME]
+    try:
+        return ev.evaluate(frame, node)
+    finally:
+        for key in keys:
+            if key is not None:
+                del ev.resolving[key]
 
 
 def _augmented(ev: Evaluator, frame: Frame, node: Node) -> int:
@@ -59,7 +74,7 @@ def _annotated(ev: Evaluator, frame: Frame, node: Node) -> int:
     _at(frame, node)
     _, _, _, target, annotation, value = node
     if value is not None:
-        assign(ev, frame, target, ev.evaluate(frame, value))
+        assign(ev, frame, target, _right_side(ev, frame, (target,), value, node[1]))
     if annotation is not None:
         _in_position(ev, frame, Position.ANNOTATION, frame.symbol, annotation)
     return FALLS
@@ -78,7 +93,7 @@ def _in_position(ev: Evaluator, frame: Frame, position: Position, symbol: str, n
 
 def _test(ev: Evaluator, frame: Frame, node: Node) -> tuple[Test, dict[str, Value], dict[str, Value]]:
     """The outcome of a test, and what it tells about a variable where it holds and where it does not."""
-    outcome = test_of(ev.evaluate(frame, node))
+    outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
     name = _union_variable(frame, node)
     if name is None or outcome.nominal is not None:
         return outcome, {}, {}
@@ -92,12 +107,12 @@ def _test(ev: Evaluator, frame: Frame, node: Node) -> tuple[Test, dict[str, Valu
     for option, condition in alternatives(value):
         frame.env.names = {**outer, name: option}
         try:
-            tested = test_of(ev.evaluate(quiet, node)).nominal
+            told = test_of(ev.evaluate(quiet, node)).nominal
         except Raised:
-            tested = None
-        if tested is not False:
+            told = None
+        if told is not False:
             holds.append((option, condition))
-        if tested is not True:
+        if told is not True:
             fails.append((option, condition))
     frame.env.names = outer
     return outcome, _narrowed(name, holds), _narrowed(name, fails)
@@ -140,7 +155,7 @@ def _if(ev: Evaluator, frame: Frame, node: Node) -> int:
             return ev.execute(frame, body)
         if outcome.nominal is False and outcome.when_true is None:
             return ev.execute(frame, orelse)
-        arms = Arms(frame)
+        arms = Arms(ev, frame)
         if outcome.nominal is not False:
             presumes = outcome.when_false.presumes if outcome.when_false is not None else ""
             condition = quoted(frame.module, span, False) if outcome.nominal is None else None
@@ -153,14 +168,15 @@ def _if(ev: Evaluator, frame: Frame, node: Node) -> int:
             arms.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
         else:
             arms.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
-        return _ended(arms.join())
+        return _ended(arms)
     finally:
         frame.gate -= 1
 
 
-def _ended(code: int) -> int:
+def _ended(arms: Arms) -> int:
+    code = arms.join()
     if code == RAISES:
-        raise Raised("other")
+        raise Raised(arms.raised)
     return code
 
 
@@ -172,7 +188,7 @@ def _for(ev: Evaluator, frame: Frame, node: Node) -> int:
     before = frame.conditions
     if not exact:
         words = f"the loop at line {line} of {frame.module.name} runs"
-        arms = Arms(frame)
+        arms = Arms(ev, frame)
 
         def around() -> int:
             assign(ev, frame, target, union(items) if items else UNKNOWN)
@@ -210,7 +226,7 @@ def _while(ev: Evaluator, frame: Frame, node: Node) -> int:
             return RETURNS
         frame.conditions = before
         return FALLS
-    arms = Arms(frame)
+    arms = Arms(ev, frame)
     arms.follow(lambda: ev.execute(frame, body), quoted(frame.module, span, False), True, "", holding)
     arms.follow(lambda: FALLS, None, True)
     arms.join()
@@ -220,11 +236,20 @@ def _while(ev: Evaluator, frame: Frame, node: Node) -> int:
 
 def _try(ev: Evaluator, frame: Frame, node: Node) -> int:
     _, line, body, handlers, orelse, final = node
-    ended = _try_body(ev, frame, node) if handlers else ev.execute(frame, body)
-    if ended == FALLS and orelse:
-        ended = ev.execute(frame, orelse)
+    exits = len(frame.exit_musts)
+    try:
+        ended = _try_body(ev, frame, node) if handlers else ev.execute(frame, body)
+        if ended == FALLS and orelse:
+            ended = ev.execute(frame, orelse)
+    except Raised:
+        if final:
+            ev.execute(frame, final)
+        raise
     if final:
+        before = set(frame.must)
         finished = ev.execute(frame, final)
+        for must in frame.exit_musts[exits:]:  # a `return` inside leaves through `finally` too
+            must |= frame.must - before
         ended = finished or ended
     return ended
 
@@ -253,7 +278,7 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> int:
                 frame.conditions = before_conditions
                 return ev.execute(frame, block)
         raise Raised(raised)
-    arms = Arms(frame)
+    arms = Arms(ev, frame)
     arms.follow(lambda: ended, None, True)
     after_must = frame.must
     for kinds, name, block, handler_line in handlers:
@@ -271,19 +296,16 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> int:
     arms.conditions = before_conditions
     arms.must = before_must
     frame.must = after_must
-    return _ended(arms.join())
+    return _ended(arms)
 
 
-def _failure(
-    frame: Frame, failures: list[tuple[Condition, bool]], kinds: Node | None, line: int
-) -> tuple[Condition, bool]:
+def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: int) -> tuple[Condition, bool]:
     """What would have to fail for a handler to run, and whether that is as likely as not."""
-    best: tuple[Condition, bool] | None = None
-    for condition, even in failures:
-        if handles(kinds, failure_kind(condition)):
-            if best is None or (even and not best[1]):
-                best = (condition, even)
-    return best or (Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False)
+    caught = [failure for failure in failures if handles(kinds, failure.kind)]
+    caught.sort(key=lambda failure: not failure.even)
+    if caught:
+        return caught[0].condition, caught[0].even
+    return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False
 
 
 def _with(ev: Evaluator, frame: Frame, node: Node) -> int:
@@ -309,10 +331,12 @@ def _raise(ev: Evaluator, frame: Frame, node: Node) -> int:
     frame.line, frame.end_line, frame.column = node[1], node[1], 0
     kind = "other"
     if node[2] is not None:
-        ev.evaluate(frame, node[2])
+        value = ev.evaluate(frame, node[2])
+        if isinstance(value, ClassRef):
+            ev.call(frame, value)
         named = node[2][1] if node[2][0] == ir.CALL else node[2]
-        if named[0] == ir.NAME and named[1] in ("ImportError", "ModuleNotFoundError"):
-            kind = "import"
+        if named[0] == ir.NAME:
+            kind = named[1]
     raise Raised(kind)
 
 
@@ -322,7 +346,7 @@ def _import(ev: Evaluator, frame: Frame, node: Node) -> int:
         ev.imports(frame, name)
         bound = alias or name.partition(".")[0]
         if stored(frame, bound):
-            bind_name(frame, bound, module_object(ev, name if alias else bound))
+            bind_name(ev, frame, bound, module_object(ev, name if alias else bound))
     return FALLS
 
 
@@ -337,6 +361,8 @@ def _from(ev: Evaluator, frame: Frame, node: Node) -> int:
             _import_star(ev, frame, target)
             continue
         bound = state is not None and name in state.summary.binds
+        if bound and state is frame.module and ev.program.exists(f"{target}.{name}"):
+            bound = False  # `from . import submodule` in the package itself is what binds the name
         if not bound and ev.program.exists(f"{target}.{name}"):
             ev.imports(frame, f"{target}.{name}")
         elif not bound and state is not None and level and not ev.program.exists(f"{target}.{name}"):
@@ -345,7 +371,7 @@ def _from(ev: Evaluator, frame: Frame, node: Node) -> int:
         if kept or not bound:
             value = imported_value(ev, target, name, frame)
             if kept:
-                bind_name(frame, alias or name, value)
+                bind_name(ev, frame, alias or name, value)
     return FALLS
 
 
@@ -371,12 +397,37 @@ def _def(ev: Evaluator, frame: Frame, node: Node) -> int:
         if decorators:
             value = ev.apply_decorators(frame, value, decorators, name)
         if kept:
-            bind_name(frame, name, value)
+            bind_name(ev, frame, name, value)
     return FALLS
 
 
 def _class(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ev.define_class(frame, node)
+
+
+def _global(ev: Evaluator, frame: Frame, node: Node) -> int:
+    if not frame.toplevel:
+        frame.globals = frame.globals | set(node[2])
+    return FALLS
+
+
+def _nonlocal(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.nonlocals = frame.nonlocals | set(node[2])
+    return FALLS
+
+
+def _delete(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.line, frame.end_line, frame.column = node[1], node[1], 0
+    for target in node[2]:
+        if target[0] == ir.INDEX:
+            receiver, key = ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2])
+            if isinstance(receiver, Instance):
+                ev.call(frame, ev.attribute(frame, receiver, "__delitem__"), (key,))
+        elif target[0] == ir.ATTR:
+            receiver = ev.evaluate(frame, target[1])
+            if isinstance(receiver, Instance):
+                ev.call(frame, ev.attribute(frame, receiver, "__delattr__"), (Const(target[2]),))
+    return FALLS
 
 
 def _nothing(ev: Evaluator, frame: Frame, node: Node) -> int:
@@ -395,7 +446,7 @@ def _assert(ev: Evaluator, frame: Frame, node: Node) -> int:
     frame.line, frame.end_line, frame.column = node[1], node[3][2], 0
     outcome, holding, _ = _test(ev, frame, node[2])
     if outcome.nominal is False and outcome.when_true is None:
-        raise Raised("other")
+        raise Raised("AssertionError")
     if holding and frame.env is not None:
         frame.env.names.update(holding)
     return FALLS
@@ -405,7 +456,7 @@ def _match(ev: Evaluator, frame: Frame, node: Node) -> int:
     _, line, subject, cases = node
     frame.line, frame.end_line, frame.column = line, line, 0
     value = ev.evaluate(frame, subject)
-    arms = Arms(frame)
+    arms = Arms(ev, frame)
     settled = False
     for wild, pattern, guard, block, names, case_line in cases:
         condition: Condition | None = Condition(words=f"the case at line {case_line} of {frame.module.name} matches")
@@ -429,7 +480,7 @@ def _match(ev: Evaluator, frame: Frame, node: Node) -> int:
             break
     if not settled:
         arms.follow(lambda: FALLS, None, True)
-    return _ended(arms.join())
+    return _ended(arms)
 
 
 def _loads(ev: Evaluator, frame: Frame, node: Node) -> int:
@@ -462,12 +513,12 @@ EXECUTE: dict[int, Callable[[Evaluator, Frame, Node], int]] = {
     ir.FROM: _from,
     ir.DEF: _def,
     ir.CLASS: _class,
-    ir.GLOBAL: _nothing,
-    ir.NONLOCAL: _nothing,
+    ir.GLOBAL: _global,
+    ir.NONLOCAL: _nonlocal,
     ir.BREAK: _break,
     ir.CONTINUE: _continue,
     ir.ASSERT: _assert,
     ir.MATCH: _match,
-    ir.DELETE: _nothing,
+    ir.DELETE: _delete,
     ir.LOADS: _loads,
 }

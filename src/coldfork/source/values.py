@@ -266,10 +266,11 @@ class Lazy(Value):
 class Property(Value):
     """`property` or `functools.cached_property` on a class."""
 
-    __slots__ = ("getter",)
+    __slots__ = ("getter", "setter")
 
-    def __init__(self, getter: Value) -> None:
+    def __init__(self, getter: Value, setter: Value | None = None) -> None:
         self.getter = getter
+        self.setter = setter
 
 
 class ClassMethod(Value):

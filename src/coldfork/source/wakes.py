@@ -86,6 +86,14 @@ class SiteEdge(NamedTuple):
     gated: bool
 
 
+class Failure(NamedTuple):
+    """Something that may raise: under what condition, whether that is as likely as not, and which exception."""
+
+    condition: Condition
+    even: bool
+    kind: str
+
+
 class CallResult(NamedTuple):
     """What calling a function with given arguments comes to."""
 
@@ -93,9 +101,21 @@ class CallResult(NamedTuple):
     wakes: tuple[Wake, ...]
     edges: tuple[Edge, ...]
     must: frozenset[str]
-    raises: bool
-    failures: tuple[tuple[Condition, bool], ...]
+    raises: str
+    """The name of the exception when the call is sure to raise, else empty."""
+    failures: tuple[Failure, ...]
     consulted: int = 0
+    raise_must: frozenset[str] | None = None
+    """What is sure to have woken when the call raises; None when it does not."""
+
+    @property
+    def strict(self) -> frozenset[str]:
+        """What is sure to have woken even where the call may raise."""
+        return self.must if self.raise_must is None else self.must & self.raise_must
+
+
+#: Not an exception of the program's: a generator has been followed as far as `next` runs it.
+PAUSED = "(paused)"
 
 
 class Raised(Exception):
@@ -111,7 +131,8 @@ class Frame:
 
     __slots__ = (
         "binds", "cls", "column", "conditions", "edges", "end_line", "env", "exit_musts", "function", "gate", "line", "module",
-        "must", "off", "position", "presumed", "quiet", "returns", "site_edges", "sites", "step_kind", "symbol", "toplevel",
+        "first_yield_only",
+        "globals", "must", "nonlocals", "off", "position", "presumed", "quiet", "raise_musts", "returns", "site_edges", "sites", "step_kind", "symbol", "toplevel",
         "tries", "wakes", "yields",
     )  # fmt: skip
 
@@ -144,6 +165,11 @@ class Frame:
         self.end_line = 0
         self.column = 0
         self.tries = 0
+        self.first_yield_only = False
+        self.globals: frozenset[str] | set[str] = frozenset()
+        self.nonlocals: frozenset[str] | set[str] = frozenset()
+        self.raise_musts: list[set[str]] = []
+        """What was sure to have woken where the code may raise."""
         self.gate = 0
 
     def wake(self, wake: Wake, must: bool) -> None:

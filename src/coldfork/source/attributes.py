@@ -74,6 +74,9 @@ def _of_union(ev: Evaluator, frame: Frame, value: Union, name: str) -> Value:
 
 
 def _of_module(ev: Evaluator, frame: Frame, value: ModuleRef, name: str) -> Value:
+    known = ev.catalogue.values.get(f"{value.name}.{name}")
+    if known is not None:
+        return known_value(known)
     state = ev.program.module(value.name)
     if state is None:  # a namespace package
         dotted = f"{value.name}.{name}"

@@ -266,7 +266,7 @@ def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
     for wake in result.wakes:
         frame.wake(wake, wake.accelerator in must)
     for edge in result.edges:
-        frame.edge(Edge(edge.target, edge.conditions, edge.presumed, edge.link), False)
+        frame.edge(edge, False)
     if result.failures and ev.failing:
         ev.failing[-1].extend(result.failures)
     if result.raises:

@@ -71,7 +71,7 @@ class Reporter:
                 link = Link(StepKind.SINK, f"import {name}", None, None, None)
                 wake = Wake(fact.accelerator, fact.does, needs, (), 1, link, fact.remedy, bool(needs))
                 if fact.does in WAKING:
-                    reached.append(Reached(wake, not needs))
+                    reached.append(Reached(wake, not needs, not needs))
             if reached:
                 blamed[name] = tuple(reached)
         return blamed
@@ -97,8 +97,9 @@ class Reporter:
                 if own and not site_edge.statement and not in_init:
                     continue
                 for one in reached.values():
-                    if own and (one.wake.off or self._leads_back(name, one.wake.link)):
-                        continue
+                    told = one.wake.off or site_edge.edge.off or not one.rooted
+                    if own and (told or self._leads_back(name, one.wake.link)):
+                        continue  # the waking line itself is told, with what it takes; a package adds nothing
                     through = combine(name, site_edge, target, one)
                     imported = ImportOf(
                         module=target,

@@ -44,7 +44,7 @@ def _link(link: Link | None) -> Any:
 def _edge(edge: Edge) -> Any:
     if not edge.conditions and not edge.presumed and edge.link is None:
         return edge.target
-    return edge.target, _conditions(edge.conditions), edge.presumed, _link(edge.link)
+    return edge.target, _conditions(edge.conditions), edge.presumed, _link(edge.link), edge.off
 
 
 def decode(data: Any) -> ModuleResult:
@@ -81,4 +81,4 @@ def _to_link(data: Any) -> Link | None:
 def _to_edge(data: Any) -> Edge:
     if isinstance(data, str):
         return Edge(data, (), (), None)
-    return Edge(data[0], _to_conditions(data[1]), data[2], _to_link(data[3]))
+    return Edge(data[0], _to_conditions(data[1]), data[2], _to_link(data[3]), data[4])

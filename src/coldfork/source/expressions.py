@@ -36,6 +36,7 @@ from coldfork.source.values import (
     ModuleRef,
     Sequence,
     Union,
+    Unknown,
     Value,
     alternatives,
     union,
@@ -166,10 +167,11 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
     arms.follow(follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal)
     arms.follow(lambda: FALLS, None, True)
     arms.join()
-    short = FALSE if is_and else (value if outcome.nominal is None else value)
     if not nominal:
         return _joined_results([(value, None), *[(c, goes_on.when_true) for c in collected]])
-    return union([*collected, UNKNOWN if is_and or short is value else short])
+    # Cut short, `and` yields something false, `or` something true.
+    short = FALSE if is_and else TRUTHY if isinstance(value, Unknown) else value
+    return union([*collected, short])
 
 
 def _not(ev: Evaluator, frame: Frame, node: Node) -> Value:
@@ -216,8 +218,7 @@ def _compare_single(ev: Evaluator, frame: Frame, name: str, left: Value, right: 
         return Const(same if name == "is" else not same)
     if name in ("in", "not in"):
         if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
-            usual = Condition(words=f"the version holds {left.value!r}", presumes="an ordinary release is installed")
-            return Union(((Const(name == "not in"), None), (Const(name == "in"), usual)))
+            return Const(name == "not in")  # a release number holds no words
         held = _contains(ev, frame, left, right)
         if held is None:
             return UNKNOWN

@@ -115,12 +115,16 @@ def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
             target = module.absolute(source, level)
             state = ev.program.module(target)
             if state is None:
-                unseen = unseen or External(f"{target}.{name}")
+                # A package that takes over its own compiled part's names is known by its own.
+                inside = target.partition(".")[0] == module.name.partition(".")[0]
+                unseen = unseen or ev.external(f"{module.name if inside else target}.{name}")
                 continue
             found = module_value(ev, state, name)
             if found is not None:
                 return found
-        return None if name in _BUILTINS else unseen
+        if name in _BUILTINS or (unseen is not None and ev.program.exists(f"{module.name}.{name}")):
+            return None
+        return unseen
     finally:
         del ev.resolving[key]
 

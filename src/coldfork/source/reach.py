@@ -25,6 +25,8 @@ class Reached(NamedTuple):
 
     wake: Wake
     certain: bool
+    rooted: bool
+    """True when the waking site is certain in the module where it stands."""
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -51,8 +53,8 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
     link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
     conditions = tuple(dict.fromkeys(edge.conditions + wake.conditions))
     presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
-    through = Wake(wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, wake.off)
-    return Reached(through, reached.certain and not edge.conditions)
+    through = Wake(wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, wake.off or edge.off)
+    return Reached(through, reached.certain and not edge.conditions, reached.rooted)
 
 
 def _entered(target: str, link: Link) -> Link:
@@ -74,7 +76,7 @@ def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
     for site in sites:
         if site.wake.kind not in WAKING:
             continue
-        reached = Reached(site.wake, site.certain)
+        reached = Reached(site.wake, site.certain, site.certain)
         known = found.get(site.wake.accelerator)
         if known is None or reached.order < known.order:
             found[site.wake.accelerator] = reached

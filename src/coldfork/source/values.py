@@ -337,10 +337,22 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
         ((only, needed),) = found.items()
         return only if needed is None else Union(((only, needed),))
     if len(found) > _MOST_ALTERNATIVES:
-        items = list(found.items())
-        items.sort(key=lambda item: (item[1] is not None, isinstance(item[0], (Const, Unknown))))
-        return Union((*items[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)))
+        return _shortened(found)
     return Union(tuple(found.items()))
+
+
+def _shortened(found: dict[Value, Condition | None]) -> Value:
+    """Too many alternatives: those off the nominal path go first, and never blur the nominal ones."""
+    nominal = [(value, None) for value, condition in found.items() if condition is None]
+    others = [(value, condition) for value, condition in found.items() if condition is not None]
+    if len(nominal) > _MOST_ALTERNATIVES:
+        nominal.sort(key=lambda option: isinstance(option[0], (Const, Unknown)))
+        nominal = [*nominal[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)]
+    room = _MOST_ALTERNATIVES - len(nominal)
+    kept = others[: max(0, room - 1)]
+    if others and len(kept) < len(others):
+        kept.append((UNKNOWN, others[len(kept)][1]))
+    return Union((*nominal, *kept))
 
 
 def truth(value: Value) -> bool | None:

@@ -59,6 +59,8 @@ class Edge(NamedTuple):
     presumed: tuple[str, ...]
     link: Link | None
     """The way from the call to the import statement, when it runs inside a function."""
+    off: bool = False
+    """True when the import runs off the nominal path."""
 
 
 class Site(NamedTuple):
@@ -219,7 +221,7 @@ class Frame:
         conditions = _unique(self.conditions + edge.conditions)
         presumed = _merge(self.presumed, edge.presumed)
         if self.toplevel:
-            found = Edge(edge.target, conditions, presumed, edge.link)
+            found = Edge(edge.target, conditions, presumed, edge.link, edge.off or self.off is not None)
             self.site_edges.append(
                 SiteEdge(
                     self.line,
@@ -236,7 +238,7 @@ class Frame:
         known = self.edges.get(edge.target)
         if known is None or len(conditions) < len(known.conditions):
             link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
-            self.edges[edge.target] = Edge(edge.target, conditions, presumed, link)
+            self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, edge.off or self.off is not None)
 
 
 _KIND_OF = {position: StepKind(position.value) for position in Position if position.value in set(StepKind)}

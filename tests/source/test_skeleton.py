@@ -1,0 +1,284 @@
+"""The skeleton is the module without its function bodies, and every span is the function that stands there."""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import sysconfig
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from coldfork.source.decode import Unreadable, normalise
+from coldfork.source.skeleton import Skeleton, skeleton
+
+EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
+STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+#: What may run code when a header that was stripped would have been evaluated.
+_RUNS = (ast.Call, ast.Await, ast.NamedExpr, ast.FormattedValue, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
+
+
+def parsed(source: bytes) -> ast.Module | None:
+    """The tree, or None where this Python cannot parse it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+
+def assert_agrees(source: bytes) -> bool:
+    """The skeleton agrees with the full parse, or declines; whether it was of use."""
+    full = parsed(source)
+    made = skeleton(source)
+    if full is None or made is None:
+        return False
+    assert made.text.count(b"\n") == source.count(b"\n"), "lines moved"
+    blanked = parsed(made.text)
+    if blanked is None:
+        return False
+    functions = {node.lineno: node for node in outermost(full)}
+    kept = {node.lineno: node for node in outermost(blanked)}
+    assert set(made.spans) <= set(functions), "a span where no function is"
+    for line, span in made.spans.items():
+        assert_same_function(source[span.start : span.end], functions[line])
+        blank(functions[line], kept[line], made)
+    assert ast.dump(full) == ast.dump(blanked)
+    assert [node.lineno for node in statements(full)] == [node.lineno for node in statements(blanked)]
+    return True
+
+
+def outermost(tree: ast.AST) -> list[Definition]:
+    """Functions that stand in no other function."""
+    found: list[Definition] = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Definition):
+            found.append(node)
+        else:
+            found += outermost(node)
+    return found
+
+
+def statements(tree: ast.AST) -> list[ast.stmt]:
+    """Statements outside functions, in order."""
+    found: list[ast.stmt] = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.stmt):
+            found.append(node)
+        if not isinstance(node, Definition):
+            found += statements(node)
+    return found
+
+
+def assert_same_function(text: bytes, function: Definition) -> None:
+    """What a span holds parses to the very function, decorators aside."""
+    indented = text[:1] in (b" ", b"\t")
+    tree = parsed(b"if 1:\n" + text if indented else text)
+    assert tree is not None, f"a span that does not parse: {text!r}"
+    node = tree.body[0]
+    if indented:
+        assert isinstance(node, ast.If)
+        node = node.body[0]
+    assert isinstance(node, Definition)
+    decorators, function.decorator_list = function.decorator_list, []
+    assert ast.dump(node) == ast.dump(function)
+    function.decorator_list = decorators
+
+
+def blank(function: Definition, kept: Definition, made: Skeleton) -> None:
+    """Do to the full tree what the skeleton did to the text."""
+    function.body = [ast.Expr(ast.Constant(0))]
+    stripped = ast.dump(kept.args) == ast.dump(ast.arguments([], [], None, [], [], None, []))
+    if not stripped:
+        return
+    header = [function.args, *([function.returns] if function.returns is not None else [])]
+    for part in header:
+        for node in ast.walk(part):
+            assert not isinstance(node, _RUNS), f"a header with code in it was stripped: {ast.unparse(function.args)}"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                names = [name for name in made.header_names if name.startswith(f"{node.value.id}.".encode())]
+                assert names, "a dotted name of a stripped header was lost"
+    function.args, function.returns = kept.args, kept.returns
+
+
+# -- generated text -------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["f", "define", "größe", "名", "_x", "undef", "default_def", "print"])
+FRAGMENTS = st.sampled_from(
+    ["", "def f():", "    def g(self):", "#", "'", '"', "\\\\", "\\'", '\\"', "\\n", "é", "(", ")", ":", "return 1", "{", "'''",
+     '"""', "class A:", "\\\\'", "x = 'y'", "@", " def h(a, b): pass"]
+)  # fmt: skip
+INDENTS = st.sampled_from(["    ", "  ", "\t", " ", "        "])
+
+
+@st.composite
+def strings(draw: st.DrawFn) -> str:
+    """A string literal on one line or on several."""
+    quote = draw(st.sampled_from(["'", '"', "'''", '"""']))
+    prefix = draw(st.sampled_from(["", "r", "b", "f", "u", "rb", "R", "Rb"]))
+    separator = draw(st.sampled_from([" ", "\n"])) if len(quote) == 3 else " "
+    text = separator.join(draw(st.lists(FRAGMENTS, max_size=4)))
+    if "b" in prefix.lower():
+        text = text.replace("é", "e")
+    if "f" in prefix:
+        text = text.replace("{", "{{")
+    literal = f"{prefix}{quote}{text}{quote}"
+    assume(parsed(f"x = {literal}\n".encode()) is not None)
+    return literal
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> str:
+    """A simple expression, perhaps over several lines."""
+    return draw(
+        st.one_of(
+            st.sampled_from(["1", "None", "ask()", "a.b.c", "[\n1,\n2]", "(\n# def f():\n1)", "lambda: 0", "{'a': ')'}", "x if y else z"]),
+            strings(),
+            strings().map(lambda text: f"f({text},\n  {text})"),
+            strings().map(lambda text: f"[{text}] \\\n + [2]"),
+        )
+    )
+
+
+@st.composite
+def parameters(draw: st.DrawFn, indent: str) -> str:
+    """What stands between the parentheses of a header."""
+    parts = []
+    for number in range(draw(st.integers(0, 3))):
+        part = f"a{number}"
+        part += draw(st.sampled_from(["", ": int", ": 'str'", ": a.B", ": list[int]", ": f()", ": dict[str, 'x(y']"]))
+        if draw(st.integers(0, 3)) == 3:
+            part += f" = {draw(expressions())}"
+        elif parts and "=" in parts[-1]:
+            part += "=1"
+        parts.append(part)
+    usual = [", ", f",\n{indent}    "]
+    separator = draw(st.sampled_from([*usual * 2, ",\n", ",  # ) def '\n      ", ", \\\n"]))
+    return separator.join(parts) + draw(st.sampled_from(["", "", ",\n"])) if parts else ""
+
+
+@st.composite
+def blocks(draw: st.DrawFn, indent: str, depth: int) -> list[str]:
+    """Lines of a block."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        lines += draw(some_statement(indent, depth))
+    return lines
+
+
+@st.composite
+def some_statement(draw: st.DrawFn, indent: str, depth: int) -> list[str]:
+    """One statement with what may stand around it."""
+    kinds = ["expression", "assign", "comment", "string", "simple"]
+    if depth:
+        kinds += ["def", "def", "def", "class", "if", "try", "one-line", "decorated", "with"]
+    kind = draw(st.sampled_from(kinds))
+    deeper = indent + draw(INDENTS)
+    if kind == "expression":
+        return [f"{indent}{draw(expressions())}"]
+    if kind == "assign":
+        return [f"{indent}{draw(NAMES)} = {draw(expressions())}" + draw(st.sampled_from(["", "; y = 1", "  # def 'x", " ;"]))]
+    if kind == "comment":
+        where = draw(st.sampled_from([indent, "", deeper, "  "]))
+        return [f"{where}# {draw(FRAGMENTS)}", f"{indent}pass"]
+    if kind == "string":
+        return [f"{indent}{draw(strings())}"]
+    if kind == "simple":
+        return [indent + draw(st.sampled_from(["pass", "x += 1", "assert x, 'def f():'", "x = \\\n  1", "import a.b", ""])) or "pass", f"{indent}pass"]
+    body = draw(blocks(deeper, depth - 1))
+    body = [*draw(st.sampled_from([[], [""], ["# at the margin"], ["   "], [f"{deeper}'''a\ndef b():\n'''"]])), *body]
+    if kind == "class":
+        return [f"{indent}class {draw(NAMES)}({draw(st.sampled_from(['', 'A', 'f()']))}):", *body]
+    if kind == "if":
+        other = draw(blocks(deeper, 0))
+        return [f"{indent}if {draw(expressions())}:", *body, f"{indent}else:", *other]
+    if kind == "try":
+        return [f"{indent}try:", *body, f"{indent}except E as e:", f"{deeper}pass", f"{indent}finally: pass"]
+    if kind == "with":
+        return [f"{indent}with {draw(expressions())} as x:", *body]
+    head = draw(st.sampled_from(["def"] * 6 + ["async def"] * 2 + ["def ", "async  def", "def\t"]))
+    returns = draw(st.sampled_from(["", " -> int", " -> 'a(b'", " -> a.B", " -> f()"]))
+    space = draw(st.sampled_from(["", "", "", " ", "  "]))
+    header = f"{indent}{head} {draw(NAMES)}{space}({draw(parameters(indent))}){returns}"
+    if kind == "one-line":
+        return [f"{header}: " + draw(st.sampled_from(["pass", "return 1", "...; x = 1", "return [\n1]"]))]
+    colon = draw(st.sampled_from([":", " :", ":  # def x():", ": "]))
+    lines = [f"{header}{colon}", *body]
+    if kind == "decorated":
+        lines = [f"{indent}@" + draw(st.sampled_from(["a", "a.b", "a(1)", "a(\n1)", "a  # def"])), *lines]
+    return lines
+
+
+@st.composite
+def modules(draw: st.DrawFn) -> bytes:
+    """Source text of a module."""
+    lines = draw(blocks("", 3))
+    text = "\n".join(lines)
+    text += draw(st.sampled_from(["\n", "", "\n\n", "\n# def", "\n\\\n", "  "]))
+    return text.encode()
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=EXAMPLES <= 200,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(modules())
+@example(b"def f():\n    return 1\n# a comment\n    # another\nx = 1\n")
+@example(b"class A:\n\tdef f(self):\n\t\treturn 1\n\tx = 2\n")
+@example(b"def f(x=f'{ask()}'):\n    pass\n")
+@example(b"def f(x: 'a(b' = ')'):\n    pass\n")
+@example(b"if x:\n  def f(): return 1\nelse:\n  def f():\n      return '''\ndef g():\n'''\n")
+@example(b"x = 'it''s' \"\"\"def f():\n  pass\"\"\"\ndef g():\n    pass\n")
+@example(b"def f():\n    x = 1 + \\\n2\n    return x\ny = 1\n")
+@example(b"def f():\n    x = (\n1)\n    return x\ny = 1\n")
+@example(b"def f():\n    x = '''\n''' + (\ng())\ndef h(): pass\n")
+@example(b"async def f():\n    pass\nawaited = 1\n")
+@example(b"def f[T](x: T) -> T:\n    return x\n")
+@example(b"def f(\n    x,  # it's )\n    y='#',\n):\n    return 1\n")
+def test_generated_text_agrees_or_is_declined(raw: bytes) -> None:
+    assert_agrees(normalise(raw))
+
+
+def test_the_generated_text_is_mostly_good_for_something() -> None:
+    """A generator whose texts do not parse, or that all are declined, would prove nothing."""
+    used: list[bool] = []
+
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(modules())
+    def look(raw: bytes) -> None:
+        source = normalise(raw)
+        if parsed(source) is not None and b"def " in source:
+            made = skeleton(source)
+            used.append(made is not None and bool(made.spans) and parsed(made.text) is not None)
+
+    look()
+    assert len(used) > 40
+    assert sum(used) > len(used) / 3
+
+
+def library_sample(most: int) -> list[Path]:
+    """Files of the standard library and its tests, the same ones every time."""
+    files = sorted(path for path in STANDARD_LIBRARY.rglob("*.py") if "site-packages" not in path.parts)
+    return random.Random(0).sample(files, min(most, len(files)))
+
+
+@pytest.mark.parametrize("path", library_sample(int(os.environ.get("COLDFORK_TEST_FILES", "60"))), ids=lambda path: path.name)
+def test_the_standard_library_agrees(path: Path) -> None:
+    try:
+        source = normalise(path.read_bytes())
+    except Unreadable:
+        return
+    useful = assert_agrees(source)
+    tree = parsed(source)
+    if tree is None or b"\f" in source or not outermost(tree):
+        return
+    assert useful, "the whole file had to be parsed although nothing in it asks for it"

@@ -486,9 +486,10 @@ class Cuda(Platform):
 def resolve(name) -> Platform:
     return globals()[name]()
 ### pkg/user.py
+import os
 from .platforms import Platform, resolve
 
-current: Platform = resolve("".join(["Cu", "da"]))
+current: Platform = resolve(os.listdir(".")[0])
 LEVEL = current.level()  # expect: device-init-at-import possible
 """,
     "dispatch by a parameter's annotation is possible": """
@@ -513,9 +514,9 @@ LEVEL = ask(make())  # expect: device-init-at-import possible
 """,
 }
 
+#: No file of this name is there for CPython to dispatch by.
 SETTINGS = {
-    "dispatch by an annotated class is possible": Setting(),
-    "dispatch by a parameter's annotation is possible": Setting(),
+    "dispatch by an annotated class is possible": Setting(runs=False),
 }
 
 SILENT = {

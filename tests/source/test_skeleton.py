@@ -43,8 +43,8 @@ def assert_agrees(source: bytes) -> bool:
     blanked = parsed(made.text)
     if blanked is None:
         return False
-    functions = {node.lineno: node for node in outermost(full)}
-    kept = {node.lineno: node for node in outermost(blanked)}
+    functions = {node.lineno: node for node in ast.walk(full) if isinstance(node, Definition)}
+    kept = {node.lineno: node for node in ast.walk(blanked) if isinstance(node, Definition)}
     assert set(made.spans) <= set(functions), "a span where no function is"
     for line, span in made.spans.items():
         assert_same_function(source[span.start : span.end], functions[line])
@@ -94,10 +94,12 @@ def assert_same_function(text: bytes, function: Definition) -> None:
 def blank(function: Definition, kept: Definition, made: Skeleton) -> None:
     """Do to the full tree what the skeleton did to the text."""
     function.body = [ast.Expr(ast.Constant(0))]
-    stripped = ast.dump(kept.args) == ast.dump(ast.arguments([], [], None, [], [], None, []))
-    if not stripped:
-        return
     header = [function.args, *([function.returns] if function.returns is not None else [])]
+    left = [kept.args, *([kept.returns] if kept.returns is not None else [])]
+    if [ast.dump(part) for part in header] == [ast.dump(part) for part in left]:
+        return
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    assert [ast.dump(part) for part in left] == [ast.dump(nothing)], "half a header"
     for part in header:
         for node in ast.walk(part):
             assert not isinstance(node, _RUNS), f"a header with code in it was stripped: {ast.unparse(function.args)}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Keywords = dict[str | None, Value]
 _MOST_COMBINATIONS = 6
-_RECURSION = 2
+_RECURSION = 6
 
 
 def call(ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> Value:
@@ -78,12 +78,13 @@ def call_function(
 ) -> Value:
     """Call a function whose source is at hand, unless the knowledge base answers for it."""
     facts: tuple[Fact, ...] = ()
+    symbol = ""
     name = function.module.name
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = knowing.original_name(f"{name}.{function.qualified}")
         facts = knowing.facts_of(ev, symbol, positional, keywords)
         known = ev.catalogue.values.get(f"{symbol}()")
-        if known is not None or symbol.startswith("torch.") and facts or ev.catalogue.is_harmless(symbol):
+        if known is not None or symbol.startswith("torch.") and ev.catalogue.call(symbol) or ev.catalogue.is_harmless(symbol):
             for fact in facts:
                 ev.fact(frame, fact)
             return models.known_result(ev, symbol)
@@ -105,6 +106,8 @@ def call_function(
         if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
             ev.fact(frame, fact)
     _absorb(ev, frame, result)
+    if facts and result.value is UNKNOWN:
+        return models.known_result(ev, symbol)
     return result.value
 
 
@@ -161,7 +164,8 @@ def _result(
 ) -> CallResult:
     """What the call comes to, remembered for the same arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and bool(code[2]), False
-    identity: object = function if function.env is None else (function.module.name, function.line, function.env)
+    # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
+    identity: object = function if function.env is None else (function.module.name, id(code), function.env)
     key = (
         identity,
         positional,
@@ -174,13 +178,15 @@ def _result(
         ev.fuel -= 1
         ev.program.consulted |= known.consulted
         return known
-    place = (function.module.name, function.line)
+    place = (function.module.name, id(code))
     active = ev.active.setdefault(place, [])
-    if len(active) >= _RECURSION:
-        ev.cut = min(ev.cut, active[0])
+    again = ev.pending.get(key)
+    if again is not None or len(active) >= _RECURSION:
+        ev.cut = min(ev.cut, active[0] if again is None else again)
         return _NOTHING
     ev.level += 1
     active.append(ev.level)
+    ev.pending[key] = ev.level
     ev.depth += 1
     ev.fuel -= 5
     ev.failing.append([])
@@ -196,6 +202,7 @@ def _result(
         ev.failing.pop()
         ev.depth -= 1
         active.pop()
+        ev.pending.pop(key, None)
         ev.finished()
     return result
 

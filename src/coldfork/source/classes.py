@@ -35,7 +35,7 @@ def linear(ev: Evaluator, cls: ClassRef) -> tuple[Value, ...]:
     bases: list[Value] = []
     for node in cls.node[4]:
         expression = node[1] if node[0] in (ir.INDEX, ir.STAR) else node
-        value = ev.quietly(cls.module, cls.env, expression)
+        value = ev.quietly(cls.module, cls.scope, expression)
         bases.append(alternatives(value)[0][0])
     orders = [list(linear(ev, base)) if isinstance(base, ClassRef) else [base] for base in bases]
     cls.linear = (cls, *_merge([*orders, list(bases)]))
@@ -68,7 +68,7 @@ def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
             continue
         for name, node in base.node[5]:
             if name == "metaclass":
-                value = ev.quietly(base.module, base.env, node)
+                value = ev.quietly(base.module, base.scope, node)
                 return value if isinstance(value, ClassRef) else None
     return None
 

@@ -34,6 +34,8 @@ def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
     cls = ev.program.class_ref(
         frame.module, node, defining_env(frame), outer_cls.qualified if outer_cls is not None else ""
     )
+    if outer_cls is not None:
+        cls.scope = frame.env
     frame.line, frame.end_line, frame.column = line, line, 0
     given: dict[str | None, Value] = {}
     if bases or keywords:

@@ -33,6 +33,8 @@ class Evaluator:
         self.results: dict[object, CallResult] = {}
         self.active: dict[tuple[str, int], list[int]] = {}
         """Levels at which functions are being followed, by where they stand."""
+        self.pending: dict[object, int] = {}
+        """Calls that are being followed, with these very arguments, and at what level."""
         self.depth = 0
         self.fuel = _FUEL
         self.running: ModuleState | None = None
@@ -117,6 +119,7 @@ class Evaluator:
         self.failing.clear()
         self.globals.clear()
         self.active.clear()
+        self.pending.clear()
         self.resolving.clear()
         self.depth, self.fuel, self.level, self.cut = 0, _FUEL, 0, NEVER
         frame = Frame(state, Env())

@@ -238,6 +238,8 @@ def _value_of(
         return ev.decorated(module, env, function, payload[3]) if payload[3] else function
     if how == ir.BY_CLASS:
         made = ev.program.class_ref(module, payload, outer, cls.qualified if cls else "")
+        if cls is not None and made.scope is outer:
+            made.scope = env
         return ev.decorated(module, env, made, payload[3]) if payload[3] else made
     if how == ir.BY_IMPORT:
         dotted, aliased = payload

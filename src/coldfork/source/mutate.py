@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from coldfork.source.values import Instance, Mapping, Sequence, Value, union
+from coldfork.source.values import Env, Instance, Mapping, Sequence, Value, union
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -21,6 +21,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._undo: list[tuple[Value, object, object]] = []
+        self._variables: list[tuple[Env, str, Value]] = []
         self.shared = 0
         """Changes to objects that other calls can see: a call that made one may not be remembered."""
 
@@ -34,6 +35,11 @@ class Journal:
             self._undo.append((target, target.items, target.exact))
         self.shared += target.shared
 
+    def note_variable(self, env: Env, name: str) -> None:
+        """Keep what a variable of an enclosing function holds, before an inner one rebinds it."""
+        self._variables.append((env, name, env.names[name]))
+        self.shared += 1
+
     def roll_back(self) -> None:
         """Put everything back as it was."""
         for target, held, exact in reversed(self._undo):
@@ -43,6 +49,9 @@ class Journal:
                 target.items = held  # type: ignore[assignment]
                 target.exact = bool(exact)
         self._undo.clear()
+        for env, name, value in reversed(self._variables):
+            env.names[name] = value
+        self._variables.clear()
 
 
 def share(value: Value) -> Value:

@@ -19,6 +19,8 @@ _INLINE = re.compile(
     rb"""#[^\n]*|"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')(?:[^'\\\n]|\\.)*'""",
     re.DOTALL,
 )
+_FORMATTED = re.compile(rb"""[fFtT][rR]?["']|[rR][fFtT]["']""")
+_CONTINUED = re.compile(rb"^.*\\\n", re.MULTILINE)
 _HEADER_END = re.compile(rb":[ \t]*(?:#[^\n]*)?$")
 _DOTTED = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LONGEST_HEADER = 20_000
@@ -65,6 +67,16 @@ def _strings(source: bytes) -> tuple[list[int], list[int]] | None:
     return starts, ends
 
 
+def _blank(token: re.Match[bytes]) -> bytes:
+    """What stands for a string or comment while brackets are counted."""
+    return b"" if token.group().startswith(b"#") else b"0"
+
+
+def _continues_a_string(source: bytes) -> bool:
+    """True when a one-line string may go on over a line by a backslash: its next line cannot be read by itself."""
+    return any(_QUOTE.search(_INLINE.sub(_blank, line.group()[:-2])) for line in _CONTINUED.finditer(source))
+
+
 def _skip_inline(source: bytes, start: int, at: int) -> int | None:
     """Walk one-line strings and comments from `start`; where the walk is when it reaches or passes `at`."""
     position = start
@@ -96,6 +108,8 @@ def _closing(source: bytes, position: int, quotes: bytes) -> int:
 def skeleton(source: bytes) -> Skeleton | None:
     """Blank the function bodies of `source` (newlines normalised); None when the whole file must be parsed."""
     if b"\f" in source:
+        return None
+    if b"\\\n" in source and _continues_a_string(source):
         return None
     placed = _strings(source)
     if placed is None:
@@ -161,13 +175,15 @@ def _header(
 ) -> tuple[int, bytes | None] | None:
     """Offset of the first body line, and the header's text when stripping it loses no call; None if unsure."""
     first = position
+    calls = False
     end = source.find(b"\n", position)
     while end >= 0 and end - first <= _LONGEST_HEADER:
         text = source[first:end]
         if b'"' in text or b"'" in text or b"#" in text:
             if b'"""' in text or b"'''" in text:
                 return None
-            text = _INLINE.sub(b"0", text)
+            calls = _FORMATTED.search(text) is not None
+            text = _INLINE.sub(_blank, text)
             if b'"' in text or b"'" in text:
                 return None
         opened = text.count(b"(")
@@ -176,7 +192,7 @@ def _header(
                 return None
             # A second parenthesis may be a call in a default or an annotation, and a type parameter or
             # a lambda is worth a real parse: those headers stay.
-            strip = opened == 1 and b"{" not in text and b"lambda" not in text and b"await" not in text
+            strip = opened == 1 and not calls and b"{" not in text and b"lambda" not in text and b"await" not in text
             return end + 1, (text if strip else None)
         end = source.find(b"\n", end + 1)
     return None

@@ -107,6 +107,8 @@ def _find_spec(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywo
     """Whether a module can be found: yes when it is at hand; when not, nobody knows."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
+        if "." in name.value:
+            ev.imports(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
         if ev.program.exists(name.value) or ev.is_stdlib(name.value.partition(".")[0]):
             return TRUTHY
         if name.value.partition(".")[0] in ev.known_libraries:

@@ -238,8 +238,12 @@ def _try(ev: Evaluator, frame: Frame, node: Node) -> int:
     _, line, body, handlers, orelse, final = node
     exits = len(frame.exit_musts)
     try:
-        ended = _try_body(ev, frame, node) if handlers else ev.execute(frame, body)
-        if ended == FALLS and orelse:
+        handled = False
+        if handlers:
+            ended, handled = _try_body(ev, frame, node)
+        else:
+            ended = ev.execute(frame, body)
+        if ended == FALLS and orelse and not handled:
             ended = ev.execute(frame, orelse)
     except Raised:
         if final:
@@ -254,7 +258,8 @@ def _try(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ended
 
 
-def _try_body(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
+    """Run the block and what may handle its failures; how it ended, and whether a handler was sure to run."""
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
     before_must = set(frame.must)
@@ -276,7 +281,7 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> int:
                 if name and frame.env is not None:
                     frame.env.names[name] = UNKNOWN
                 frame.conditions = before_conditions
-                return ev.execute(frame, block)
+                return ev.execute(frame, block), True
         raise Raised(raised)
     arms = Arms(ev, frame)
     arms.follow(lambda: ended, None, True)
@@ -296,7 +301,7 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> int:
     arms.conditions = before_conditions
     arms.must = before_must
     frame.must = after_must
-    return _ended(arms)
+    return _ended(arms), False
 
 
 def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: int) -> tuple[Condition, bool]:

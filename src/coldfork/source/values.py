@@ -156,6 +156,7 @@ class ClassRef(Value):
         "name",
         "node",
         "qualified",
+        "scope",
     )
 
     def __init__(self, module: ModuleState, node: Node, env: Env | None, qualified: str) -> None:
@@ -166,6 +167,8 @@ class ClassRef(Value):
         self.qualified = qualified
         self.binds: dict[str, tuple[Node, ...]] = node[7]
         self.env = env
+        self.scope: Env | None = env
+        """Where the bases are looked up: a class inside a class sees the outer body."""
         self.linear: tuple[Value, ...] | None = None
         self.linear_mask = 0
         self.meta: Value | None = None

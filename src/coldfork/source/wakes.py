@@ -211,7 +211,8 @@ class Frame:
             return
         key = (wake.accelerator, wake.kind)
         known = self.wakes.get(key)
-        if known is None or found.order < known.order:
+        first = known is not None and not known.conditions and not known.off  # what runs first is told
+        if known is None or (not first and found.order < known.order):
             self.wakes[key] = found
 
     def edge(self, edge: Edge, statement: bool) -> None:

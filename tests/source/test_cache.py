@@ -1,0 +1,356 @@
+"""The cache changes nothing but the time: whatever lies in it, the answer is the one of a cold run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from coldfork.model.effects import Observation
+from coldfork.source import cache
+from tests.source.expectations import Setting, observe, write
+
+SOURCE = Path(__file__).parents[2] / "src"
+FILES = {
+    "tree/pkg/__init__.py": "",
+    "tree/pkg/ask.py": "import torch\n\ndef level():\n    return torch.cuda.get_device_capability()\n",
+    "tree/pkg/user.py": "from pkg.ask import level\nA = level()\n",
+    "tree/pkg/flags.py": "FAST = False\n",
+    "tree/pkg/guarded.py": "import torch\nfrom pkg import flags\nif flags.FAST:\n    torch.cuda.is_available()\n",
+    "tree/pkg/dependent.py": "import dependency\nB = dependency.start()\n",
+    "tree/pkg/other.py": "import json\nX = json.dumps({})\n",
+    "beside/dependency.py": "def start():\n    return 1\n",
+}
+Told = list[tuple[str, int, str, str | None, tuple[str, ...]]]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A package with a dependency beside it."""
+    write(FILES, tmp_path)
+    return tmp_path
+
+
+def run(place: Path, *, cached: bool = True, setting: Setting | None = None) -> Observation:
+    return observe(
+        [place / "tree"],
+        site_packages=place / "beside",
+        cache=place / "cache" if cached else None,
+        setting=setting or Setting(),
+    )
+
+
+def told(observation: Observation) -> Told:
+    return [
+        (one.path, one.line, one.verdict.value, one.condition, one.chain.symbols) for one in observation.effects
+    ]
+
+
+def lines(observation: Observation) -> list[tuple[str, int]]:
+    return [(one.path, one.line) for one in observation.effects]
+
+
+def assert_same_as_cold(place: Path) -> Observation:
+    """A warm run says word for word what a run without a cache says; twice, for the first one mends the cache."""
+    cold = run(place, cached=False)
+    for _ in range(2):
+        warm = run(place)
+        assert told(warm) == told(cold)
+        assert warm.unreadable == cold.unreadable
+        assert warm.ignores == cold.ignores
+        assert warm.statistics.modules == cold.statistics.modules
+    return cold
+
+
+def edit(path: Path, text: str) -> None:
+    """Change a file so that its times change too, however coarse they are."""
+    path.write_text(text, encoding="utf-8")
+    later = path.stat().st_mtime_ns + 2_000_000_000
+    os.utime(path, ns=(later, later))
+
+
+def packs(place: Path) -> list[Path]:
+    return sorted(path for path in (place / "cache").rglob("*") if path.is_file())
+
+
+def test_a_warm_run_reads_nothing_and_says_the_same(place: Path) -> None:
+    first = run(place)
+    assert first.statistics.read == first.statistics.modules > 0
+    assert packs(place)
+    second = run(place)
+    assert second.statistics.read == 0
+    assert second.statistics.cached == second.statistics.modules
+    assert told(second) == told(first) == told(run(place, cached=False))
+    assert lines(first) == [("pkg/user.py", 2)]
+
+
+def test_one_edited_file_is_read_again(place: Path) -> None:
+    run(place)
+    edit(place / "tree/pkg/user.py", "from pkg.ask import level\n\nA = 1\nB = level()\n")
+    warm = run(place)
+    assert warm.statistics.read == 1
+    assert lines(warm) == [("pkg/user.py", 4)]
+    assert_same_as_cold(place)
+
+
+def test_an_edit_elsewhere_changes_what_depends_on_it(place: Path) -> None:
+    run(place)
+    edit(place / "tree/pkg/flags.py", "FAST = True\n")
+    assert lines(run(place)) == [("pkg/guarded.py", 4), ("pkg/user.py", 2)]
+    edit(place / "tree/pkg/ask.py", "def level():\n    return 1\n")
+    assert lines(run(place)) == [("pkg/guarded.py", 4)]
+    assert_same_as_cold(place)
+
+
+def test_an_edit_of_the_same_length_is_noticed(place: Path) -> None:
+    run(place)
+    edit(place / "tree/pkg/flags.py", "FAST = 1    \n")
+    assert lines(run(place)) == [("pkg/guarded.py", 4), ("pkg/user.py", 2)]
+
+
+def test_a_touched_file_stays_known(place: Path) -> None:
+    run(place)
+    os.utime(place / "tree/pkg/ask.py", (1, 1))
+    warm = run(place)
+    assert warm.statistics.read == 0
+    assert_same_as_cold(place)
+
+
+def test_an_edited_dependency_is_read_again(place: Path) -> None:
+    run(place)
+    edit(place / "beside/dependency.py", "import torch\n\ndef start():\n    return torch.cuda.is_available()\n")
+    assert lines(run(place)) == [("pkg/dependent.py", 2), ("pkg/user.py", 2)]
+    edit(place / "beside/dependency.py", "import torch\ntorch.cuda.is_available()\n\ndef start():\n    return 1\n")
+    assert lines(run(place)) == [("pkg/dependent.py", 1), ("pkg/user.py", 2)]
+    assert_same_as_cold(place)
+
+
+def test_added_and_removed_files(place: Path) -> None:
+    run(place)
+    write({"tree/pkg/fresh.py": "from pkg.ask import level\nC = level()\n"}, place)
+    assert ("pkg/fresh.py", 2) in lines(run(place))
+    (place / "tree/pkg/ask.py").unlink()
+    assert lines(run(place)) == []
+    write({"tree/pkg/ask/__init__.py": FILES["tree/pkg/ask.py"]}, place)
+    assert ("pkg/user.py", 2) in lines(run(place))
+    shutil.rmtree(place / "beside")
+    (place / "beside").mkdir()
+    assert ("pkg/user.py", 2) in lines(run(place))
+    assert_same_as_cold(place)
+
+
+def test_a_module_that_appears_where_one_was_missing(place: Path) -> None:
+    write({"tree/pkg/maybe.py": "try:\n    from extra import go\nexcept ImportError:\n    go = int\ngo()\n"}, place)
+    run(place)
+    write({"beside/extra.py": "import torch\ngo = torch.cuda.is_available\n"}, place)
+    assert ("pkg/maybe.py", 5) in lines(run(place))
+    (place / "beside/extra.py").unlink()
+    assert ("pkg/maybe.py", 5) not in lines(run(place))
+    assert_same_as_cold(place)
+
+
+def test_a_local_module_that_comes_before_an_installed_one(place: Path) -> None:
+    run(place)
+    write({"tree/dependency/__init__.py": "import torch\n\ndef start():\n    return torch.cuda.is_available()\n"}, place)
+    assert ("pkg/dependent.py", 2) in lines(run(place))
+    assert_same_as_cold(place)
+
+
+def test_an_ignore_comment_that_comes_and_goes(place: Path) -> None:
+    run(place)
+    edit(place / "tree/pkg/user.py", "from pkg.ask import level\nA = level()  # coldfork: ignore[x] reason\n")
+    assert len(run(place).ignores) == 1
+    assert len(run(place).ignores) == 1
+    assert_same_as_cold(place)
+
+
+def test_an_unreadable_file_that_is_mended(place: Path) -> None:
+    write({"tree/pkg/bad.py": "x = (\n"}, place)
+    assert [one.path for one in run(place).unreadable] == ["pkg/bad.py"]
+    assert [one.path for one in run(place).unreadable] == ["pkg/bad.py"]
+    edit(place / "tree/pkg/bad.py", "x = ()\n")
+    assert run(place).unreadable == ()
+    assert_same_as_cold(place)
+
+
+DAMAGE = {
+    "emptied": lambda raw: b"",
+    "cut in the head": lambda raw: raw[:9],
+    "cut in the checksum": lambda raw: raw[:24],
+    "cut in the middle": lambda raw: raw[: len(raw) // 2],
+    "cut at the end": lambda raw: raw[:-1],
+    "longer": lambda raw: raw + b"more",
+    "one bit": lambda raw: raw[:-9] + bytes([raw[-9] ^ 1]) + raw[-8:],
+    "garbage": lambda raw: bytes(range(256)) * 20,
+    "another format": lambda raw: b"PK\x03\x04" + raw,
+    "a pickle": lambda raw: b"\x80\x04\x95" + raw[3:],
+    "another version": lambda raw: raw.replace(b"coldfork pack 1", b"coldfork pack 0", 1),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_packs_are_as_good_as_none(kind: str, place: Path) -> None:
+    first = run(place)
+    assert len(packs(place)) >= 2
+    for pack in packs(place):
+        pack.write_bytes(DAMAGE[kind](pack.read_bytes()))
+    again = run(place)
+    assert told(again) == told(first)
+    assert again.statistics.read == again.statistics.modules
+    assert run(place).statistics.read == 0, "the pack was not mended"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None, 1, [], {}, {"key": 1}, {"key": "k", "names": [], "places": [], "results": {}}, "text", {"x": (1, 2)},
+        {"tree/pkg/ask.py": ()},
+    ],
+)  # fmt: skip
+def test_foreign_data_in_a_sound_pack(data: object, place: Path) -> None:
+    first = run(place)
+    for pack in packs(place):
+        assert cache.save_pack(pack, data)
+    assert told(run(place)) == told(first)
+
+
+def test_packs_swapped_for_each_other(place: Path) -> None:
+    first = run(place)
+    one, *others = packs(place)
+    for other in others:
+        raw = one.read_bytes()
+        one.write_bytes(other.read_bytes())
+        other.write_bytes(raw)
+    assert told(run(place)) == told(first)
+
+
+def test_folders_in_the_packs_places(place: Path) -> None:
+    first = run(place)
+    for pack in packs(place):
+        pack.unlink()
+        pack.mkdir()
+    assert told(run(place)) == told(first)
+
+
+def test_another_version_of_the_tool_starts_afresh(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(place)
+    from coldfork.source import analysis
+
+    monkeypatch.setattr(analysis, "tool_digest", lambda: "another tool")
+    again = run(place)
+    assert again.statistics.read == again.statistics.modules
+    monkeypatch.undo()
+    assert run(place).statistics.read == 0, "the packs of one tool drove out those of another"
+
+
+def test_profiles_versions_and_targets_are_kept_apart(place: Path) -> None:
+    write({"tree/pkg/query.py": "import torch\n\ndef f(x: torch.cuda.device_count()): ...\n"}, place)
+    answers = {}
+    settings = [
+        Setting(profile=profile, target_version=target)
+        for profile in ("cuda", "cuda-without-nvml", "cpu")
+        for target in ((3, 11), (3, 14))
+    ]
+    for _ in range(2):
+        for setting in settings:
+            warm = told(run(place, setting=setting))
+            assert warm == told(run(place, cached=False, setting=setting))
+            answers[setting] = warm
+    assert len({str(answer) for answer in answers.values()}) >= 4
+    write({"beside/torch-1.12.0.dist-info/METADATA": "Name: torch\n"}, place)
+    assert_same_as_cold(place)
+
+
+def test_entries_share_the_cache_and_keep_their_answers(place: Path) -> None:
+    run(place)
+    only = Setting(entries=("pkg.other",))
+    assert run(place, setting=only).effects == ()
+    assert lines(run(place)) == [("pkg/user.py", 2)]
+
+
+def test_a_folder_that_cannot_be_written(place: Path) -> None:
+    """Where the cache should lie, there is a file: nothing can be written, and nobody is troubled."""
+    (place / "cache").write_text("in the way")
+    for _ in range(2):
+        assert lines(run(place)) == [("pkg/user.py", 2)]
+    assert (place / "cache").read_text() == "in the way"
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="there is no folder here that nobody can write")
+def test_a_read_only_folder(place: Path) -> None:
+    (place / "cache").symlink_to("/proc/self", target_is_directory=True)
+    for _ in range(2):
+        assert lines(run(place)) == [("pkg/user.py", 2)]
+
+
+def test_no_temporary_files_stay(place: Path) -> None:
+    run(place)
+    run(place)
+    assert not [path for path in packs(place) if path.suffix == ".tmp"]
+
+
+PROGRAM = """
+import sys
+sys.path[:0] = [{source!r}]
+from pathlib import Path
+from coldfork.knowledge import catalogue
+from coldfork.model.profiles import PROFILES
+from coldfork.source.analysis import Request, analyse
+known = catalogue.load(PROFILES["cuda"], {{}})
+place = Path({place!r})
+sys.stdin.readline()
+for _ in range({times}):
+    seen = analyse(Request((place / "tree",), PROFILES["cuda"], known, search=(place / "beside",), jobs=1, cache=place / "cache"))
+    print([(effect.path, effect.line) for effect in seen.effects])
+"""
+
+
+def test_runs_at_once_do_not_mix(place: Path) -> None:
+    """Real processes that start together, while the files they read are edited and the packs replaced."""
+    many = {
+        f"tree/pkg/many{number}.py": f"from pkg.ask import level\nX{number} = {number}\nY = level()\n"
+        for number in range(60)
+    }
+    write(many, place)
+    program = textwrap.dedent(PROGRAM).format(source=str(SOURCE), place=str(place), times=6)
+    running = [
+        subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    expected = [(f"pkg/many{number}.py", 3) for number in range(60)] + [("pkg/user.py", 2)]
+    for process in running:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        for line in out.splitlines():
+            assert sorted(eval(line)) == sorted(expected)
+        assert len(out.splitlines()) == 6
+    assert not [path for path in packs(place) if path.suffix == ".tmp"]
+    assert_same_as_cold(place)
+
+
+def test_several_processes_give_the_answer_of_one(place: Path) -> None:
+    """Enough modules that helpers pay; what they bring is what one process says."""
+    body = "".join(f"def f{number}(x):\n    return x + {number}\n" for number in range(150))
+    many = {
+        f"tree/pkg/many{number}.py": f"from pkg.ask import level\n{body}\nY = level()\nclass A{number}:\n    z = f1(2)\n"
+        for number in range(300)
+    }
+    write(many, place)
+    alone = observe([place / "tree"], site_packages=place / "beside", jobs=1)
+    together = observe([place / "tree"], site_packages=place / "beside", jobs=2, cache=place / "cache")
+    warm = observe([place / "tree"], site_packages=place / "beside", jobs=2, cache=place / "cache")
+    assert told(alone) == told(together) == told(warm)
+    assert len(alone.effects) == 301
+    assert warm.statistics.read == 0
+    edit(place / "tree/pkg/ask.py", "def level():\n    return 1\n")
+    edited = observe([place / "tree"], site_packages=place / "beside", jobs=2, cache=place / "cache")
+    assert edited.effects == ()

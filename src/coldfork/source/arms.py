@@ -23,6 +23,8 @@ from coldfork.source.wakes import Conditions, Failure, Frame, Raised
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
+#: How a condition begins that says which of several values was taken.
+TAKING = "the value is"
 FALLS, RETURNS, RAISES, BREAKS, CONTINUES = range(5)
 
 
@@ -203,7 +205,7 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
         on_path = condition is None
         given = condition
         if on_path and len(nominal) > 1:
-            given = Condition(words=f"the value met at line {frame.line} of {frame.module.name} is {describe(option)}")
+            given = Condition(words=f"{TAKING} {describe(option)} at line {frame.line} of {frame.module.name}")
         collected: list[Value] = []
 
         def follow(option: Value = option, collected: list[Value] = collected) -> int:

@@ -245,7 +245,7 @@ def _run(
         value = _returned(ev, inner, function, code)
     raise_must = frozenset(set.intersection(*inner.raise_musts)) if inner.raise_musts else None
     return CallResult(
-        value, tuple(inner.wakes.values()), tuple(inner.edges.values()), must, raises, tuple(ev.failing[-1]), 0, raise_must
+        value, tuple(inner.wakes.values()), tuple(inner.edges.values()), must, raises, tuple(ev.failing[-1]), 0, inner.nominal_presumed, raise_must
     )
 
 
@@ -271,7 +271,10 @@ def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
         frame.raise_musts.append(frame.must | result.raise_must)
     must = result.strict if frame.tries else result.must
     for wake in result.wakes:
-        frame.wake(wake, wake.accelerator in must)
+        sure = wake.accelerator in must
+        if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
+            wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
+        frame.wake(wake, sure)
     for edge in result.edges:
         frame.edge(edge, False)
     if result.failures and ev.failing:

@@ -8,7 +8,9 @@ from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
 from coldfork.source.decode import Unreadable as CannotRead
 from coldfork.source.decode import read_source
+from coldfork.source.arms import TAKING
 from coldfork.source.discover import Found, is_test
+from coldfork.source.inherited import Inherited
 from coldfork.source.program import Program
 from coldfork.source.reach import (
     ModuleResult,
@@ -17,6 +19,7 @@ from coldfork.source.reach import (
     closure,
     combine,
     importer_counts,
+    kept_cold,
     reach,
     targets,
 )
@@ -33,6 +36,8 @@ class Reporter:
     def __init__(self, program: Program, results: Results, found: Found, entries: tuple[str, ...]) -> None:
         self.program = program
         self.results = results.by_name
+        self.inherited = Inherited(program)
+        self.broken = results.broken
         self.found = found
         self.entries = entries
         self._lines: dict[str, list[str]] = {}
@@ -41,7 +46,7 @@ class Reporter:
 
     def effects(self) -> tuple[Effect, ...]:
         """Every effect at a line of the checked code."""
-        reaches = reach(self.results, self._blamed_imports())
+        reaches = reach(self.results, self._blamed_imports(), self._environment)
         conditions = closure(self.entries, self.results) if self.entries else None
         made: dict[tuple[object, ...], Effect] = {}
         for name in self.found.files:
@@ -58,6 +63,11 @@ class Reporter:
                     made[key] = effect
         effects = self._with_counts(list(made.values()))
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
+
+    def _environment(self, name: str) -> dict[str, str | None]:
+        """The variables that a module's package has set by the time it runs."""
+        state = self.program.module(name)
+        return self.inherited.environment(state) if state is not None else {}
 
     def _blamed_imports(self) -> dict[str, tuple[Reached, ...]]:
         """Modules without source whose import is known to wake something."""
@@ -97,6 +107,8 @@ class Reporter:
                 if own and not site_edge.statement and not in_init:
                     continue
                 for one in reached.values():
+                    if kept_cold(one, self._environment(name)):
+                        continue
                     told = one.wake.off or site_edge.edge.off or not one.rooted
                     if own and (told or self._leads_back(name, one.wake.link)):
                         continue  # the waking line itself is told, with what it takes; a package adds nothing
@@ -189,6 +201,8 @@ class Reporter:
     def _condition(self, conditions: tuple[Condition, ...]) -> str | None:
         words = [self._words(condition) for condition in conditions]
         words = list(dict.fromkeys(word for word in words if word))
+        telling = [word for word in words if not word.startswith(TAKING)]
+        words = telling or words  # which value was taken says little beside a condition of the author's own
         if not words:
             return None
         if len(words) > _MOST_CONDITIONS:
@@ -249,6 +263,8 @@ class Reporter:
             if state is not None and state.summary.error is not None:
                 reason, line, column = state.summary.error
                 found.append(Unreadable(self.results_path(name), line, column, reason, name in self.found.files))
+        for name, (reason, line, column) in self.broken.items():
+            found.append(Unreadable(self.results_path(name), line, column, reason, name in self.found.files))
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
         return tuple(sorted(found, key=lambda u: u.path))
 

@@ -27,7 +27,7 @@ def encode(result: ModuleResult) -> Any:
 def _wake(wake: Wake) -> Any:
     return (
         wake.accelerator, str(wake.kind), _conditions(wake.conditions), wake.presumed, wake.cost, _link(wake.link),
-        wake.remedy, wake.off,
+        wake.remedy, wake.off, wake.unless,
     )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def _edge(edge: Edge) -> Any:
 
 def decode(data: Any) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges = data
+    sites, edges = data[:2]
     return ModuleResult(
         tuple([Site(s[0], s[1], s[2], _POSITIONS[s[3]], s[4], _to_wake(s[5]), s[6]) for s in sites]),
         tuple([SiteEdge(e[0], e[1], e[2], _POSITIONS[e[3]], e[4], _to_edge(e[5]), e[6], e[7]) for e in edges]),
@@ -62,10 +62,10 @@ _EFFECTS = {kind.value: kind for kind in EffectKind}
 
 
 def _to_wake(data: Any) -> Wake:
-    accelerator, kind, conditions, presumed, cost, link, remedy, off = data
+    accelerator, kind, conditions, presumed, cost, link, remedy, off, unless = data
     made = _to_link(link)
     assert made is not None
-    return Wake(accelerator, _EFFECTS[kind], _to_conditions(conditions), presumed, cost, made, remedy, off)
+    return Wake(accelerator, _EFFECTS[kind], _to_conditions(conditions), presumed, cost, made, remedy, off, unless)
 
 
 def _to_conditions(data: Any) -> tuple[Condition, ...]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
 _LONGEST_CONSTANT = 2_000
+_LONGEST_CHAIN = 40
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
     "floordiv": operator.floordiv, "mod": operator.mod, "or": operator.or_, "and": operator.and_, "xor": operator.xor,
@@ -141,6 +142,8 @@ def _joined_results(results: list[tuple[Value, Condition | None]]) -> Value:
 def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
     """`and` and `or`: later operands are evaluated only as far as the earlier ones let them."""
     _, is_and, values, line, spans = node
+    if len(values) > _LONGEST_CHAIN:
+        values = (*values[: _LONGEST_CHAIN - 1], (ir.OTHER, values[_LONGEST_CHAIN - 1 :]))
     value = ev.evaluate(frame, values[0])
     if len(values) == 1:
         return value

@@ -11,7 +11,7 @@ from coldfork.source.decode import Unreadable, read_source
 from coldfork.source.environment import Environment
 from coldfork.source.finder import Finder, Located
 from coldfork.source.ir import Node
-from coldfork.source.summary import Summary, function_code
+from coldfork.source.summary import Summary, explain_body, function_code
 from coldfork.source.values import ClassRef, Env, Function, Value
 
 
@@ -24,6 +24,7 @@ class ModuleState:
 
     __slots__ = (
         "bit",
+        "broken",
         "classes",
         "codes",
         "functions",
@@ -47,6 +48,8 @@ class ModuleState:
         self.source: bytes | None = None
         self.codes: dict[int, Node | None] = {}
         self.bit = 0
+        self.broken: tuple[str, int, int] | None = None
+        """Why a function of this module could not be followed: the first that does not parse."""
         self.values: dict[tuple[str, str], tuple[Value, int]] = {}
         """What names were found to hold, each with the modules that were looked at for it."""
         self.functions: dict[int, Function] = {}
@@ -67,6 +70,8 @@ class ModuleState:
                 except Unreadable:
                     self.source = b""
             code = function_code(self.source, span[0], span[1], line)
+            if code is None and self.broken is None:
+                self.broken = (explain_body(self.source, span[0], span[1]), line, 0)
         self.codes[line] = code
         return code
 
@@ -105,6 +110,8 @@ class Program:
         self.consulted = 0
         """Modules looked at since this was last cleared, a bit each: what a result depends on."""
         self.bits: dict[str, int] = {EVERYTHING: 1}
+        self.unparsed: list[ModuleState] = []
+        """Modules with a function that does not parse."""
 
     def bit(self, name: str) -> int:
         """The bit that stands for a module in `consulted`."""
@@ -140,6 +147,10 @@ class Program:
         """Every module read so far."""
         return [state for state in self._modules.values() if state is not None]
 
+    def broken_among(self, consulted: int) -> list[tuple[str, tuple[str, int, int]]]:
+        """Of the modules looked at, those with a function that does not parse."""
+        return [(s.name, s.broken) for s in self.unparsed if s.broken is not None and s.bit & consulted]
+
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:
         """Name and target of the entry points that installed distributions declare for a group."""
         return self.environment.entry_points(group)
@@ -170,7 +181,10 @@ class Program:
         """Parameters and block of a function."""
         if function.code is not None:
             return function.code
-        return function.module.code_at(function.line)
+        code = function.module.code_at(function.line)
+        if code is None and function.module not in self.unparsed:
+            self.unparsed.append(function.module)
+        return code
 
 
 def is_scope_bound(summary: Summary, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
     link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
     conditions = tuple(dict.fromkeys(edge.conditions + wake.conditions))
     presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
-    through = Wake(wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, wake.off or edge.off)
+    through = Wake(wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, wake.off or edge.off, wake.unless)
     return Reached(through, reached.certain and not edge.conditions, reached.rooted)
 
 
@@ -70,6 +70,12 @@ def _append(first: Link, last: Link) -> Link:
     return first._replace(following=_append(first.following, last))
 
 
+def kept_cold(reached: Reached, environment: Mapping[str, str | None]) -> bool:
+    """True when a variable that the importer's package sets keeps the device asleep."""
+    unless = reached.wake.unless
+    return unless is not None and environment.get(unless[0]) == unless[1]
+
+
 def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
     """The surest waking site of a module for every accelerator."""
     found: dict[str, Reached] = {}
@@ -83,10 +89,15 @@ def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
     return found
 
 
-def reach(results: Mapping[str, ModuleResult], waking_imports: Mapping[str, tuple[Reached, ...]]) -> Reaches:
+def reach(
+    results: Mapping[str, ModuleResult],
+    waking_imports: Mapping[str, tuple[Reached, ...]],
+    environment: Callable[[str], Mapping[str, str | None]],
+) -> Reaches:
     """For every module the surest way in which importing it wakes an accelerator, if there is one.
 
-    `waking_imports` are modules without source that the knowledge base blames.
+    `waking_imports` are modules without source that the knowledge base blames; `environment` tells the
+    variables that a module's package has set by the time the module runs.
     """
     importers: dict[str, list[tuple[str, SiteEdge]]] = {}
     for name, result in results.items():
@@ -115,7 +126,7 @@ def reach(results: Mapping[str, ModuleResult], waking_imports: Mapping[str, tupl
             continue
         here[reached.wake.accelerator] = reached
         for importer, edge in importers.get(name, ()):
-            if reached.wake.accelerator not in settled.get(importer, {}):
+            if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(reached, environment(importer)):
                 offer(importer, combine(importer, edge, name, reached))
     return settled
 

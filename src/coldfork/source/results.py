@@ -40,6 +40,15 @@ class Results:
         self._evaluator: Evaluator | None = None
 
     @property
+    def broken(self) -> dict[str, tuple[str, int, int]]:
+        """Modules that could not be followed all the way, and why."""
+        found: dict[str, tuple[str, int, int]] = {}
+        for raw in self._raw.values():
+            for name, reason, line, column in raw[2]:
+                found.setdefault(name, (reason, line, column))
+        return found
+
+    @property
     def names(self) -> list[str]:
         """Every module that has a result: the checked ones and those they import."""
         return list(self.by_name)
@@ -148,15 +157,15 @@ class Results:
         program.consulted = 0
         state = program.module(name)
         if state is None:
-            return ((), ()), program.bit(name)
+            return ((), (), ()), program.bit(name)
         try:
             sites, edges = self._evaluator.run_module(state)
         except Exception as problem:  # a fault of ours must not cost the other modules' findings
             self._evaluator = None
             reason = f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
-            state.summary = state.summary._replace(error=(reason, 1, 0))
-            return ((), ()), program.consulted
-        return encode(ModuleResult(tuple(sites), tuple(edges))), program.consulted
+            return ((), (), ((name, reason, 1, 0),)), program.consulted
+        broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
+        return (*encode(ModuleResult(tuple(sites), tuple(edges))), broken), program.consulted
 
     def _take(self, name: str, raw: Any, depends: int) -> None:
         self._raw[name] = raw

@@ -20,7 +20,6 @@ _INLINE = re.compile(
     re.DOTALL,
 )
 _FORMATTED = re.compile(rb"""[fFtT][rR]?["']|[rR][fFtT]["']""")
-_CONTINUED = re.compile(rb"^.*\\\n", re.MULTILINE)
 _HEADER_END = re.compile(rb":[ \t]*(?:#[^\n]*)?$")
 _DOTTED = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LONGEST_HEADER = 20_000
@@ -50,6 +49,8 @@ def _strings(source: bytes) -> tuple[list[int], list[int]] | None:
     while (found := _TRIPLE.search(source, position)) is not None:
         at = found.start()
         line_start = source.rfind(b"\n", position, at) + 1 or position
+        if source.endswith(b"\\\n", 0, line_start):
+            return None  # the line may begin inside a one-line string that a backslash carried over
         inside = _QUOTE.search(source, line_start, at)
         if inside is not None:
             skipped = _skip_inline(source, line_start, at)
@@ -70,11 +71,6 @@ def _strings(source: bytes) -> tuple[list[int], list[int]] | None:
 def _blank(token: re.Match[bytes]) -> bytes:
     """What stands for a string or comment while brackets are counted."""
     return b"" if token.group().startswith(b"#") else b"0"
-
-
-def _continues_a_string(source: bytes) -> bool:
-    """True when a one-line string may go on over a line by a backslash: its next line cannot be read by itself."""
-    return any(_QUOTE.search(_INLINE.sub(_blank, line.group()[:-2])) for line in _CONTINUED.finditer(source))
 
 
 def _skip_inline(source: bytes, start: int, at: int) -> int | None:
@@ -109,8 +105,6 @@ def skeleton(source: bytes) -> Skeleton | None:
     """Blank the function bodies of `source` (newlines normalised); None when the whole file must be parsed."""
     if b"\f" in source:
         return None
-    if b"\\\n" in source and _continues_a_string(source):
-        return None
     placed = _strings(source)
     if placed is None:
         return None
@@ -123,6 +117,8 @@ def skeleton(source: bytes) -> Skeleton | None:
     bodies: dict[bytes, re.Pattern[bytes]] = {}
     while (at := source.find(b"def ", position if position > at else at + 4)) >= 0:
         start = source.rfind(b"\n", position, at) + 1 or position
+        if source.endswith(b"\\\n", 0, start):
+            continue
         indent = source[start:at]
         keyword = b"def "
         if not indent.isspace() and indent:

@@ -129,7 +129,7 @@ def parse(source: bytes) -> ast.Module:
 
 
 _PYTHON_2 = re.compile(
-    rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,|except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:)",
+    rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)",
     re.MULTILINE,
 )
 _NEWER = (
@@ -209,6 +209,18 @@ def _extent(line: int, extents: list[tuple[int, int]]) -> tuple[int, int]:
             return first, last
     following = [extent for extent in extents if extent[0] > line]
     return following[0] if following else (line, line)
+
+
+def explain_body(source: bytes, start: int, end: int) -> str:
+    """Why a function that was blanked does not parse."""
+    text = source[start:end]
+    try:
+        parse(b"if 1:\n" + text if text[:1] in (b" ", b"\t") else text)
+    except Unreadable as problem:
+        return problem.reason
+    except (RecursionError, MemoryError):
+        return "an expression is nested too deeply"
+    return "a function could not be read"
 
 
 def function_code(source: bytes, start: int, end: int, line: int) -> Node | None:

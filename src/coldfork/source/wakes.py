@@ -38,6 +38,8 @@ class Wake(NamedTuple):
     remedy: str | None = None
     off: bool = False
     """True when the way leaves the nominal path."""
+    unless: tuple[str, str] | None = None
+    """An environment variable with which the device stays asleep."""
 
     @property
     def possible(self) -> bool:
@@ -107,6 +109,8 @@ class CallResult(NamedTuple):
     """The name of the exception when the call is sure to raise, else empty."""
     failures: tuple[Failure, ...]
     consulted: int = 0
+    presumed: tuple[str, ...] = ()
+    """What was presumed along all the ways that make the call's wakes certain."""
     raise_must: frozenset[str] | None = None
     """What is sure to have woken when the call raises; None when it does not."""
 
@@ -134,7 +138,7 @@ class Frame:
     __slots__ = (
         "binds", "cls", "column", "conditions", "edges", "end_line", "env", "exit_musts", "function", "gate", "line", "module",
         "first_yield_only",
-        "globals", "must", "nonlocals", "off", "position", "presumed", "quiet", "raise_musts", "returns", "site_edges", "sites", "step_kind", "symbol", "toplevel",
+        "globals", "must", "nominal_presumed", "nonlocals", "off", "position", "presumed", "quiet", "raise_musts", "returns", "site_edges", "sites", "step_kind", "symbol", "toplevel",
         "tries", "wakes", "yields",
     )  # fmt: skip
 
@@ -166,6 +170,8 @@ class Frame:
         self.line = 0
         self.end_line = 0
         self.column = 0
+        self.nominal_presumed: tuple[str, ...] = ()
+        """What is presumed along the nominal ways to a sink."""
         self.tries = 0
         self.first_yield_only = False
         self.globals: frozenset[str] | set[str] = frozenset()
@@ -193,9 +199,13 @@ class Frame:
             Link(kind, self.symbol, self.module.name, self.line, wake.link),
             wake.remedy,
             self.off is not None or (wake.off and not sure),
+            wake.unless,
         )
-        if sure and self.off is None:
-            self.must.add(wake.accelerator)
+        if self.off is None:
+            if sure:
+                self.must.add(wake.accelerator)
+            if not wake.possible:
+                self.nominal_presumed = _merge(self.nominal_presumed, found.presumed)
         if self.toplevel:
             self.sites.append(
                 Site(

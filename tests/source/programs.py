@@ -14,7 +14,10 @@ Draw = st.DrawFn
 SINK = "torch.cuda.get_device_name"
 PRELUDE = """\
 import contextlib
+import dataclasses
+import enum
 import functools
+import os
 from functools import partial
 
 import torch
@@ -98,7 +101,104 @@ def chosen(which, first, second):
     return None
 
 
+def passed(*args, **words):
+    return plain(*args, **words)
+
+
+def plain(function, number=0, *, other=None, **rest):
+    if other is not None:
+        return other()
+    if number > 1 or rest:
+        return None
+    return function()
+
+
+def counted(function, number):
+    if number <= 0:
+        return function()
+    return counted(function, number - 1)
+
+
+class Asked:
+    def __init__(self, function):
+        self.__dict__["function"] = function
+
+    def __getattr__(self, name):
+        if name == "absent":
+            return self.function()
+        raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self.function()
+
+    def __call__(self):
+        return self.function()
+
+    def __getitem__(self, key):
+        return self.function() if key else None
+
+    def __contains__(self, item):
+        self.function()
+        return True
+
+    def __bool__(self):
+        self.function()
+        return True
+
+    def __eq__(self, other):
+        return self.function()
+
+
+class Given:
+    def __init__(self, function):
+        self.function = function
+
+    def __get__(self, instance, owner=None):
+        return self.function()
+
+
+class Wide(Holder):
+    extra = None
+
+    def __init__(self, function, extra=None):
+        super().__init__(function)
+        if extra is not None:
+            self.extra = extra
+
+    def run(self):
+        if self.extra:
+            self.extra()
+        return super().run()
+
+
+class Counting(type):
+    def __call__(cls, *args):
+        made = super().__call__(*args)
+        made.start()
+        return made
+
+
+class Started(metaclass=Counting):
+    def __init__(self, function=int):
+        self.function = function
+
+    def start(self):
+        self.function()
+
+
+@dataclasses.dataclass
+class Record:
+    function: object = int
+    made: object = dataclasses.field(default_factory=list)
+
+    def __post_init__(self):
+        if self.made:
+            self.function()
+
+
 """
+#: Conditions that only running tells; whether they hold.
+UNKNOWN = {"len(os.listdir('.')) >= 0": True, "len(os.listdir('.')) < 0": False, "os.getpid() == 0": False}
 
 
 @dataclass
@@ -168,7 +268,8 @@ class Writer:
             return f"({self.pick(*simple)})"
         kind = self.pick(
             "simple", "tuple", "list", "dict", "same", "later", "holder", "bound", "lambda", "partial",
-            "chosen", "get", "conditional", "or", "starred", "class",
+            "chosen", "get", "conditional", "or", "starred", "class", "asked", "wide", "getattr", "record", "started",
+            "unknown",
         )  # fmt: skip
         one = self.function(scope, depth - 1)
         if kind == "simple":
@@ -185,6 +286,16 @@ class Writer:
             return f"partial(call, {one})"
         if kind == "class":
             return f"partial(Holder, {one})"
+        if kind == "asked":
+            return f"Asked({one})"
+        if kind == "wide":
+            return f"Wide({one}).run"
+        if kind == "getattr":
+            return f"getattr(Holder({one}), 'run')"
+        if kind == "record":
+            return self.pick(f"Record({one}).function", f"partial(Record, {one})", f"partial(Record, {one}, 1)")
+        if kind == "started":
+            return f"partial(Started, {one})"
         other = self.function(scope, depth - 1)
         index = self.count(1)
         made = {
@@ -194,6 +305,7 @@ class Writer:
             "get": f"{{'a': {one}, 'b': {other}}}.get('{'ab'[index]}')",
             "chosen": f"chosen({index}, {one}, {other})",
             "conditional": f"({one} if {self.test(scope)} else {other})",
+            "unknown": f"({one} if {self.pick(*UNKNOWN)} else {other})",
             "or": f"({one} or {other})",
             "starred": f"[*({one}, {other})][{index}]",
         }
@@ -204,6 +316,8 @@ class Writer:
         kind = self.pick(
             "sink", "call", "constant", "handed", "named", "every", "run", "property", "plus", "list",
             "comprehension", "dict", "any", "conditional", "and", "or", "next", "f-string", "map", "reduce", "compare",
+            "passed", "counted", "absent", "item", "in", "equal", "wide", "sorted", "unknown", "given", "started", "record",
+            "enumerate", "words",
         )  # fmt: skip
         if kind == "sink":
             return self.sink()
@@ -224,6 +338,17 @@ class Writer:
             "map": f"list(map(lambda number: {one}(), (1, 2)))",
             "reduce": f"functools.reduce(lambda left, right: {one}(), (1, 2))",
             "dict": f"{{number: {one}() for number in (1, 2)}}",
+            "counted": f"counted({one}, {self.pick('1', '0', '2')})",
+            "absent": f"Asked({one}).{self.pick('absent', '__class__')}",
+            "item": f"Asked({one})[{self.pick('1', '0')}]",
+            "in": f"1 in Asked({one})",
+            "equal": f"Asked({one}) == 1",
+            "sorted": f"sorted([2, 1], key=lambda number: {one}() or 0)",
+            "given": f"type('Made', (), {{'field': Given({one})}})().field",
+            "started": f"Started({one})",
+            "record": f"Record({one}{self.pick('', ', [1]', ', made=1', ', ()')})",
+            "enumerate": f"[function() for number, function in enumerate([{one}]) if number {self.pick('<', '>')} 1]",
+            "words": f"plain(**{{'function': {one}}})",
             "compare": f"1 if {one} is None else {self.function(scope, 1)}()",
         }
         if kind in made:
@@ -233,6 +358,9 @@ class Writer:
             "every": f"every({one}, {other})",
             "comprehension": f"[function() for function in ({one}, {other}) if {self.test(scope)}]",
             "conditional": f"{one}() if {self.test(scope)} else {other}()",
+            "passed": f"passed({one}{self.pick('', ', 1', ', 2', ', rest=1', f', other={other}')})",
+            "wide": f"Wide({one}, {other}).run()",
+            "unknown": f"{self.pick(*UNKNOWN)} {self.pick('and', 'or')} {one}()",
             "and": f"{self.test(scope)} and {one}()",
             "or": f"{self.test(scope)} or {one}()",
         }
@@ -256,7 +384,8 @@ class Writer:
         """One statement."""
         kinds = ["value", "assign", "define", "if", "for", "call"]
         if scope.depth > 0:
-            kinds += ["define", "class", "try", "with", "while", "match", "generator", "subclass", "loop"]
+            kinds += ["define", "class", "try", "with", "while", "match", "generator", "subclass", "loop", "maybe"]
+            kinds += ["metaclass", "descriptor", "enumeration", "setter", "closure"]
         if scope.in_function:
             kinds += ["return", "return"]
         if scope.in_loop:
@@ -395,6 +524,78 @@ class Writer:
         if self.chance():
             self.put(indent, "else:")
             self.block(self._branch(scope), indent + 1, 2)
+
+    def _maybe(self, scope: Scope, indent: int) -> None:
+        """A block that only running tells about; without an `else`, for siblings are judged together."""
+        word = self.pick("if", "while")
+        self.put(indent, f"{word} {self.pick(*(test for test, holds in UNKNOWN.items() if word == 'if' or not holds))}:")
+        self.block(scope.inner(in_loop=False), indent + 1, 2)
+        self.put(indent + 1, "pass")
+
+    def _metaclass(self, scope: Scope, indent: int) -> None:
+        meta, name = self.fresh("Meta"), self.fresh("Class")
+        body = scope.inner(in_function=True, in_class=False, in_loop=False)
+        hook = self.pick("__new__(mcs, name, bases, namespace)", "__init__(cls, name, bases, namespace)", "__call__(cls)")
+        self.put(indent, f"class {meta}(type):")
+        self.put(indent + 1, f"def {hook}:")
+        self.put(indent + 2, self.value(body))
+        parent = "" if hook.startswith("__init__") else "return "
+        arguments = {"__new__": "mcs, name, bases, namespace", "__init__": "name, bases, namespace"}.get(hook.split("(")[0], "")
+        self.put(indent + 2, f"{parent}super().{hook.split('(')[0]}({arguments})")
+        self.put(indent, f"class {name}(metaclass={meta}):")
+        self.put(indent + 1, "def __init__(self):")
+        self.put(indent + 2, self.value(body))
+        self._known(scope, name)
+
+    def _descriptor(self, scope: Scope, indent: int) -> None:
+        name = self.fresh("Class")
+        self.put(indent, f"class {name}:")
+        self.put(indent + 1, f"field = Given({self.function(scope, 1)})")
+        self.put(indent + 1, "@property")
+        self.put(indent + 1, "def asked(self):")
+        self.put(indent + 2, f"return {self.value(scope.inner(in_function=True, in_class=False, in_loop=False))}")
+        if not scope.in_class:
+            self.put(indent, self.pick(f"{name}.field", f"{name}().asked", f"{name}.asked", f"{name}().field"))
+            scope.functions.append(f"(lambda: {name}().asked)")
+
+    def _enumeration(self, scope: Scope, indent: int) -> None:
+        name = self.fresh("Enum")
+        self.put(indent, f"class {name}(enum.Enum):")
+        self.put(indent + 1, "ONE = 1")
+        self.put(indent + 1, f"TWO = {self.pick('2', self.sink())}")
+        self.put(indent + 1, "def ask(self):")
+        self.put(indent + 2, "if self is type(self).ONE:")
+        self.put(indent + 3, f"return {self.value(scope.inner(in_function=True, in_class=False, in_loop=False))}")
+        if not scope.in_class:
+            scope.functions.append(f"{name}.ONE.ask")
+            scope.functions.append(f"{name}.TWO.ask")
+
+    def _setter(self, scope: Scope, indent: int) -> None:
+        name, held = self.fresh("Class"), self.fresh("object")
+        body = scope.inner(in_function=True, in_class=False, in_loop=False)
+        self.put(indent, f"class {name}:")
+        self.put(indent + 1, "@property")
+        self.put(indent + 1, "def field(self):")
+        self.put(indent + 2, f"return {self.value(body)}")
+        self.put(indent + 1, "@field.setter")
+        self.put(indent + 1, "def field(self, value):")
+        self.put(indent + 2, self.value(body))
+        if not scope.in_class:
+            self.put(indent, f"{held} = {name}()")
+            self.put(indent, self.pick(f"{held}.field = 1", f"{held}.field", f"setattr({held}, 'field', 1)"))
+
+    def _closure(self, scope: Scope, indent: int) -> None:
+        outer, held = self.fresh("function"), self.fresh("held")
+        self.put(indent, f"def {outer}({'self=None' if scope.in_class else ''}):")
+        inner = scope.inner(in_function=True, in_class=False, in_loop=False)
+        self.put(indent + 1, f"{held} = {self.function(inner, 1)}")
+        self.put(indent + 1, "def change():")
+        self.put(indent + 2, f"nonlocal {held}")
+        self.put(indent + 2, f"{held} = {self.function(inner, 1)}")
+        if self.chance():
+            self.put(indent + 1, "change()")
+        self.put(indent + 1, f"return {held}()")
+        self._known(scope, outer)
 
     def _branch(self, scope: Scope) -> Scope:
         return scope.inner()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
 Keywords = dict[str | None, Value]
-_MOST_COMBINATIONS = 6
+_MOST_COMBINATIONS = 8
 _RECURSION = 6
 
 
@@ -74,7 +74,8 @@ def call(ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ..
 
 
 def call_function(
-    ev: Evaluator, frame: Frame, function: Function, positional: tuple[Value, ...], keywords: Keywords, lazily: bool = False
+    ev: Evaluator, frame: Frame, function: Function, positional: tuple[Value, ...], keywords: Keywords, lazily: bool = False,
+    combinations: int = 1
 ) -> Value:
     """Call a function whose source is at hand, unless the knowledge base answers for it."""
     facts: tuple[Fact, ...] = ()
@@ -98,9 +99,9 @@ def call_function(
             return Lazy("generator", (function, positional, keywords))
         if code[3]:
             return Lazy("coroutine", (function, positional, keywords))
-    split = _first_union(positional, keywords)
+    split = _first_union(positional, keywords, combinations)
     if split is not None:
-        return _call_split(ev, frame, function, positional, keywords, split, lazily)
+        return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
     for fact in facts:  # what the source does not show, because it goes through compiled code or dispatch
         if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
@@ -127,13 +128,14 @@ def run_lazily(ev: Evaluator, frame: Frame, function: Value, positional: tuple[V
     return UNKNOWN
 
 
-def _first_union(positional: tuple[Value, ...], keywords: Keywords) -> int | str | None:
-    """An argument that is one of few constants or callables: the call is followed for each."""
+def _first_union(positional: tuple[Value, ...], keywords: Keywords, combinations: int) -> int | str | None:
+    """An argument that is one of few values: the call is followed for each, as long as that stays few."""
+    most = _MOST_COMBINATIONS // combinations
     for index, value in enumerate(positional):
-        if type(value) is Union and len(value.alternatives) <= _MOST_COMBINATIONS:
+        if type(value) is Union and len(value.alternatives) <= most:
             return index
     for name, value in keywords.items():
-        if type(value) is Union and name is not None and len(value.alternatives) <= _MOST_COMBINATIONS:
+        if type(value) is Union and name is not None and len(value.alternatives) <= most:
             return name
     return None
 
@@ -146,15 +148,17 @@ def _call_split(
     keywords: Keywords,
     split: int | str,
     lazily: bool,
+    combinations: int,
 ) -> Value:
     value = positional[split] if isinstance(split, int) else keywords[split]
     assert isinstance(value, Union)
+    made = combinations * len(value.alternatives)
 
     def one(single: Value) -> Value:
         if isinstance(split, int):
             chosen = (*positional[:split], single, *positional[split + 1 :])
-            return call_function(ev, frame, function, chosen, keywords, lazily)
-        return call_function(ev, frame, function, positional, {**keywords, split: single}, lazily)
+            return call_function(ev, frame, function, chosen, keywords, lazily, made)
+        return call_function(ev, frame, function, positional, {**keywords, split: single}, lazily, made)
 
     return ev.each(frame, value, one)
 

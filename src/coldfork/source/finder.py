@@ -10,6 +10,10 @@ from typing import NamedTuple
 _COMPILED = (".so", ".pyd", ".dylib")
 
 
+#: Modules that are known by heart and never read: the standard library, and its backport of `typing`.
+_STANDARD = sys.stdlib_module_names | {"typing_extensions"}
+
+
 class Located(NamedTuple):
     """Where a module is: `path` is None for namespace packages and compiled modules."""
 
@@ -69,12 +73,12 @@ class Finder:
                 found = self._in(above.folders, name, above.own)
         elif name:
             found = self._in(self._roots, name, True)
-            if found is None and name not in sys.stdlib_module_names:
+            if found is None and name not in _STANDARD:
                 found = self._in(self._search, name, False)
             elif found is not None and found.path is None and not found.compiled:
                 # A bare folder of the checked tree is a namespace portion; a real package elsewhere wins.
-                real = self._in(self._search, name, False) if name not in sys.stdlib_module_names else None
-                if name in sys.stdlib_module_names:
+                real = self._in(self._search, name, False) if name not in _STANDARD else None
+                if name in _STANDARD:
                     found = None
                 elif real is not None and real.path is not None:
                     found = real

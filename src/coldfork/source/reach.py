@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -37,10 +38,18 @@ class Reached(NamedTuple):
 Reaches = dict[str, dict[str, Reached]]
 
 
-def targets(edge: str, importer: str) -> list[str]:
+@lru_cache(maxsize=None)
+def with_packages(module: str) -> tuple[str, ...]:
+    """A module's packages, outermost first, and the module itself."""
+    parts = module.split(".")
+    return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
+
+
+def targets(edge: str, importer: str) -> Sequence[str]:
     """The modules that importing `edge` runs, outermost first, without those that the importer is inside of."""
-    parts = edge.split(".")
-    names = [".".join(parts[: index + 1]) for index in range(len(parts))]
+    names = with_packages(edge)
+    if names[0] != importer and not importer.startswith(f"{names[0]}."):
+        return names
     return [name for name in names if name != importer and not importer.startswith(f"{name}.")]
 
 
@@ -128,7 +137,49 @@ def reach(
         for importer, edge in importers.get(name, ()):
             if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(reached, environment(importer)):
                 offer(importer, combine(importer, edge, name, reached))
-    return settled
+    return _first_executed(settled, results, environment)
+
+
+def _first_executed(
+    settled: Reaches, results: Mapping[str, ModuleResult], environment: Callable[[str], Mapping[str, str | None]]
+) -> Reaches:
+    """Where a module is sure to wake, tell the way that runs first, not the shortest.
+
+    A module's way only leads through modules that were settled before it, so that import cycles end.
+    """
+    told: Reaches = {}
+    for name, here in settled.items():
+        result = results.get(name)
+        for accelerator, known in here.items():
+            best = known
+            if result is not None and known.certain:
+                best = _first_in(name, result, accelerator, known, told, environment(name))
+            told.setdefault(name, {})[accelerator] = best
+    return told
+
+
+def _first_in(
+    name: str,
+    result: ModuleResult,
+    accelerator: str,
+    known: Reached,
+    told: Reaches,
+    environment: Mapping[str, str | None],
+) -> Reached:
+    """The first line of a module that is sure to wake the accelerator."""
+    first = (1 << 30, known)
+    for site in result.sites:
+        if site.certain and site.wake.accelerator == accelerator and site.wake.kind in WAKING and site.line < first[0]:
+            first = (site.line, Reached(site.wake, True, True))
+    for site_edge in result.edges:
+        if site_edge.line >= first[0] or site_edge.edge.conditions:
+            continue
+        for target in targets(site_edge.edge.target, name):
+            reached = told.get(target, {}).get(accelerator)
+            if reached is not None and reached.certain and not kept_cold(reached, environment):
+                first = (site_edge.line, combine(name, site_edge, target, reached))
+                break
+    return first[1]
 
 
 def closure(

@@ -121,15 +121,12 @@ def counted(function, number):
 
 class Asked:
     def __init__(self, function):
-        self.__dict__["function"] = function
+        self.function = function
 
     def __getattr__(self, name):
         if name == "absent":
             return self.function()
         raise AttributeError(name)
-
-    def __setattr__(self, name, value):
-        self.function()
 
     def __call__(self):
         return self.function()
@@ -344,7 +341,7 @@ class Writer:
             "in": f"1 in Asked({one})",
             "equal": f"Asked({one}) == 1",
             "sorted": f"sorted([2, 1], key=lambda number: {one}() or 0)",
-            "given": f"type('Made', (), {{'field': Given({one})}})().field",
+            "given": f"Given({one}).__get__(None)",
             "started": f"Started({one})",
             "record": f"Record({one}{self.pick('', ', [1]', ', made=1', ', ()')})",
             "enumerate": f"[function() for number, function in enumerate([{one}]) if number {self.pick('<', '>')} 1]",
@@ -582,7 +579,7 @@ class Writer:
         self.put(indent + 2, self.value(body))
         if not scope.in_class:
             self.put(indent, f"{held} = {name}()")
-            self.put(indent, self.pick(f"{held}.field = 1", f"{held}.field", f"setattr({held}, 'field', 1)"))
+            self.put(indent, self.pick(f"{held}.field = 1", f"{held}.field"))
 
     def _closure(self, scope: Scope, indent: int) -> None:
         outer, held = self.fresh("function"), self.fresh("held")

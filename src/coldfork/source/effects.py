@@ -281,13 +281,11 @@ class Reporter:
 
 
 def _sameness(effect: Effect) -> tuple[object, ...]:
-    """What is told once: a line, a dependency imported by a file, a waking site that a package pulls in."""
+    """What is told once: a line, and a waking site that a file's imports lead to."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line
-    if not effect.imported.own:
-        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
-    return effect.path, effect.accelerator, waking.path, waking.line
+    return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
 
 
 def _order(effect: Effect) -> tuple[bool, int, int, int, int]:

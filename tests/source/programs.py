@@ -340,7 +340,7 @@ class Writer:
             "item": f"Asked({one})[{self.pick('1', '0')}]",
             "in": f"1 in Asked({one})",
             "equal": f"Asked({one}) == 1",
-            "sorted": f"sorted([2, 1], key=lambda number: {one}() or 0)",
+            "sorted": f"sorted([2, 1], key=lambda number: [{one}(), 0][1])",
             "given": f"Given({one}).__get__(None)",
             "started": f"Started({one})",
             "record": f"Record({one}{self.pick('', ', [1]', ', made=1', ', ()')})",

@@ -259,7 +259,8 @@ def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Va
     nominal = [value for value, off in inner.returns if off is None]
     others = [Union(tuple((v, c or off) for v, c in _parts(value))) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])
-    unclear = value is UNKNOWN or (isinstance(value, External) and value.name.endswith(")"))
+    foreign = isinstance(value, External) and value.name.partition(".")[0] not in ev.known_libraries
+    unclear = value is UNKNOWN or (foreign and value.name.endswith(")"))  # type: ignore[attr-defined]
     if unclear and code[6] is not None:
         annotated = ev.instance_of(function.module, function.env, code[6])
         return value if annotated is UNKNOWN else annotated

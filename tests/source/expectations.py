@@ -1,9 +1,10 @@
 """Small packages with `# expect:` comments: what the analyser says is held against them, and against CPython.
 
-A package is text: one module, or several behind `### path` lines. `# expect: RULE` on a line asks for a certain
-finding there, `# expect: RULE conditional` (or `possible`) for a weaker one; several may share a line. Nothing else
-may be reported. What lies in `beside/` is the environment's. Then CPython imports every module of the package with
-a stand-in for torch: what is called certain must have happened, and what happened must have been found.
+A package is text: one module, or several behind `### path` lines. `# expect: RULE` on a line asks for a
+certain finding there, `# expect: RULE conditional` (or `possible`) for a weaker one; several may share a line.
+Nothing else may be reported. What lies in `beside/` is the environment's. Then CPython imports every module
+of the package with a stand-in for torch: what is called certain must have happened, and what happened must
+have been found.
 """
 
 from __future__ import annotations
@@ -128,9 +129,7 @@ def findings_of(folder: Path, setting: Setting = PLAIN, cache: Path | None = Non
 
 def said(findings: Iterable[Finding], files: Mapping[str, str]) -> list[Said]:
     """The findings, each with the file it is about."""
-    return sorted(
-        Said(_file_of(one.path, files), one.line, one.rule, one.verdict.value) for one in findings
-    )
+    return sorted(Said(_file_of(one.path, files), one.line, one.rule, one.verdict.value) for one in findings)
 
 
 def _file_of(told: str, files: Mapping[str, str]) -> str:
@@ -171,7 +170,9 @@ def assert_as_executed(got: list[Said], folder: Path, setting: Setting) -> None:
     seen = {(one.path, one.line) for one in got}
     missed = sorted(direct - seen)
     assert not missed, f"CPython wakes the device at {missed}, and nothing was said"
-    certain = {(one.path, one.line) for one in got if one.verdict == "certain" and one.rule not in _ON_IMPORTS}
+    certain = {
+        (one.path, one.line) for one in got if one.verdict == "certain" and one.rule not in _ON_IMPORTS
+    }
     idle = sorted(certain - direct)
     assert not idle, f"called certain, but CPython wakes nothing at {idle}"
     imports = {(one.path, one.line) for one in got if one.verdict == "certain" and one.rule in _ON_IMPORTS}
@@ -219,7 +220,9 @@ def executed(folder: Path, setting: Setting = PLAIN) -> tuple[Places, Places]:
 
 
 def cases(
-    table: Mapping[str, str], settings: Mapping[str, Setting] | None = None, wrong: Mapping[str, str] | None = None
+    table: Mapping[str, str],
+    settings: Mapping[str, Setting] | None = None,
+    wrong: Mapping[str, str] | None = None,
 ) -> list[object]:
     """Parameters for a table of named packages; those known to be wrong are expected to fail."""
     settings, wrong = settings or {}, wrong or {}

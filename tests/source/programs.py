@@ -260,13 +260,18 @@ class Writer:
 
     def function(self, scope: Scope, depth: int = 2) -> str:
         """An expression for something that can be called without an argument."""
-        simple = ["lambda: " + self.sink(), f"partial({SINK}, {self.sinks + 1})", "int", *scope.functions[-4:]]
+        simple = [
+            "lambda: " + self.sink(),
+            f"partial({SINK}, {self.sinks + 1})",
+            "int",
+            *scope.functions[-4:],
+        ]
         if depth <= 0:
             return f"({self.pick(*simple)})"
         kind = self.pick(
             "simple", "tuple", "list", "dict", "same", "later", "holder", "bound", "lambda", "partial",
-            "chosen", "get", "conditional", "or", "starred", "class", "asked", "wide", "getattr", "record", "started",
-            "unknown",
+            "chosen", "get", "conditional", "or", "starred", "class", "asked", "wide", "getattr",
+            "record", "started",
         )  # fmt: skip
         one = self.function(scope, depth - 1)
         if kind == "simple":
@@ -290,7 +295,9 @@ class Writer:
         if kind == "getattr":
             return f"getattr(Holder({one}), 'run')"
         if kind == "record":
-            return self.pick(f"Record({one}).function", f"partial(Record, {one})", f"partial(Record, {one}, 1)")
+            return self.pick(
+                f"Record({one}).function", f"partial(Record, {one})", f"partial(Record, {one}, 1)"
+            )
         if kind == "started":
             return f"partial(Started, {one})"
         other = self.function(scope, depth - 1)
@@ -302,7 +309,6 @@ class Writer:
             "get": f"{{'a': {one}, 'b': {other}}}.get('{'ab'[index]}')",
             "chosen": f"chosen({index}, {one}, {other})",
             "conditional": f"({one} if {self.test(scope)} else {other})",
-            "unknown": f"({one} if {self.pick(*UNKNOWN)} else {other})",
             "or": f"({one} or {other})",
             "starred": f"[*({one}, {other})][{index}]",
         }
@@ -312,8 +318,9 @@ class Writer:
         """An expression that may wake."""
         kind = self.pick(
             "sink", "call", "constant", "handed", "named", "every", "run", "property", "plus", "list",
-            "comprehension", "dict", "any", "conditional", "and", "or", "next", "f-string", "map", "reduce", "compare",
-            "passed", "counted", "absent", "item", "in", "equal", "wide", "sorted", "unknown", "given", "started", "record",
+            "comprehension", "dict", "any", "conditional", "and", "or", "next", "f-string", "map", "reduce",
+            "compare", "passed", "counted", "absent", "item", "in", "equal", "wide", "sorted", "unknown", "given",
+            "started", "record",
             "enumerate", "words",
         )  # fmt: skip
         if kind == "sink":
@@ -344,7 +351,7 @@ class Writer:
             "given": f"Given({one}).__get__(None)",
             "started": f"Started({one})",
             "record": f"Record({one}{self.pick('', ', [1]', ', made=1', ', ()')})",
-            "enumerate": f"[function() for number, function in enumerate([{one}]) if number {self.pick('<', '>')} 1]",
+            "enumerate": f"[item() for number, item in enumerate([{one}]) if number {self.pick('<', '>')} 1]",
             "words": f"plain(**{{'function': {one}}})",
             "compare": f"1 if {one} is None else {self.function(scope, 1)}()",
         }
@@ -365,7 +372,16 @@ class Writer:
 
     def test(self, scope: Scope) -> str:
         """A condition that can be told without running anything."""
-        options = ["True", "0", "1 == 2", "'a' in 'abc'", "not None", "() or 1", "1 < 2 < 3", "len('ab') == 1"]
+        options = [
+            "True",
+            "0",
+            "1 == 2",
+            "'a' in 'abc'",
+            "not None",
+            "() or 1",
+            "1 < 2 < 3",
+            "len('ab') == 1",
+        ]
         options += scope.flags[-3:]
         options += [f"not {name}" for name in scope.flags[-1:]]
         return self.pick(*options)
@@ -381,7 +397,18 @@ class Writer:
         """One statement."""
         kinds = ["value", "assign", "define", "if", "for", "call"]
         if scope.depth > 0:
-            kinds += ["define", "class", "try", "with", "while", "match", "generator", "subclass", "loop", "maybe"]
+            kinds += [
+                "define",
+                "class",
+                "try",
+                "with",
+                "while",
+                "match",
+                "generator",
+                "subclass",
+                "loop",
+                "maybe",
+            ]
             kinds += ["metaclass", "descriptor", "enumeration", "setter", "closure"]
         if scope.in_function:
             kinds += ["return", "return"]
@@ -460,7 +487,7 @@ class Writer:
         self.block(inner, indent + 1)
         if self.chance():
             self.put(indent + 1, f"return {self.value(inner)}")
-        if parameter and decorator not in {"now"} and not scope.in_class and self.chance():
+        if parameter and decorator != "now" and not scope.in_class and self.chance():
             argument = self.pick("True", "False", "flag=True", "flag=0")
             self.put(indent, f"{name}({argument})")
         self._known(scope, name)
@@ -472,7 +499,15 @@ class Writer:
         self.put(indent + 1, f"yield {self.value(inner)}")
         self.put(indent + 1, self.pick("yield 1", f"yield from steps({self.function(inner, 1)})"))
         if not scope.in_class:
-            self.put(indent, self.pick(f"{name}()", f"list({name}())", f"for step in {name}(): pass", f"sum(1 for step in {name}())"))
+            self.put(
+                indent,
+                self.pick(
+                    f"{name}()",
+                    f"list({name}())",
+                    f"for step in {name}(): pass",
+                    f"sum(1 for step in {name}())",
+                ),
+            )
 
     def _class(self, scope: Scope, indent: int) -> None:
         name = self.fresh("Class")
@@ -525,19 +560,26 @@ class Writer:
     def _maybe(self, scope: Scope, indent: int) -> None:
         """A block that only running tells about; without an `else`, for siblings are judged together."""
         word = self.pick("if", "while")
-        self.put(indent, f"{word} {self.pick(*(test for test, holds in UNKNOWN.items() if word == 'if' or not holds))}:")
+        self.put(
+            indent,
+            f"{word} {self.pick(*(test for test, holds in UNKNOWN.items() if word == 'if' or not holds))}:",
+        )
         self.block(scope.inner(in_loop=False), indent + 1, 2)
         self.put(indent + 1, "pass")
 
     def _metaclass(self, scope: Scope, indent: int) -> None:
         meta, name = self.fresh("Meta"), self.fresh("Class")
         body = scope.inner(in_function=True, in_class=False, in_loop=False)
-        hook = self.pick("__new__(mcs, name, bases, namespace)", "__init__(cls, name, bases, namespace)", "__call__(cls)")
+        hook = self.pick(
+            "__new__(mcs, name, bases, namespace)", "__init__(cls, name, bases, namespace)", "__call__(cls)"
+        )
         self.put(indent, f"class {meta}(type):")
         self.put(indent + 1, f"def {hook}:")
         self.put(indent + 2, self.value(body))
         parent = "" if hook.startswith("__init__") else "return "
-        arguments = {"__new__": "mcs, name, bases, namespace", "__init__": "name, bases, namespace"}.get(hook.split("(")[0], "")
+        arguments = {"__new__": "mcs, name, bases, namespace", "__init__": "name, bases, namespace"}.get(
+            hook.split("(")[0], ""
+        )
         self.put(indent + 2, f"{parent}super().{hook.split('(')[0]}({arguments})")
         self.put(indent, f"class {name}(metaclass={meta}):")
         self.put(indent + 1, "def __init__(self):")
@@ -550,9 +592,13 @@ class Writer:
         self.put(indent + 1, f"field = Given({self.function(scope, 1)})")
         self.put(indent + 1, "@property")
         self.put(indent + 1, "def asked(self):")
-        self.put(indent + 2, f"return {self.value(scope.inner(in_function=True, in_class=False, in_loop=False))}")
+        self.put(
+            indent + 2, f"return {self.value(scope.inner(in_function=True, in_class=False, in_loop=False))}"
+        )
         if not scope.in_class:
-            self.put(indent, self.pick(f"{name}.field", f"{name}().asked", f"{name}.asked", f"{name}().field"))
+            self.put(
+                indent, self.pick(f"{name}.field", f"{name}().asked", f"{name}.asked", f"{name}().field")
+            )
             scope.functions.append(f"(lambda: {name}().asked)")
 
     def _enumeration(self, scope: Scope, indent: int) -> None:
@@ -562,7 +608,9 @@ class Writer:
         self.put(indent + 1, f"TWO = {self.pick('2', self.sink())}")
         self.put(indent + 1, "def ask(self):")
         self.put(indent + 2, "if self is type(self).ONE:")
-        self.put(indent + 3, f"return {self.value(scope.inner(in_function=True, in_class=False, in_loop=False))}")
+        self.put(
+            indent + 3, f"return {self.value(scope.inner(in_function=True, in_class=False, in_loop=False))}"
+        )
         if not scope.in_class:
             scope.functions.append(f"{name}.ONE.ask")
             scope.functions.append(f"{name}.TWO.ask")
@@ -611,7 +659,9 @@ class Writer:
             self.block(self._branch(scope), indent + 1, 1)
 
     def _loop(self, scope: Scope, indent: int) -> None:
-        source = self.pick("range(2)", "[]", "'ab'", "()", "{1: 2}", "Holder(int)", f"Holder({self.function(scope, 1)})")
+        source = self.pick(
+            "range(2)", "[]", "'ab'", "()", "{1: 2}", "Holder(int)", f"Holder({self.function(scope, 1)})"
+        )
         self.put(indent, f"for {self.fresh('number')} in {source}:")
         self.block(scope.inner(in_loop=True), indent + 1, 2)
 

@@ -1,7 +1,8 @@
 """CPython as the oracle: a stand-in for torch that remembers which import-time line every call came from.
 
-Started as a program with folders as arguments it imports every module below the first ones and prints one JSON
-list: what importing each module called, and the import-time lines behind it. Imported, it serves generated modules.
+Started as a program with folders as arguments it imports every module below the first ones and prints one
+JSON list: what importing each module called, and the import-time lines behind it. Imported, it serves
+generated modules.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 _OPTIMIZED = 1  # inspect.CO_OPTIMIZED, without importing inspect
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-#: What the stand-in records, with its answers: functions of `torch.cuda` that touch the device. Others are harmless.
+#: Functions of `torch.cuda` that touch the device, with the stand-in's answers. Others are harmless.
 _ANSWERS: dict[str, Any] = {
     "is_available": True,
     "device_count": 1,
@@ -31,7 +32,7 @@ _ANSWERS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the stand-in: its name, its arguments, and the import-time lines it came from, innermost first."""
+    """One call of the stand-in, with the import-time lines it came from, innermost first."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -59,7 +60,9 @@ class Recorder:
         recorder = self
 
         class Cuda(ModuleType):
-            __path__: list[str] = []
+            def __init__(self, name: str) -> None:
+                super().__init__(name)
+                self.__path__: list[str] = []
 
             def __getattr__(self, name: str) -> Any:
                 if name.startswith("_"):
@@ -77,7 +80,7 @@ class Recorder:
 
 
 def _sites(frame: FrameType | None) -> Iterator[tuple[str, int]]:
-    """For every module that is being imported: the line it has come to, in a class body if it stands in one."""
+    """For every module being imported the line it has come to, in a class body if it stands in one."""
     inner: list[FrameType] = []
     while frame is not None:
         if frame.f_code.co_name == "<module>":
@@ -132,7 +135,9 @@ def main() -> None:
     for folder in arguments[:split]:
         for name in dict.fromkeys(module_names(Path(folder))):
             error = imported_alone(recorder, name, before)
-            told.append({"module": name, "error": error, "calls": [[c.name, c.sites] for c in recorder.calls]})
+            told.append(
+                {"module": name, "error": error, "calls": [[c.name, c.sites] for c in recorder.calls]}
+            )
     print(json.dumps(told))
 
 

@@ -46,7 +46,11 @@ def package(folder: Path, **files: bytes | str) -> Path:
     [
         (b"x = (1,\n\n", "does not parse: '(' was never closed", 1),
         (b"def f(:\n    pass\n", "does not parse: invalid syntax", 1),
-        (b"if True:\nx = 1\n", "does not parse: expected an indented block after 'if' statement on line 1", 2),
+        (
+            b"if True:\nx = 1\n",
+            "does not parse: expected an indented block after 'if' statement on line 1",
+            2,
+        ),
         (b"x = 1\n  y = 2\n", "does not parse: unexpected indent", 2),
         (b"print 'hello'\n", "is Python 2 source", 1),
         (b"import os\ntry:\n    pass\nexcept OSError, e:\n    pass\n", "Python 2", 4),
@@ -84,7 +88,9 @@ def test_a_bad_file_is_told_in_one_line(content: bytes, reason: str, line: int, 
         GOOD.replace("\n", "\r\n").encode(),
         GOOD.replace("\n", "\r").encode(),
         GOOD.rstrip("\n").encode(),
-        "# coding: latin-1\nimport torch\ngröße = 1; LEVEL = torch.cuda.get_device_capability()\n".encode("latin-1"),
+        "# coding: latin-1\nimport torch\ngröße = 1; LEVEL = torch.cuda.get_device_capability()\n".encode(
+            "latin-1"
+        ),
         b"#!/usr/bin/env python\n# vim: set fileencoding=cp1252 :\n# \x80\n" + GOOD.encode(),
         b"# coding: shift_jis\n" + "名 = '能'\n".encode("shift_jis") + GOOD.encode(),
         b"\x0c\n" + GOOD.encode(),
@@ -145,10 +151,12 @@ def test_deep_nesting_neither_crashes_nor_hides_the_rest(kind: str, tmp_path: Pa
         from coldfork.source.analysis import Request, analyse
         known = catalogue.load(PROFILES["cuda"], {{}})
         seen = analyse(Request((Path({str(tmp_path)!r}),), PROFILES["cuda"], known, jobs=1))
-        print([effect.path for effect in seen.effects], [(file.path, file.reason) for file in seen.unreadable])
+        print([effect.path for effect in seen.effects], [(one.path, one.reason) for one in seen.unreadable])
         """
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stderr == ""
     assert done.stdout.startswith("['pkg/good.py']")
@@ -241,8 +249,7 @@ def test_odd_names(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are not bytes here")
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     package(tmp_path)
-    with open(os.fsencode(tmp_path / "pkg") + b"/bad\xff.py", "w") as file:
-        file.write(GOOD)
+    Path(os.fsdecode(os.fsencode(tmp_path / "pkg") + b"/bad\xff.py")).write_text(GOOD)
     observation = observe([tmp_path])
     assert HERE in {(effect.path, effect.line) for effect in observation.effects}
 
@@ -410,9 +417,11 @@ def test_much_branching_ends_soon(tmp_path: Path) -> None:
     """Two to the power of forty ways through a function may not cost as much."""
     branches = "".join(f"    if x.a{number}:\n        y = {number}\n" for number in range(40))
     calls = "".join(
-        f"def f{number}(x):\n    return f{number + 1}(x) if x.b else f{number + 1}(x)\n" for number in range(40)
+        f"def f{number}(x):\n    return f{number + 1}(x) if x.b else f{number + 1}(x)\n"
+        for number in range(40)
     )
-    text = f"import torch\ndef f40(x):\n    y = 0\n{branches}    return torch.cuda.get_device_capability()\n{calls}f0(unknown)\n"
+    last = f"def f40(x):\n    y = 0\n{branches}    return torch.cuda.get_device_capability()\n"
+    text = f"import torch\n{last}{calls}f0(unknown)\n"
     (tmp_path / "m.py").write_text(text)
     observation = observe([tmp_path])
     assert len(observation.effects) == 1
@@ -437,7 +446,13 @@ torch.cuda.is_available()  # expect: driver-init-at-import
 
 def test_a_checked_torch_is_not_the_library(tmp_path: Path) -> None:
     """Who checks torch itself sees its lines, not its catalogue entries alone."""
-    write({"torch/__init__.py": "from . import cuda\n", "torch/cuda/__init__.py": "def is_available():\n    return 1\n"}, tmp_path)
+    write(
+        {
+            "torch/__init__.py": "from . import cuda\n",
+            "torch/cuda/__init__.py": "def is_available():\n    return 1\n",
+        },
+        tmp_path,
+    )
     assert observe([tmp_path]).unreadable == ()
 
 
@@ -464,7 +479,9 @@ _UNNAMED = {
         pytest.param(
             version,
             text,
-            marks=[pytest.mark.xfail(strict=True, reason=_UNNAMED[text])] if text in _UNNAMED and version > RUNNING else [],
+            marks=[pytest.mark.xfail(strict=True, reason=_UNNAMED[text])]
+            if text in _UNNAMED and version > RUNNING
+            else [],
         )
         for version, text in NEWER
     ],

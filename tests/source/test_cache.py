@@ -21,7 +21,9 @@ FILES = {
     "tree/pkg/ask.py": "import torch\n\ndef level():\n    return torch.cuda.get_device_capability()\n",
     "tree/pkg/user.py": "from pkg.ask import level\nA = level()\n",
     "tree/pkg/flags.py": "FAST = False\n",
-    "tree/pkg/guarded.py": "import torch\nfrom pkg import flags\nif flags.FAST:\n    torch.cuda.is_available()\n",
+    "tree/pkg/guarded.py": (
+        "import torch\nfrom pkg import flags\nif flags.FAST:\n    torch.cuda.is_available()\n"
+    ),
     "tree/pkg/dependent.py": "import dependency\nB = dependency.start()\n",
     "tree/pkg/other.py": "import json\nX = json.dumps({})\n",
     "beside/dependency.py": "def start():\n    return 1\n",
@@ -47,7 +49,8 @@ def run(place: Path, *, cached: bool = True, setting: Setting | None = None) -> 
 
 def told(observation: Observation) -> Told:
     return [
-        (one.path, one.line, one.verdict.value, one.condition, one.chain.symbols) for one in observation.effects
+        (one.path, one.line, one.verdict.value, one.condition, one.chain.symbols)
+        for one in observation.effects
     ]
 
 
@@ -56,7 +59,7 @@ def lines(observation: Observation) -> list[tuple[str, int]]:
 
 
 def assert_same_as_cold(place: Path) -> Observation:
-    """A warm run says word for word what a run without a cache says; twice, for the first one mends the cache."""
+    """A warm run says word for word what a run without a cache says; twice, for the first mends the cache."""
     cold = run(place, cached=False)
     for _ in range(2):
         warm = run(place)
@@ -123,9 +126,14 @@ def test_a_touched_file_stays_known(place: Path) -> None:
 
 def test_an_edited_dependency_is_read_again(place: Path) -> None:
     run(place)
-    edit(place / "beside/dependency.py", "import torch\n\ndef start():\n    return torch.cuda.is_available()\n")
+    edit(
+        place / "beside/dependency.py", "import torch\n\ndef start():\n    return torch.cuda.is_available()\n"
+    )
     assert lines(run(place)) == [("pkg/dependent.py", 2), ("pkg/user.py", 2)]
-    edit(place / "beside/dependency.py", "import torch\ntorch.cuda.is_available()\n\ndef start():\n    return 1\n")
+    edit(
+        place / "beside/dependency.py",
+        "import torch\ntorch.cuda.is_available()\n\ndef start():\n    return 1\n",
+    )
     assert lines(run(place)) == [("pkg/dependent.py", 1), ("pkg/user.py", 2)]
     assert_same_as_cold(place)
 
@@ -145,7 +153,10 @@ def test_added_and_removed_files(place: Path) -> None:
 
 
 def test_a_module_that_appears_where_one_was_missing(place: Path) -> None:
-    write({"tree/pkg/maybe.py": "try:\n    from extra import go\nexcept ImportError:\n    go = int\ngo()\n"}, place)
+    write(
+        {"tree/pkg/maybe.py": "try:\n    from extra import go\nexcept ImportError:\n    go = int\ngo()\n"},
+        place,
+    )
     run(place)
     write({"beside/extra.py": "import torch\ngo = torch.cuda.is_available\n"}, place)
     assert ("pkg/maybe.py", 5) in lines(run(place))
@@ -156,7 +167,10 @@ def test_a_module_that_appears_where_one_was_missing(place: Path) -> None:
 
 def test_a_local_module_that_comes_before_an_installed_one(place: Path) -> None:
     run(place)
-    write({"tree/dependency/__init__.py": "import torch\n\ndef start():\n    return torch.cuda.is_available()\n"}, place)
+    write(
+        {"tree/dependency/__init__.py": "import torch\ndef start():\n    return torch.cuda.is_available()\n"},
+        place,
+    )
     assert ("pkg/dependent.py", 2) in lines(run(place))
     assert_same_as_cold(place)
 
@@ -208,7 +222,8 @@ def test_damaged_packs_are_as_good_as_none(kind: str, place: Path) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        None, 1, [], {}, {"key": 1}, {"key": "k", "names": [], "places": [], "results": {}}, "text", {"x": (1, 2)},
+        None, 1, [], {}, {"key": 1}, {"key": "k", "names": [], "places": [], "results": {}}, "text",
+        {"x": (1, 2)},
         {"tree/pkg/ask.py": ()},
     ],
 )  # fmt: skip
@@ -281,7 +296,9 @@ def test_a_folder_that_cannot_be_written(place: Path) -> None:
     assert (place / "cache").read_text() == "in the way"
 
 
-@pytest.mark.skipif(not Path("/proc/version").exists(), reason="there is no folder here that nobody can write")
+@pytest.mark.skipif(
+    not Path("/proc/version").exists(), reason="there is no folder here that nobody can write"
+)
 def test_a_read_only_folder(place: Path) -> None:
     (place / "cache").symlink_to("/proc/self", target_is_directory=True)
     for _ in range(2):
@@ -305,7 +322,11 @@ known = catalogue.load(PROFILES["cuda"], {{}})
 place = Path({place!r})
 sys.stdin.readline()
 for _ in range({times}):
-    seen = analyse(Request((place / "tree",), PROFILES["cuda"], known, search=(place / "beside",), jobs=1, cache=place / "cache"))
+    seen = analyse(
+        Request(
+            (place / "tree",), PROFILES["cuda"], known, search=(place / "beside",), jobs=1, cache=place / "cache"
+        )
+    )
     print([(effect.path, effect.line) for effect in seen.effects])
 """
 
@@ -319,7 +340,9 @@ def test_runs_at_once_do_not_mix(place: Path) -> None:
     write(many, place)
     program = textwrap.dedent(PROGRAM).format(source=str(SOURCE), place=str(place), times=6)
     running = [
-        subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(3)
     ]
     for process in running:
@@ -341,7 +364,7 @@ def test_several_processes_give_the_answer_of_one(place: Path) -> None:
     """Enough modules that helpers pay; what they bring is what one process says."""
     body = "".join(f"def f{number}(x):\n    return x + {number}\n" for number in range(150))
     many = {
-        f"tree/pkg/many{number}.py": f"from pkg.ask import level\n{body}\nY = level()\nclass A{number}:\n    z = f1(2)\n"
+        f"tree/pkg/many{number}.py": f"from pkg.ask import level\n{body}\nY = level()\n"
         for number in range(300)
     }
     write(many, place)

@@ -1,4 +1,4 @@
-"""What an import executes, and what it does not: bodies, decorators, default arguments, annotations, comprehensions."""
+"""What an import executes and what not: bodies, decorators, default arguments, annotations."""
 
 from __future__ import annotations
 
@@ -562,6 +562,6 @@ def test_the_position_is_told(text: str, position: str, tmp_path: Path) -> None:
     lines = text.splitlines()
     (number,) = (index for index, line in enumerate(lines) if "capability" in line)
     lines[number] += "  # expect: device-init-at-import"
-    setting = Setting(target_version=(3, 13), runs=position not in {"annotation"})
+    setting = Setting(target_version=(3, 13), runs=position != "annotation")
     (finding,) = assert_as_expected("\n".join(lines) + "\n", tmp_path, setting)
     assert finding.position == position

@@ -1,4 +1,4 @@
-"""Classes: constructors, metaclasses, hooks, descriptors, properties, operators, context managers, inheritance."""
+"""Classes: constructors, metaclasses, hooks, descriptors, operators, context managers, inheritance."""
 
 from __future__ import annotations
 
@@ -726,6 +726,40 @@ class Base:
 
 Made = type("Made", (Base,), {})  # expect: device-init-at-import
 """,
+    "a base class that the class body around defines": """
+import torch
+
+class Outer:
+    class Base:
+        def __init_subclass__(cls):
+            torch.cuda.get_device_name()
+
+    class Leaf(Base):  # expect: device-init-at-import
+        pass
+""",
+    "attributes set past __setattr__": """
+import torch
+
+class Asked:
+    def __init__(self, function):
+        self.__dict__["function"] = function
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+    def __call__(self):
+        return self.function()
+
+class Frozen:
+    def __init__(self, function):
+        object.__setattr__(self, "function", function)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+Asked(torch.cuda.get_device_name)()  # expect: device-init-at-import
+Frozen(torch.cuda.get_device_name).function()  # expect: device-init-at-import
+""",
     "a class inherits from one in another module": """
 ### pkg/__init__.py
 ### pkg/base.py
@@ -745,6 +779,11 @@ class Leaf(base.Base):  # expect: device-init-at-import
 
 LEAF = Leaf()  # expect: driver-init-at-import
 """,
+}
+
+#: Known to be wrong.
+WRONG = {
+    "attributes set past __setattr__": "an object's `__dict__` and `object.__setattr__` are not followed",
 }
 
 SILENT = {
@@ -898,7 +937,7 @@ B = LAZY.given
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(WAKES))
+@pytest.mark.parametrize(("text", "setting"), cases(WAKES, wrong=WRONG))
 def test_what_classes_run_is_found(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
 

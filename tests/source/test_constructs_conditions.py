@@ -298,6 +298,32 @@ torch.cuda.is_available()  # expect: driver-init-at-import
 refuse()
 torch.cuda.get_device_capability()
 """,
+    "the else of a try that is sure to raise": """
+import torch
+
+class Held:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        return None
+
+try:
+    raise ValueError
+except ValueError:
+    pass
+else:
+    torch.cuda.get_device_capability()
+
+try:
+    with Held():
+        if True:
+            raise ValueError
+except ValueError:
+    torch.cuda.is_available()  # expect: driver-init-at-import
+else:
+    torch.cuda.get_device_capability()
+""",
     "both arms of a try import": """
 import torch
 
@@ -502,7 +528,8 @@ def test_the_condition_is_quoted(guard: str, tmp_path: Path) -> None:
     call = "torch.cuda.get_device_capability()"
     text = "import os\nimport torch\nfrom elsewhere import a, flag, ready\n" + GUARDS[guard].format(call=call)
     lines = [
-        f"{line}  # expect: device-init-at-import conditional" if call in line else line for line in text.splitlines()
+        f"{line}  # expect: device-init-at-import conditional" if call in line else line
+        for line in text.splitlines()
     ]
     (finding,) = assert_as_expected("\n".join(lines) + "\n", tmp_path, ANY)
     assert finding.condition == " ".join(part.strip() for part in guard.split("\n"))

@@ -1,4 +1,4 @@
-"""What stands beside the checked code: dependencies, entry points, `.pth` files, layouts, namespaces, stubs."""
+"""What stands beside the checked code: dependencies, entry points, `.pth` files, layouts, namespaces."""
 
 from __future__ import annotations
 
@@ -382,7 +382,9 @@ def test_what_stands_beside_is_read(text: str, setting: Setting, tmp_path: Path)
 
 
 def test_an_editable_install_is_followed_to_its_sources(tmp_path: Path) -> None:
-    text = WAKES["an editable install with a finder"].replace("FOLDER", f"{tmp_path.as_posix()}/beside/project/src")
+    text = WAKES["an editable install with a finder"].replace(
+        "FOLDER", f"{tmp_path.as_posix()}/beside/project/src"
+    )
     assert_as_expected(text, tmp_path)
 
 
@@ -435,7 +437,7 @@ if os.environ.get("FAST") == "1":
 def test_an_interpreter_s_site_packages_are_found(tmp_path: Path) -> None:
     files = {
         "venv/bin/python": "",
-        "venv/lib/python3.12/site-packages/waking.py": "import torch\nX = torch.cuda.get_device_capability()\n",
+        "venv/lib/python3.12/site-packages/waking.py": "import torch\nX = torch.cuda.synchronize()\n",
         "tree/user.py": "import waking  # expect: waking-import\n",
     }
     write(files, tmp_path)
@@ -473,7 +475,9 @@ VALUE = ask()
 
 
 def test_expectations_are_read_and_findings_told_the_same_way() -> None:
-    files = {"src/pkg/a.py": "x  # expect: one-rule\ny  # expect: two-rule possible # expect: one-rule conditional\n"}
+    files = {
+        "src/pkg/a.py": "x  # expect: one-rule\ny  # expect: two-rule possible # expect: one-rule conditional"
+    }
     assert [(one.line, one.rule, one.verdict) for one in expected(files)] == [
         (1, "one-rule", "certain"),
         (2, "one-rule", "conditional"),

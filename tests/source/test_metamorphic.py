@@ -1,4 +1,4 @@
-"""The answer does not hang on names, lines, depth or position: real bugs, changed in ways that keep what they do."""
+"""The answer does not hang on names, lines, depth or position: real bugs, changed and still found."""
 
 from __future__ import annotations
 
@@ -54,11 +54,14 @@ Place = tuple[str, int]
 
 def passed(finding: Finding) -> set[Place]:
     """The places that a finding's chain leads through, its own among them."""
-    return {(finding.path, finding.line), *((step.path, step.line) for step in finding.chain.steps if step.path and step.line)}
+    return {
+        (finding.path, finding.line),
+        *((step.path, step.line) for step in finding.chain.steps if step.path and step.line),
+    }
 
 
 def assert_found(findings: tuple[Finding, ...], package: Package) -> tuple[Finding, ...]:
-    """What is marked is found; beside it only imports on the same way, before the marked line or behind it."""
+    """What is marked is found; beside it only imports on the same way, before the mark or behind it."""
     marked = {(one.path, one.line, one.rule) for one in mutate.expectations(package)}
     culprits = [one for one in findings if (one.path, one.line, one.rule) in marked]
     assert len(culprits) == len(marked), f"found only {[(one.path, one.line, one.rule) for one in findings]}"
@@ -74,10 +77,14 @@ def assert_found(findings: tuple[Finding, ...], package: Package) -> tuple[Findi
 def applies(case: str, name: str) -> bool:
     """Whether the change can be made: an import is no argument and no decorator."""
     package = read(case)
-    return all(where not in name or relocate.can_move(package, where) for where in ("default-argument", "decorator"))
+    return all(
+        where not in name or relocate.can_move(package, where) for where in ("default-argument", "decorator")
+    )
 
 
-@pytest.mark.parametrize(("case", "name"), [(case, name) for case in CASES for name in CHANGES if applies(case, name)])
+@pytest.mark.parametrize(
+    ("case", "name"), [(case, name) for case in CASES for name in CHANGES if applies(case, name)]
+)
 def test_a_bug_is_found_however_it_is_written(case: str, name: str, tmp_path: Path) -> None:
     package = CHANGES[name](read(case))
     findings = findings_of(package, case, tmp_path)
@@ -101,7 +108,13 @@ def test_renaming_changes_names_only(case: str, tmp_path: Path) -> None:
 
     def shape(findings: tuple[Finding, ...]) -> list[object]:
         return sorted(
-            (one.line, one.rule, one.verdict.value, one.position or "", [(step.kind.value, step.line) for step in one.chain.steps])
+            (
+                one.line,
+                one.rule,
+                one.verdict.value,
+                one.position or "",
+                [(step.kind.value, step.line) for step in one.chain.steps],
+            )
             for one in findings
         )
 

@@ -1,4 +1,4 @@
-"""The skeleton is the module without its function bodies, and every span is the function that stands there."""
+"""The skeleton is the module without its function bodies, and every span is the function standing there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 #: What may run code when a header that was stripped would have been evaluated.
-_RUNS = (ast.Call, ast.Await, ast.NamedExpr, ast.FormattedValue, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
+_RUNS = (
+    ast.Call,
+    ast.Await,
+    ast.NamedExpr,
+    ast.FormattedValue,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+)
 
 
 def parsed(source: bytes) -> ast.Module | None:
@@ -102,19 +111,21 @@ def blank(function: Definition, kept: Definition, made: Skeleton) -> None:
     assert [ast.dump(part) for part in left] == [ast.dump(nothing)], "half a header"
     for part in header:
         for node in ast.walk(part):
-            assert not isinstance(node, _RUNS), f"a header with code in it was stripped: {ast.unparse(function.args)}"
+            assert not isinstance(node, _RUNS), (
+                f"a header with code in it was stripped: {ast.unparse(function.args)}"
+            )
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 names = [name for name in made.header_names if name.startswith(f"{node.value.id}.".encode())]
                 assert names, "a dotted name of a stripped header was lost"
     function.args, function.returns = kept.args, kept.returns
 
 
-# -- generated text -------------------------------------------------------------------------------------------
+# -- generated text --------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["f", "define", "größe", "名", "_x", "undef", "default_def", "print"])
 FRAGMENTS = st.sampled_from(
-    ["", "def f():", "    def g(self):", "#", "'", '"', "\\\\", "\\'", '\\"', "\\n", "é", "(", ")", ":", "return 1", "{", "'''",
-     '"""', "class A:", "\\\\'", "x = 'y'", "@", " def h(a, b): pass"]
+    ["", "def f():", "    def g(self):", "#", "'", '"', "\\\\", "\\'", '\\"', "\\n", "é", "(", ")", ":", "return 1",
+     "{", "'''", '"""', "class A:", "\\\\'", "x = 'y'", "@", " def h(a, b): pass"]
 )  # fmt: skip
 INDENTS = st.sampled_from(["    ", "  ", "\t", " ", "        "])
 
@@ -140,7 +151,19 @@ def expressions(draw: st.DrawFn) -> str:
     """A simple expression, perhaps over several lines."""
     return draw(
         st.one_of(
-            st.sampled_from(["1", "None", "ask()", "a.b.c", "[\n1,\n2]", "(\n# def f():\n1)", "lambda: 0", "{'a': ')'}", "x if y else z"]),
+            st.sampled_from(
+                [
+                    "1",
+                    "None",
+                    "ask()",
+                    "a.b.c",
+                    "[\n1,\n2]",
+                    "(\n# def f():\n1)",
+                    "lambda: 0",
+                    "{'a': ')'}",
+                    "x if y else z",
+                ]
+            ),
             strings(),
             strings().map(lambda text: f"f({text},\n  {text})"),
             strings().map(lambda text: f"[{text}] \\\n + [2]"),
@@ -154,7 +177,9 @@ def parameters(draw: st.DrawFn, indent: str) -> str:
     parts = []
     for number in range(draw(st.integers(0, 3))):
         part = f"a{number}"
-        part += draw(st.sampled_from(["", ": int", ": 'str'", ": a.B", ": list[int]", ": f()", ": dict[str, 'x(y']"]))
+        part += draw(
+            st.sampled_from(["", ": int", ": 'str'", ": a.B", ": list[int]", ": f()", ": dict[str, 'x(y']"])
+        )
         if draw(st.integers(0, 3)) == 3:
             part += f" = {draw(expressions())}"
         elif parts and "=" in parts[-1]:
@@ -185,16 +210,29 @@ def some_statement(draw: st.DrawFn, indent: str, depth: int) -> list[str]:
     if kind == "expression":
         return [f"{indent}{draw(expressions())}"]
     if kind == "assign":
-        return [f"{indent}{draw(NAMES)} = {draw(expressions())}" + draw(st.sampled_from(["", "; y = 1", "  # def 'x", " ;"]))]
+        return [
+            f"{indent}{draw(NAMES)} = {draw(expressions())}"
+            + draw(st.sampled_from(["", "; y = 1", "  # def 'x", " ;"]))
+        ]
     if kind == "comment":
         where = draw(st.sampled_from([indent, "", deeper, "  "]))
         return [f"{where}# {draw(FRAGMENTS)}", f"{indent}pass"]
     if kind == "string":
         return [f"{indent}{draw(strings())}"]
     if kind == "simple":
-        return [indent + draw(st.sampled_from(["pass", "x += 1", "assert x, 'def f():'", "x = \\\n  1", "import a.b", ""])) or "pass", f"{indent}pass"]
+        return [
+            indent
+            + draw(
+                st.sampled_from(["pass", "x += 1", "assert x, 'def f():'", "x = \\\n  1", "import a.b", ""])
+            )
+            or "pass",
+            f"{indent}pass",
+        ]
     body = draw(blocks(deeper, depth - 1))
-    body = [*draw(st.sampled_from([[], [""], ["# at the margin"], ["   "], [f"{deeper}'''a\ndef b():\n'''"]])), *body]
+    body = [
+        *draw(st.sampled_from([[], [""], ["# at the margin"], ["   "], [f"{deeper}'''a\ndef b():\n'''"]])),
+        *body,
+    ]
     if kind == "class":
         return [f"{indent}class {draw(NAMES)}({draw(st.sampled_from(['', 'A', 'f()']))}):", *body]
     if kind == "if":
@@ -239,7 +277,7 @@ def modules(draw: st.DrawFn) -> bytes:
 @example(b"def f(x=f'{ask()}'):\n    pass\n")
 @example(b"def f(x: 'a(b' = ')'):\n    pass\n")
 @example(b"if x:\n  def f(): return 1\nelse:\n  def f():\n      return '''\ndef g():\n'''\n")
-@example(b"x = 'it''s' \"\"\"def f():\n  pass\"\"\"\ndef g():\n    pass\n")
+@example(b'x = \'it\'\'s\' """def f():\n  pass"""\ndef g():\n    pass\n')
 @example(b"def f():\n    x = 1 + \\\n2\n    return x\ny = 1\n")
 @example(b"def f():\n    x = (\n1)\n    return x\ny = 1\n")
 @example(b"def f():\n    x = '''\n''' + (\ng())\ndef h(): pass\n")
@@ -254,7 +292,13 @@ def test_the_generated_text_is_mostly_good_for_something() -> None:
     """A generator whose texts do not parse, or that all are declined, would prove nothing."""
     used: list[bool] = []
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=100,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(modules())
     def look(raw: bytes) -> None:
         source = normalise(raw)
@@ -273,7 +317,9 @@ def library_sample(most: int) -> list[Path]:
     return random.Random(0).sample(files, min(most, len(files)))
 
 
-@pytest.mark.parametrize("path", library_sample(int(os.environ.get("COLDFORK_TEST_FILES", "60"))), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", library_sample(int(os.environ.get("COLDFORK_TEST_FILES", "60"))), ids=lambda path: path.name
+)
 def test_the_standard_library_agrees(path: Path) -> None:
     try:
         source = normalise(path.read_bytes())

@@ -83,6 +83,7 @@ def _observe(
         target_version=target_version(settings["target-version"]) or (3, 13),
         jobs=settings["jobs"],
         cache=None if settings["no-cache"] else cache_folder(),
+        excluded=excluded(configuration),
     )
     with ProgressBar(sys.stderr) as bar:
         return analyse(request, bar.update), known.remedies

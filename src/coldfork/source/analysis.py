@@ -74,7 +74,6 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         loader,
         packs / f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}.results" if packs else None,
         digest_of(sorted(program.versions.items())),
-        request.jobs,
     )
     roots = [name for name in found.files] if not request.entries else list(request.entries)
     results.evaluate(roots, progress)

@@ -147,7 +147,7 @@ class Arms:
             for index in range(*arm.sites):
                 site = sites[index]
                 wake = site.wake
-                if wake.accelerator in sure and len(wake.conditions) <= 1 and arm.ended == FALLS and not wake.possible:
+                if wake.surety in sure and len(wake.conditions) <= 1 and arm.ended == FALLS and not wake.possible:
                     if not wake.conditions or wake.conditions[0] == arm.condition:
                         sites[index] = site._replace(certain=True, wake=wake._replace(conditions=()))
 

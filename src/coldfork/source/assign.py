@@ -47,7 +47,7 @@ def bind_name(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
         outer = frame.env.outer
         while outer is not None:
             if name in outer.names:
-                ev.journal.note_variable(outer, name)
+                ev.journal.note_variable(outer.names, name)
                 outer.names[name] = value if not frame.conditions else union((outer.names[name], value))
                 break
             outer = outer.outer

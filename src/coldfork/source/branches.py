@@ -117,6 +117,7 @@ def try_quietly(
     frame = Frame(module, Env(env))
     frame.quiet = True
     ev.failing.append([])
+    mark = ev.journal.mark()
     try:
         ev.execute(frame, block)
         return None, ev.failing[-1]
@@ -124,6 +125,7 @@ def try_quietly(
         return raised.kind, ev.failing[-1]
     finally:
         ev.failing.pop()
+        ev.journal.forget(mark)
 
 
 def handles(kinds: Node | None, raised: str) -> bool:

@@ -200,7 +200,7 @@ def _result(
     try:
         result = _run(ev, function, code, positional, keywords, first_yield_only)
         result = result._replace(consulted=ev.program.consulted)
-        if ev.cut >= ev.level and ev.journal.shared == changes:
+        if ev.cut >= ev.level and ev.journal.shared == changes and not ev.journal.outstanding:
             ev.results[key] = result
     finally:
         ev.program.consulted |= outer
@@ -277,7 +277,7 @@ def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
         frame.raise_musts.append(frame.must | result.raise_must)
     must = result.strict if frame.tries else result.must
     for wake in result.wakes:
-        sure = wake.accelerator in must
+        sure = wake.surety in must
         if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
             wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
         frame.wake(wake, sure)

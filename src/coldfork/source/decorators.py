@@ -64,6 +64,7 @@ def decorated(ev: Evaluator, module: ModuleState, env: Env | None, value: Value,
     frame = Frame(module, env)
     frame.quiet = True
     ev.failing.append([])
+    mark = ev.journal.mark()
     try:
         for node, _ in reversed(nodes):
             value = _applied(ev, frame, ev.evaluate(frame, node), value)
@@ -71,6 +72,7 @@ def decorated(ev: Evaluator, module: ModuleState, env: Env | None, value: Value,
         pass
     finally:
         ev.failing.pop()
+        ev.journal.forget(mark)
     return value
 
 

@@ -285,6 +285,8 @@ def _sameness(effect: Effect) -> tuple[object, ...]:
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
+    if waking.path == effect.path:  # nothing of the dependency's own source is at hand
+        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
     return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
 
 

@@ -49,7 +49,7 @@ def _edge(edge: Edge) -> Any:
 
 def decode(data: Any) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges = data[:2]
+    sites, edges = data
     return ModuleResult(
         tuple([Site(s[0], s[1], s[2], _POSITIONS[s[3]], s[4], _to_wake(s[5]), s[6]) for s in sites]),
         tuple([SiteEdge(e[0], e[1], e[2], _POSITIONS[e[3]], e[4], _to_edge(e[5]), e[6], e[7]) for e in edges]),

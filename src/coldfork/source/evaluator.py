@@ -65,8 +65,8 @@ class Evaluator:
         key = (frame.module.name, name)
         if frame.conditions and key in self.globals:
             value = union((self.globals[key], value))
+        self.journal.note_variable(self.globals, key)
         self.globals[key] = value
-        self.journal.shared += 1
 
     def global_value(self, frame: Frame, name: str) -> Value:
         """What a module variable holds now."""
@@ -105,12 +105,14 @@ class Evaluator:
         frame = Frame(module, env)
         frame.quiet = True
         self.failing.append([])
+        mark = self.journal.mark()
         try:
             return EVALUATE[node[0]](self, frame, node)
         except Raised:
             return UNKNOWN
         finally:
             self.failing.pop()
+            self.journal.forget(mark)
 
     def run_module(self, state: ModuleState) -> tuple[list[Site], list[SiteEdge]]:
         """What importing this one module does by itself: wakes, and imports of others."""

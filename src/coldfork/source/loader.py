@@ -21,6 +21,11 @@ Progress = Callable[[str, int, int], None]
 Stamp = tuple[int, int, int]
 
 
+def _packed(path: str, target_version: tuple[int, int], hashed: bool) -> tuple[bytes, bytes]:
+    """A summary as bytes, with the hash of the file when it is to be remembered."""
+    return marshal.dumps(tuple(summarise(path, target_version))), content_hash(path) if hashed else b""
+
+
 class Loader:
     """Summaries by path, remembered between runs in one pack."""
 
@@ -77,14 +82,15 @@ class Loader:
         except (ValueError, EOFError, TypeError):
             return None
 
-    def _keep(self, path: str, summary: Summary, packed: bytes | None) -> None:
+    def _keep(self, path: str, summary: Summary, packed: tuple[bytes, bytes] | None) -> None:
         self.read += 1
         now = stamp(path)
         if now is None:
             return
         self.bytes_read += now[0]
         if self.pack is not None:
-            self._pack[path] = (now, content_hash(path), packed or marshal.dumps(tuple(summary)))
+            raw, digest = packed or (marshal.dumps(tuple(summary)), content_hash(path))
+            self._pack[path] = (now, digest, raw)
             self._dirty = True
 
     def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
@@ -115,10 +121,10 @@ class Loader:
         if self._workers is None:
             if total < _WORTH_A_WORKER or self.jobs < 2 or not can_fork():
                 return []
-            target_version = self.target_version
+            target_version, hashed = self.target_version, self.pack is not None
 
             def parse(share: Any) -> Any:
-                return {path: marshal.dumps(tuple(summarise(path, target_version))) for path in share}
+                return {path: _packed(path, target_version, hashed) for path in share}
 
             self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
         return self._workers
@@ -146,7 +152,7 @@ class Loader:
                 if raw is None:
                     self.summary(path)
                     continue
-                summary = Summary(*marshal.loads(raw))
+                summary = Summary(*marshal.loads(raw[0]))
                 self._keep(path, summary, raw)
                 self._ready[path] = summary
 

@@ -259,10 +259,13 @@ def _after_statement(
     inner = Env(env)
     frame = Frame(module, inner)
     frame.quiet = True
+    mark = ev.journal.mark()
     try:
         ev.execute(frame, (statement,))
     except Raised:
         pass
+    finally:
+        ev.journal.forget(mark)
     return inner.names.get(name, UNKNOWN)
 
 

@@ -7,51 +7,90 @@ registry or a singleton must not be there yet when the next one is followed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coldfork.source.values import Env, Instance, Mapping, Sequence, Value, union
+from coldfork.source.values import Instance, Mapping, Sequence, Value, union
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
     from coldfork.source.wakes import Frame
 
 
+class _Change(NamedTuple):
+    """What something held before it was changed."""
+
+    target: Instance | Mapping | Sequence | dict[Any, Value]
+    held: Any
+    exact: bool
+    shared: bool
+    """True when calls other than the one that made it can see the object."""
+
+
 class Journal:
     """What has been changed since the last module was begun."""
 
     def __init__(self) -> None:
-        self._undo: list[tuple[Value, object, object]] = []
-        self._variables: list[tuple[Env, str, Value]] = []
+        self._changes: list[_Change] = []
+        self.outstanding = 0
+        """Changes that others can see now: what is worked out on top of them holds for this module only."""
         self.shared = 0
         """Changes to objects that other calls can see: a call that made one may not be remembered."""
 
     def note(self, target: Instance | Mapping | Sequence) -> None:
         """Keep what `target` holds, before it is changed."""
         if isinstance(target, Instance):
-            self._undo.append((target, dict(target.attributes), None))
+            change = _Change(target, dict(target.attributes), True, target.shared)
         elif isinstance(target, Mapping):
-            self._undo.append((target, dict(target.items), target.exact))
+            change = _Change(target, dict(target.items), target.exact, target.shared)
         else:
-            self._undo.append((target, target.items, target.exact))
+            change = _Change(target, target.items, target.exact, target.shared)
+        self._changes.append(change)
         self.shared += target.shared
+        self.outstanding += target.shared
 
-    def note_variable(self, env: Env, name: str) -> None:
-        """Keep what a variable of an enclosing function holds, before an inner one rebinds it."""
-        self._variables.append((env, name, env.names[name]))
+    def note_variable(self, variables: dict[Any, Value], name: object) -> None:
+        """Keep what a variable of an enclosing function or a module holds, before a call rebinds it."""
+        self._changes.append(_Change(variables, (name, variables.get(name)), True, True))
         self.shared += 1
+        self.outstanding += 1
+
+    def mark(self) -> int:
+        """Where the journal is now, for `forget`."""
+        return len(self._changes)
+
+    def forget(self, mark: int) -> None:
+        """Undo what was changed behind `mark`, for others to see, by code that was only looked at."""
+        if len(self._changes) == mark:
+            return
+        behind = self._changes[mark:]
+        del self._changes[mark:]
+        for change in reversed(behind):
+            if change.shared:
+                _restore(change)
+                self.outstanding -= 1
+        self._changes += [change for change in behind if not change.shared]
 
     def roll_back(self) -> None:
         """Put everything back as it was."""
-        for target, held, exact in reversed(self._undo):
-            if isinstance(target, Instance):
-                target.attributes = held  # type: ignore[assignment]
-            elif isinstance(target, (Mapping, Sequence)):
-                target.items = held  # type: ignore[assignment]
-                target.exact = bool(exact)
-        self._undo.clear()
-        for env, name, value in reversed(self._variables):
-            env.names[name] = value
-        self._variables.clear()
+        for change in reversed(self._changes):
+            _restore(change)
+        self._changes.clear()
+        self.outstanding = 0
+
+
+def _restore(change: _Change) -> None:
+    target = change.target
+    if isinstance(target, dict):
+        name, value = change.held
+        if value is None:
+            target.pop(name, None)
+        else:
+            target[name] = value
+    elif isinstance(target, Instance):
+        target.attributes = change.held
+    else:
+        target.items = change.held
+        target.exact = change.exact
 
 
 def share(value: Value) -> Value:

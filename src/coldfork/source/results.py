@@ -22,10 +22,14 @@ _WORTH_A_WORKER = 250
 Place = tuple[str, Stamp | None, bytes] | None
 
 
+#: What could not be read while a module was followed: module, reason, line, column.
+Broken = tuple[tuple[str, str, int, int], ...]
+
+
 class Results:
     """Module results by name."""
 
-    def __init__(self, program: Program, loader: Loader, pack: Path | None, key: str, jobs: int) -> None:
+    def __init__(self, program: Program, loader: Loader, pack: Path | None, key: str) -> None:
         self.program = program
         self.loader = loader
         self.pack = pack
@@ -33,6 +37,7 @@ class Results:
         self.jobs = loader.jobs
         self.by_name: dict[str, ModuleResult] = {}
         self._raw: dict[str, Any] = {}
+        self._broken: dict[str, Broken] = {}
         self._depends: dict[str, int] = {}
         self._kept: dict[str, Any] = {}
         self._places: dict[str, Place] = {}
@@ -43,8 +48,8 @@ class Results:
     def broken(self) -> dict[str, tuple[str, int, int]]:
         """Modules that could not be followed all the way, and why."""
         found: dict[str, tuple[str, int, int]] = {}
-        for raw in self._raw.values():
-            for name, reason, line, column in raw[2]:
+        for broken in self._broken.values():
+            for name, reason, line, column in broken:
                 found.setdefault(name, (reason, line, column))
         return found
 
@@ -71,8 +76,9 @@ class Results:
                     kept = self._kept.get(name)
                     if kept is None:
                         continue
-                    self._raw[name], self._depends[name] = kept
-                    result = self.by_name[name] = decode(kept[0])
+                    self._raw[name] = kept[0]
+                    self._take(name, decode(kept[0]), kept[1], kept[2])
+                    result = self.by_name[name]
                 for site_edge in result.edges:
                     found.extend(targets(site_edge.edge.target, name))
             level = [name for name in dict.fromkeys(found) if name not in self.by_name and self._has_source(name)]
@@ -111,66 +117,74 @@ class Results:
                     continue
                 for module, depth, names in state.summary.imports:
                     target = state.absolute(module, depth)
-                    for part in targets(target, "") if target else ():
-                        following[part] = None
-                    for imported in names or ():
-                        if imported not in ("*",):
-                            following[f"{target}.{imported}"] = None
+                    if target not in following:
+                        following.update(dict.fromkeys(targets(target, "")) if target else {})
+                    located = finder.find(target) if names and target else None
+                    if names is not None and located is not None and located.folders:
+                        following.update((f"{target}.{imported}", None) for imported in names)
             level = [name for name in following if name not in seen and self._has_source(name)]
             seen.update(following)
 
     # -- evaluating ---------------------------------------------------------------------------------
 
     def _evaluate_many(self, names: list[str], progress: Progress | None) -> None:
+        """Evaluate modules, the second half of them in a helper process when there are many.
+
+        Neighbours in the list are neighbours in the source: they look at the same modules.
+        """
         share: list[str] = []
         worker: Worker | None = None
         if len(names) >= _WORTH_A_WORKER and self.jobs > 1 and can_fork():
-            share = names[1::2]
+            middle = len(names) // 2
+            names, share = names[:middle], names[middle:]
             worker = Worker(self._evaluate_share)
             worker.ask(share)
-            names = names[::2]
         for done, name in enumerate(names):
-            raw, depends = self._evaluate_one(name)
-            self._take(name, raw, depends)
+            self._take(name, *self._evaluate_one(name))
             if progress is not None and done % 16 == 0:
                 progress("following imports", done * (2 if share else 1), len(names) + len(share))
         if worker is not None:
             answered, bits = worker.answer() or ([], [])
             worker.close()
             translate = Translation(bits, self.program)
-            for name, raw, depends in answered:
-                self._take(name, raw, translate(depends))
+            for name, raw, broken, depends in answered:
+                self._raw[name] = raw
+                self._take(name, decode(raw), broken, translate(depends))
             for name in share:
                 if name not in self.by_name:
                     self._take(name, *self._evaluate_one(name))
 
     def _evaluate_share(self, names: Any) -> Any:
         """Evaluate some modules in a helper process: results, and what the bits of their dependencies mean."""
-        done = [(name, *self._evaluate_one(name)) for name in names]
+        done = []
+        for name in names:
+            result, broken, depends = self._evaluate_one(name)
+            done.append((name, encode(result), broken, depends))
         return done, list(self.program.bits)
 
-    def _evaluate_one(self, name: str) -> tuple[Any, int]:
-        """Evaluate one module: its result as plain data, and the modules that were looked at for it."""
+    def _evaluate_one(self, name: str) -> tuple[ModuleResult, Broken, int]:
+        """Evaluate one module: its result, what could not be read on the way, and the modules that were looked at."""
         if self._evaluator is None:
             self._evaluator = Evaluator(self.program)
         program = self.program
         program.consulted = 0
         state = program.module(name)
         if state is None:
-            return ((), (), ()), program.bit(name)
+            return ModuleResult((), ()), (), program.bit(name)
         try:
             sites, edges = self._evaluator.run_module(state)
         except Exception as problem:  # a fault of ours must not cost the other modules' findings
             self._evaluator = None
             reason = f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
-            return ((), (), ((name, reason, 1, 0),)), program.consulted
+            return ModuleResult((), ()), ((name, reason, 1, 0),), program.consulted
         broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
-        return (*encode(ModuleResult(tuple(sites), tuple(edges))), broken), program.consulted
+        return ModuleResult(tuple(sites), tuple(edges)), broken, program.consulted
 
-    def _take(self, name: str, raw: Any, depends: int) -> None:
-        self._raw[name] = raw
+    def _take(self, name: str, result: ModuleResult, broken: Broken, depends: int) -> None:
+        self.by_name[name] = result
         self._depends[name] = depends
-        self.by_name[name] = decode(raw)
+        if broken:
+            self._broken[name] = broken
 
     # -- remembering --------------------------------------------------------------------------------
 
@@ -190,9 +204,9 @@ class Results:
             changed |= 1
             self._dirty = True
         translate = Translation(names, self.program)
-        for name, (raw, depends) in loaded["results"].items():
+        for name, (raw, broken, depends) in loaded["results"].items():
             if not changed & depends:
-                self._kept[name] = (raw, translate(depends))
+                self._kept[name] = (raw, broken, translate(depends))
 
     def _place(self, name: str, before: Place) -> Place:
         located = self.program.finder.find(name)
@@ -211,7 +225,10 @@ class Results:
             return
         names = list(self.program.bits)
         places = [self._places.get(name) or self._place(name, None) for name in names]
-        results = {name: (self._raw[name], self._depends[name]) for name in self.by_name}
+        results = {
+            name: (self._raw.get(name) or encode(result), self._broken.get(name, ()), self._depends[name])
+            for name, result in self.by_name.items()
+        }
         save_pack(self.pack, {"key": self.key, "names": names, "places": places, "results": results})
 
 

@@ -42,6 +42,16 @@ class Wake(NamedTuple):
     """An environment variable with which the device stays asleep."""
 
     @property
+    def surety(self) -> str:
+        """What has to be sure for this wake to be: the accelerator, and how deep it is woken."""
+        return f"{self.accelerator}+" if self.kind is EffectKind.CREATES_CONTEXT else self.accelerator
+
+    @property
+    def makes_sure(self) -> tuple[str, ...]:
+        """What is sure when this wake is: a context takes the driver too."""
+        return (self.accelerator, f"{self.accelerator}+") if self.kind is EffectKind.CREATES_CONTEXT else (self.accelerator,)
+
+    @property
     def possible(self) -> bool:
         """True when the way needs dynamic dispatch that could not be narrowed."""
         return any(condition.possible for condition in self.conditions)
@@ -203,7 +213,7 @@ class Frame:
         )
         if self.off is None:
             if sure:
-                self.must.add(wake.accelerator)
+                self.must.update(found.makes_sure)
             if not wake.possible:
                 self.nominal_presumed = _merge(self.nominal_presumed, found.presumed)
         if self.toplevel:

@@ -1,8 +1,8 @@
 """Small packages with `# expect:` comments: what the analyser says is held against them, and against CPython.
 
 A package is text: one module, or several behind `### path` lines. `# expect: RULE` on a line asks for a
-certain finding there, `# expect: RULE conditional` (or `possible`) for a weaker one; several may share a line.
-Nothing else may be reported. What lies in `beside/` is the environment's. Then CPython imports every module
+certain finding there, `# expect: RULE conditional` (or `possible`) for a weaker one; a line may hold several.
+Nothing else may be reported. What lies in `beside/` is the environment's. CPython then imports every module
 of the package with a stand-in for torch: what is called certain must have happened, and what happened must
 have been found.
 """

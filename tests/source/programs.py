@@ -319,8 +319,8 @@ class Writer:
         kind = self.pick(
             "sink", "call", "constant", "handed", "named", "every", "run", "property", "plus", "list",
             "comprehension", "dict", "any", "conditional", "and", "or", "next", "f-string", "map", "reduce",
-            "compare", "passed", "counted", "absent", "item", "in", "equal", "wide", "sorted", "unknown", "given",
-            "started", "record",
+            "compare", "passed", "counted", "absent", "item", "in", "equal", "wide", "sorted", "unknown",
+            "given", "started", "record",
             "enumerate", "words",
         )  # fmt: skip
         if kind == "sink":

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -192,7 +193,7 @@ def test_an_unreadable_file_that_is_mended(place: Path) -> None:
     assert_same_as_cold(place)
 
 
-DAMAGE = {
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "emptied": lambda raw: b"",
     "cut in the head": lambda raw: raw[:9],
     "cut in the checksum": lambda raw: raw[:24],
@@ -322,11 +323,8 @@ known = catalogue.load(PROFILES["cuda"], {{}})
 place = Path({place!r})
 sys.stdin.readline()
 for _ in range({times}):
-    seen = analyse(
-        Request(
-            (place / "tree",), PROFILES["cuda"], known, search=(place / "beside",), jobs=1, cache=place / "cache"
-        )
-    )
+    beside, stored = (place / "beside",), place / "cache"
+    seen = analyse(Request((place / "tree",), PROFILES["cuda"], known, search=beside, jobs=1, cache=stored))
     print([(effect.path, effect.line) for effect in seen.effects])
 """
 

@@ -106,7 +106,7 @@ def test_renaming_changes_names_only(case: str, tmp_path: Path) -> None:
     plain = findings_of(read(case), case, tmp_path / "plain")
     renamed = findings_of(mutate.rename(read(case), 2), case, tmp_path / "renamed")
 
-    def shape(findings: tuple[Finding, ...]) -> list[object]:
+    def shape(findings: tuple[Finding, ...]) -> object:
         return sorted(
             (
                 one.line,

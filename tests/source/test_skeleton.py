@@ -124,8 +124,8 @@ def blank(function: Definition, kept: Definition, made: Skeleton) -> None:
 
 NAMES = st.sampled_from(["f", "define", "größe", "名", "_x", "undef", "default_def", "print"])
 FRAGMENTS = st.sampled_from(
-    ["", "def f():", "    def g(self):", "#", "'", '"', "\\\\", "\\'", '\\"', "\\n", "é", "(", ")", ":", "return 1",
-     "{", "'''", '"""', "class A:", "\\\\'", "x = 'y'", "@", " def h(a, b): pass"]
+    ["", "def f():", "    def g(self):", "#", "'", '"', "\\\\", "\\'", '\\"', "\\n", "é", "(", ")", ":",
+     "return 1", "{", "'''", '"""', "class A:", "\\\\'", "x = 'y'", "@", " def h(a, b): pass"]
 )  # fmt: skip
 INDENTS = st.sampled_from(["    ", "  ", "\t", " ", "        "])
 
@@ -174,7 +174,7 @@ def expressions(draw: st.DrawFn) -> str:
 @st.composite
 def parameters(draw: st.DrawFn, indent: str) -> str:
     """What stands between the parentheses of a header."""
-    parts = []
+    parts: list[str] = []
     for number in range(draw(st.integers(0, 3))):
         part = f"a{number}"
         part += draw(

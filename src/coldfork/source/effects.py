@@ -165,7 +165,7 @@ class Reporter:
             presumed=wake.presumed,
             imported=imported,
             test=is_test(name, path),
-            remedy=wake.remedy,
+            remedy=wake.remedy if imported is None else None,  # an import is mended where it stands
         )
 
     def _with_counts(self, effects: list[Effect]) -> list[Effect]:

@@ -259,7 +259,10 @@ class Writer:
     # -- expressions --------------------------------------------------------------------------------
 
     def function(self, scope: Scope, depth: int = 2) -> str:
-        """An expression for something that can be called without an argument."""
+        """An expression for something that can be called without an argument.
+
+        None hangs on `UNKNOWN`: what two ways write into one object is known to be wrong.
+        """
         simple = [
             "lambda: " + self.sink(),
             f"partial({SINK}, {self.sinks + 1})",

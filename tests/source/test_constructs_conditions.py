@@ -324,6 +324,30 @@ except ValueError:
 else:
     torch.cuda.get_device_capability()
 """,
+    "a handler is no sibling of its try": """
+import os
+import torch
+
+try:
+    torch.cuda.get_device_name(1)  # expect: device-init-at-import
+    if len(os.listdir(".")) < 0:
+        raise ValueError
+except ValueError:
+    torch.cuda.get_device_name(2)  # expect: device-init-at-import conditional
+""",
+    "continue inside a try inside a try": """
+import torch
+
+for number in (1, 2):
+    try:
+        try:
+            continue
+        except ValueError:
+            pass
+    except ValueError:
+        pass
+    torch.cuda.get_device_name()
+""",
     "both arms of a try import": """
 import torch
 
@@ -509,6 +533,12 @@ SETTINGS = {
     "a loop that may not run": ANY,
 }
 
+#: Known to be wrong.
+WRONG = {
+    "a handler is no sibling of its try": "the handler is called certain together with the body",
+    "continue inside a try inside a try": "what follows is called certain",
+}
+
 GUARDS = {
     "len(os.listdir()) > 9": "if len(os.listdir()) > 9:\n    {call}\n",
     "not (ready())": "if ready():\n    pass\nelse:\n    {call}\n",
@@ -518,7 +548,7 @@ GUARDS = {
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(WAKES, SETTINGS))
+@pytest.mark.parametrize(("text", "setting"), cases(WAKES, SETTINGS, WRONG))
 def test_conditions_are_part_of_the_verdict(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
 

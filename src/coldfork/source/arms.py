@@ -65,6 +65,7 @@ class Arms:
     ) -> None:
         """Follow one way under `condition`; off the nominal path nothing it does is certain."""
         frame = self.frame
+        self.ev.fuel -= 2
         frame.must = set(self.must)
         frame.conditions = self.conditions if condition is None else (*self.conditions, condition)
         frame.presumed = (*self.presumed, presumes) if presumes and presumes not in self.presumed else self.presumed

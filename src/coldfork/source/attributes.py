@@ -96,7 +96,7 @@ def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str)
     if name == "__name__":
         return Const(state.name)
     if name == "__file__":
-        return Const(state.path)
+        return TRUTHY
     if name == "__dict__":
         return UNKNOWN
     _note_attribute(ev, frame, dotted)

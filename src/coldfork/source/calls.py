@@ -99,7 +99,9 @@ def call_function(
             return Lazy("generator", (function, positional, keywords))
         if code[3]:
             return Lazy("coroutine", (function, positional, keywords))
-    split = _first_union(positional, keywords, combinations)
+    # Inside itself a function is followed with its arguments joined: else each level would multiply the ways.
+    nested = bool(ev.active.get((function.module.name, id(code))))
+    split = None if nested else _first_union(positional, keywords, combinations)
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)

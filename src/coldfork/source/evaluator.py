@@ -8,6 +8,7 @@ from collections.abc import Callable
 from coldfork.knowledge.catalogue import Fact
 from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing, lookup
 from coldfork.source.expressions import EVALUATE, operate
+from coldfork.source.discover import is_test
 from coldfork.source.inherited import Inherited
 from coldfork.source.ir import Block, Node
 from coldfork.source.mutate import Journal
@@ -16,8 +17,10 @@ from coldfork.source.statements import EXECUTE
 from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value, union
 from coldfork.source.wakes import CallResult, Failure, Frame, Raised, Site, SiteEdge
 
-#: Calls followed on behalf of one module before the rest is taken for unknown.
-_FUEL = 30_000
+#: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
+_FUEL = 20_000
+#: Tests build values of all kinds while they are collected; they get less.
+_FUEL_OF_TESTS = 4_000
 _DEEPEST = 60
 #: No unfinished answer was needed.
 NEVER = 1 << 30
@@ -94,6 +97,7 @@ class Evaluator:
 
     def execute(self, frame: Frame, block: Block) -> int:
         """Run a block; how it ended, as one of the codes in `statements`."""
+        self.fuel -= len(block)
         for node in block:
             ended = EXECUTE[node[0]](self, frame, node)
             if ended:
@@ -123,7 +127,8 @@ class Evaluator:
         self.active.clear()
         self.pending.clear()
         self.resolving.clear()
-        self.depth, self.fuel, self.level, self.cut = 0, _FUEL, 0, NEVER
+        self.depth, self.level, self.cut = 0, 0, NEVER
+        self.fuel = _FUEL_OF_TESTS if is_test(state.name, state.path) else _FUEL
         frame = Frame(state, Env())
         frame.toplevel = True
         self.running, self.running_names = state, frame.env

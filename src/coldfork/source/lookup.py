@@ -10,6 +10,7 @@ from coldfork.source.ir import Node
 from coldfork.source.mutate import share
 from coldfork.source.program import ModuleState
 from coldfork.source.values import (
+    TRUTHY,
     UNKNOWN,
     ClassRef,
     Const,
@@ -63,7 +64,7 @@ def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":
-        return Const(module.path)
+        return TRUTHY  # some path: which one says nothing about a device, and would tell equal calls apart
     if name in _BUILTINS:
         return External(f"builtins.{name}")
     return UNKNOWN
@@ -97,7 +98,7 @@ def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
         value = _from_stars(ev, module, name)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
-    if value is not None and ev.cut > ev.level:
+    if ev.cut > ev.level:
         module.values[key] = value, mask
     return value
 

@@ -351,6 +351,8 @@ def _from(lowerer: Lowerer, node: ast.ImportFrom, scope: Scope | None) -> Node |
             scope.imports.append((node.module, node.level, tuple(name for name, _ in names)))
         for name, alias in names:
             if name == "*":
+                if scope.typing_only:
+                    continue
                 scope.stars.append((node.module, node.level, scope.guards))
             else:
                 scope.bind(alias or name, ir.BY_FROM, (node.module, node.level, name), node.lineno)

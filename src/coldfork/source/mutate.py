@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from coldfork.source.wakes import Frame
 
 
+#: Larger tables are told apart no further.
+_LARGEST = 500
+
+
 class _Change(NamedTuple):
     """What something held before it was changed."""
 
-    target: Instance | Mapping | Sequence | dict[Any, Value]
+    target: Mapping | Sequence | dict[Any, Value]
     held: Any
     exact: bool
     shared: bool
@@ -36,23 +40,22 @@ class Journal:
         self.shared = 0
         """Changes to objects that other calls can see: a call that made one may not be remembered."""
 
-    def note(self, target: Instance | Mapping | Sequence) -> None:
-        """Keep what `target` holds, before it is changed."""
-        if isinstance(target, Instance):
-            change = _Change(target, dict(target.attributes), True, target.shared)
-        elif isinstance(target, Mapping):
-            change = _Change(target, dict(target.items), target.exact, target.shared)
-        else:
-            change = _Change(target, target.items, target.exact, target.shared)
-        self._changes.append(change)
+    def note(self, target: Mapping | Sequence) -> None:
+        """Keep what `target` holds, before all of it may be changed."""
+        held = dict(target.items) if isinstance(target, Mapping) else target.items
+        self._changes.append(_Change(target, held, target.exact, target.shared))
         self.shared += target.shared
         self.outstanding += target.shared
 
+    def note_entry(self, entries: dict[Any, Value], key: object, shared: bool) -> None:
+        """Keep what one entry holds, before it is changed."""
+        self._changes.append(_Change(entries, (key, entries.get(key)), True, shared))
+        self.shared += shared
+        self.outstanding += shared
+
     def note_variable(self, variables: dict[Any, Value], name: object) -> None:
         """Keep what a variable of an enclosing function or a module holds, before a call rebinds it."""
-        self._changes.append(_Change(variables, (name, variables.get(name)), True, True))
-        self.shared += 1
-        self.outstanding += 1
+        self.note_entry(variables, name, shared=True)
 
     def mark(self) -> int:
         """Where the journal is now, for `forget`."""
@@ -86,8 +89,6 @@ def _restore(change: _Change) -> None:
             target.pop(name, None)
         else:
             target[name] = value
-    elif isinstance(target, Instance):
-        target.attributes = change.held
     else:
         target.items = change.held
         target.exact = change.exact
@@ -113,7 +114,7 @@ def set_attribute(ev: Evaluator, frame: Frame, target: Instance, name: str, valu
     """`target.name = value`, in a way that may only have been taken perhaps."""
     if frame.off is not None:
         return
-    ev.journal.note(target)
+    ev.journal.note_entry(target.attributes, name, target.shared)
     known = target.attributes.get(name)
     target.attributes[name] = value if known is None or not frame.conditions else union((known, value))
 
@@ -122,11 +123,14 @@ def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Va
     """`target[key] = value`."""
     if frame.off is not None:
         return
-    ev.journal.note(target)
     known = target.items.get(key)
-    target.items[key] = value if known is None or not frame.conditions else union((known, value))
-    if frame.conditions:
+    if (known is None and len(target.items) >= _LARGEST) or (frame.conditions and target.exact):
+        ev.journal.note(target)
         target.exact = False
+        if len(target.items) >= _LARGEST:
+            return
+    ev.journal.note_entry(target.items, key, target.shared)
+    target.items[key] = value if known is None or not frame.conditions else union((known, value))
 
 
 def update(ev: Evaluator, frame: Frame, target: Mapping, items: dict[Value, Value], exact: bool) -> None:
@@ -134,7 +138,10 @@ def update(ev: Evaluator, frame: Frame, target: Mapping, items: dict[Value, Valu
     if frame.off is not None:
         return
     ev.journal.note(target)
-    target.items.update(items)
+    if len(target.items) + len(items) <= 2 * _LARGEST:
+        target.items.update(items)
+    else:
+        exact = False
     target.exact = target.exact and exact and not frame.conditions
 
 
@@ -143,5 +150,8 @@ def extend(ev: Evaluator, frame: Frame, target: Sequence, items: Iterable[Value]
     if frame.off is not None:
         return
     ev.journal.note(target)
+    if len(target.items) >= _LARGEST:
+        target.exact = False
+        return
     target.items = (*target.items, *items)
     target.exact = target.exact and exact and not frame.conditions

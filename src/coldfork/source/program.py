@@ -50,7 +50,7 @@ class ModuleState:
         self.bit = 0
         self.broken: tuple[str, int, int] | None = None
         """Why a function of this module could not be followed: the first that does not parse."""
-        self.values: dict[tuple[str, str], tuple[Value, int]] = {}
+        self.values: dict[tuple[str, str], tuple[Value | None, int]] = {}
         """What names were found to hold, each with the modules that were looked at for it."""
         self.functions: dict[int, Function] = {}
         self.classes: dict[int, ClassRef] = {}

@@ -195,6 +195,7 @@ def _result(
     active.append(ev.level)
     ev.pending[key] = ev.level
     ev.depth += 1
+    fuel = ev.fuel
     ev.fuel -= 5
     ev.failing.append([])
     outer, ev.program.consulted = ev.program.consulted, function.module.bit
@@ -202,7 +203,8 @@ def _result(
     try:
         result = _run(ev, function, code, positional, keywords, first_yield_only)
         result = result._replace(consulted=ev.program.consulted)
-        if ev.cut >= ev.level and ev.journal.shared == changes and not ev.journal.outstanding:
+        too_long = ev.fuel <= 0 and ev.plenty(fuel)  # nor would it end next time: take what was found for the answer
+        if too_long or (ev.cut >= ev.level and ev.journal.shared == changes and not ev.journal.outstanding):
             ev.results[key] = result
     finally:
         ev.program.consulted |= outer

@@ -142,6 +142,11 @@ class Evaluator:
             self.running = self.running_names = None
         return frame.sites, frame.site_edges
 
+    @staticmethod
+    def plenty(fuel: int) -> bool:
+        """True when a call begun with this much left had as much as any call can have."""
+        return fuel > _FUEL // 2
+
     @property
     def exhausted(self) -> bool:
         """True when following further would take too long for what it could tell."""

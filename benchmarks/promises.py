@@ -111,8 +111,12 @@ def eager_reexport(shop: Shop) -> list[str]:
         broken.append(f"stand-in: importing {ENTERED} is not certain to reach cuInit")
     released = shop.check(standin.BASE, "vllm", beside=companions, entries=(ENTERED,))
     waking = tool.waking(released)
-    broken.extend(f"0.22.0: certain at {one['path']}:{one['line']}" for one in waking if one["verdict"] == "certain")
-    broken.extend(f"0.22.0: no guard quoted at {one['path']}:{one['line']}" for one in waking if not one["condition"])
+    broken.extend(
+        f"0.22.0: certain at {one['path']}:{one['line']}" for one in waking if one["verdict"] == "certain"
+    )
+    broken.extend(
+        f"0.22.0: no guard quoted at {one['path']}:{one['line']}" for one in waking if not one["condition"]
+    )
     if not waking:
         broken.append("0.22.0: its guarded ways are not told")
     return broken

@@ -64,18 +64,27 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     settings = digest_of(tool_digest(), request.target_version)
     packs = request.cache / "check" if request.cache is not None else None
     place = digest_of(found.roots, search)
-    loader = Loader(packs / f"{place}-{settings}.summaries" if packs else None, request.target_version, request.jobs)
+    loader = Loader(
+        packs / f"{place}-{settings}.summaries" if packs else None, request.target_version, request.jobs
+    )
     program = Program(
-        finder, loader.load, request.catalogue, request.profile, request.target_version, Environment(request.search)
+        finder,
+        loader.load,
+        request.catalogue,
+        request.profile,
+        request.target_version,
+        Environment(request.search),
     )
     _check_entries(request.entries, program)
     results = Results(
         program,
         loader,
-        packs / f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}.results" if packs else None,
+        packs / f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}.results"
+        if packs
+        else None,
         digest_of(sorted(program.versions.items())),
     )
-    roots = [name for name in found.files] if not request.entries else list(request.entries)
+    roots = list(found.files) if not request.entries else list(request.entries)
     results.evaluate(roots, progress)
     reporter = Reporter(program, results, found, request.entries)
     effects = reporter.effects()

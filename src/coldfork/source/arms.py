@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from coldfork.source.unions import alternatives, under, union
 from coldfork.source.values import (
     ClassRef,
     Condition,
@@ -15,8 +16,6 @@ from coldfork.source.values import (
     ModuleRef,
     Union,
     Value,
-    alternatives,
-    union,
 )
 from coldfork.source.wakes import Conditions, Failure, Frame, Raised
 
@@ -68,7 +67,9 @@ class Arms:
         self.ev.fuel -= 2
         frame.must = set(self.must)
         frame.conditions = self.conditions if condition is None else (*self.conditions, condition)
-        frame.presumed = (*self.presumed, presumes) if presumes and presumes not in self.presumed else self.presumed
+        frame.presumed = (
+            (*self.presumed, presumes) if presumes and presumes not in self.presumed else self.presumed
+        )
         frame.off = self.off if nominal else (self.off or condition)
         if frame.env is not None and self.names is not None:
             frame.env.names = {**self.names, **narrowed} if narrowed else dict(self.names)
@@ -127,12 +128,24 @@ class Arms:
                 extra.append(negated(arm.condition))
             elif arm.nominal and arm.ended == FALLS:
                 extra.extend(arm.extra)
-            elif not arm.nominal and arm.ended != FALLS and arm.condition is not None and arm.condition.presumes:
+            elif (
+                not arm.nominal
+                and arm.ended != FALLS
+                and arm.condition is not None
+                and arm.condition.presumes
+            ):
                 if arm.condition.presumes not in frame.presumed:
                     frame.presumed = (*frame.presumed, arm.condition.presumes)
         if extra:
             frame.conditions = (*frame.conditions, *[c for c in extra if c not in frame.conditions])
         return FALLS
+
+    def leave(self) -> int:
+        """Join the ways; raise where all of them do."""
+        ended = self.join()
+        if ended == RAISES:
+            raise Raised(self.raised)
+        return ended
 
     @property
     def raised(self) -> str:
@@ -148,7 +161,12 @@ class Arms:
             for index in range(*arm.sites):
                 site = sites[index]
                 wake = site.wake
-                if wake.surety in sure and len(wake.conditions) <= 1 and arm.ended == FALLS and not wake.possible:
+                if (
+                    wake.surety in sure
+                    and len(wake.conditions) <= 1
+                    and arm.ended == FALLS
+                    and not wake.possible
+                ):
                     if not wake.conditions or wake.conditions[0] == arm.condition:
                         sites[index] = site._replace(certain=True, wake=wake._replace(conditions=()))
 
@@ -172,7 +190,7 @@ class Arms:
             for name, value in arm.names.items():
                 known = merged.get(name)
                 if known is None:
-                    merged[name] = value if arm.nominal else _under(value, arm.condition)
+                    merged[name] = value if arm.nominal else under(value, arm.condition)
                 elif known is not value and known != value:
                     merged[name] = union((known, value), None if arm.nominal else arm.condition)
         for name in self.frame.globals:
@@ -183,16 +201,14 @@ class Arms:
         env.names = merged
 
 
-def _under(value: Value, condition: Condition | None) -> Value:
-    if condition is None:
-        return value
-    return Union(tuple((v, c or condition) for v, c in alternatives(value)))
-
-
 def negated(condition: Condition) -> Condition:
     """The condition that this one does not hold."""
     if condition.words:
-        return condition._replace(words=condition.words.removeprefix("not: ") if condition.words.startswith("not: ") else f"not: {condition.words}")
+        return condition._replace(
+            words=condition.words.removeprefix("not: ")
+            if condition.words.startswith("not: ")
+            else f"not: {condition.words}"
+        )
     return condition._replace(negated=not condition.negated)
 
 
@@ -206,7 +222,9 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
         on_path = condition is None
         given = condition
         if on_path and len(nominal) > 1:
-            given = Condition(words=f"{TAKING} {describe(option)} at line {frame.line} of {frame.module.name}")
+            given = Condition(
+                words=f"{TAKING} {describe(option)} at line {frame.line} of {frame.module.name}"
+            )
         collected: list[Value] = []
 
         def follow(option: Value = option, collected: list[Value] = collected) -> int:
@@ -220,9 +238,7 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
         for result in collected:
             for single, inner in alternatives(result):
                 results.append((single, inner or condition))
-    ended = arms.join()
-    if ended == RAISES:
-        raise Raised(arms.raised)
+    arms.leave()
     found: dict[Value, Condition | None] = {}
     for single, condition in results:
         if single not in found or condition is None:
@@ -231,7 +247,9 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
         raise Raised("other")
     if len(found) == 1 and next(iter(found.values())) is None:
         return next(iter(found))
-    return union([Union(((single, condition),)) if condition else single for single, condition in found.items()])
+    return union(
+        [Union(((single, condition),)) if condition else single for single, condition in found.items()]
+    )
 
 
 def describe(value: Value) -> str:

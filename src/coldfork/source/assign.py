@@ -8,19 +8,8 @@ from coldfork.source import ir
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
 from coldfork.source.mutate import set_attribute, set_item
-from coldfork.source.values import (
-    UNKNOWN,
-    Const,
-    Env,
-    External,
-    Instance,
-    Mapping,
-    Property,
-    Sequence,
-    Value,
-    alternatives,
-    union,
-)
+from coldfork.source.unions import alternatives, union
+from coldfork.source.values import UNKNOWN, Const, Env, External, Instance, Mapping, Property, Sequence, Value
 from coldfork.source.wakes import Frame
 
 if TYPE_CHECKING:

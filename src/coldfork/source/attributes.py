@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.knowledge.catalogue import ValueKind
+from coldfork.source import ir
 from coldfork.source.classes import dispatched, external_bases, is_enumeration, linear, metaclass
-from coldfork.source.lookup import imported_value, lazy_export, module_object, module_value
+from coldfork.source.exports import lazy_export
+from coldfork.source.lookup import imported_value, module_object, module_value
 from coldfork.source.program import ModuleState
 from coldfork.source.values import (
     NONE,
@@ -91,7 +94,7 @@ def _of_module(ev: Evaluator, frame: Frame, value: ModuleRef, name: str) -> Valu
 
 
 def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> Value:
-    """An attribute that the module's body does not bind: its `__getattr__`, a lazy export, or a compiled name."""
+    """An attribute that a module's body does not bind: its `__getattr__`, a lazy export, a compiled name."""
     dotted = f"{state.name}.{name}"
     if name == "__name__":
         return Const(state.name)
@@ -118,8 +121,6 @@ def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str)
 
 def typed_value(ev: Evaluator, state: ModuleState, name: str) -> Value | None:
     """An object of the class that only an annotation names."""
-    from coldfork.source import ir
-
     for how, payload, _line, _guards in state.summary.binds.get(name, ()):
         if how == ir.BY_TYPE:
             return ev.instance_of(state, None, payload)
@@ -234,7 +235,9 @@ def _bind(ev: Evaluator, frame: Frame, value: Value, receiver: Value) -> Value:
     if isinstance(value, Property):
         return ev.call(frame, value.getter, (receiver,))
     if isinstance(value, Instance):
-        return _through_descriptor(ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver)
+        return _through_descriptor(
+            ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
+        )
     if isinstance(value, Union):
         return ev.each(frame, value, lambda single: _bind(ev, frame, single, receiver))
     return value
@@ -271,7 +274,7 @@ def _of_plain(ev: Evaluator, frame: Frame, value: Value, name: str) -> Value:
     return Method(value, name)
 
 
-_READERS = {
+_READERS: dict[type[Value], Callable[[Evaluator, Frame, Any, str], Value]] = {
     Union: _of_union,
     ModuleRef: _of_module,
     External: _of_external,

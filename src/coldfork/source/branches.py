@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from coldfork.source import ir
 from coldfork.source.ir import Node
 from coldfork.source.program import ModuleState
-from coldfork.source.values import ClassRef, Condition, Env, Instance, Value, alternatives, truth
+from coldfork.source.unions import alternatives, truth
+from coldfork.source.values import ClassRef, Condition, Env, Instance, Value
 from coldfork.source.wakes import Failure, Frame, Raised
 
 if TYPE_CHECKING:

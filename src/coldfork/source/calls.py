@@ -8,43 +8,42 @@ from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
 from coldfork.source import knowing, models
+from coldfork.source.arguments import bind_arguments, first_union
 from coldfork.source.arms import FALLS
 from coldfork.source.construct import construct
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
+from coldfork.source.unions import under, union
 from coldfork.source.values import (
     NONE,
     UNKNOWN,
     Bound,
     ClassMethod,
     ClassRef,
-    Condition,
-    Const,
     Env,
     External,
     Function,
     Instance,
+    Keywords,
     Lazy,
-    Mapping,
     Method,
     Partial,
     Sequence,
     StaticMethod,
     Union,
     Value,
-    union,
 )
-from coldfork.source.wakes import PAUSED, CallResult, Edge, Frame, Raised
+from coldfork.source.wakes import PAUSED, CallResult, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
-Keywords = dict[str | None, Value]
-_MOST_COMBINATIONS = 8
 _RECURSION = 6
 
 
-def call(ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def call(
+    ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
     """Call `callee`; what that runs goes to `frame`."""
     kind = type(callee)
     if kind is Function:
@@ -74,8 +73,13 @@ def call(ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ..
 
 
 def call_function(
-    ev: Evaluator, frame: Frame, function: Function, positional: tuple[Value, ...], keywords: Keywords, lazily: bool = False,
-    combinations: int = 1
+    ev: Evaluator,
+    frame: Frame,
+    function: Function,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    lazily: bool = False,
+    combinations: int = 1,
 ) -> Value:
     """Call a function whose source is at hand, unless the knowledge base answers for it."""
     facts: tuple[Fact, ...] = ()
@@ -85,7 +89,11 @@ def call_function(
         symbol = knowing.original_name(f"{name}.{function.qualified}")
         facts = knowing.facts_of(ev, symbol, positional, keywords)
         known = ev.catalogue.values.get(f"{symbol}()")
-        if known is not None or symbol.startswith("torch.") and ev.catalogue.call(symbol) or ev.catalogue.is_harmless(symbol):
+        if (
+            known is not None
+            or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
+            or ev.catalogue.is_harmless(symbol)
+        ):
             for fact in facts:
                 ev.fact(frame, fact)
             return models.known_result(ev, symbol)
@@ -101,7 +109,7 @@ def call_function(
             return Lazy("coroutine", (function, positional, keywords))
     # Inside itself a function is followed with its arguments joined: else each level would multiply the ways.
     nested = bool(ev.active.get((function.module.name, id(code))))
-    split = None if nested else _first_union(positional, keywords, combinations)
+    split = None if nested else first_union(positional, keywords, combinations)
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
@@ -115,7 +123,9 @@ def call_function(
     return result.value
 
 
-def run_lazily(ev: Evaluator, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def run_lazily(
+    ev: Evaluator, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
     """Run the body of a generator, coroutine or context manager."""
     if isinstance(function, Function):
         return call_function(ev, frame, function, positional, keywords, lazily=True)
@@ -129,18 +139,6 @@ def run_lazily(ev: Evaluator, frame: Frame, function: Value, positional: tuple[V
                 ev.call(frame, positional[0], (item,))
         return Sequence("list", items, exact=False)
     return UNKNOWN
-
-
-def _first_union(positional: tuple[Value, ...], keywords: Keywords, combinations: int) -> int | str | None:
-    """An argument that is one of few values: the call is followed for each, as long as that stays few."""
-    most = _MOST_COMBINATIONS // combinations
-    for index, value in enumerate(positional):
-        if type(value) is Union and len(value.alternatives) <= most:
-            return index
-    for name, value in keywords.items():
-        if type(value) is Union and name is not None and len(value.alternatives) <= most:
-            return name
-    return None
 
 
 def _call_split(
@@ -203,7 +201,9 @@ def _result(
     try:
         result = _run(ev, function, code, positional, keywords, first_yield_only)
         result = result._replace(consulted=ev.program.consulted)
-        too_long = ev.fuel <= 0 and ev.plenty(fuel)  # nor would it end next time: take what was found for the answer
+        too_long = ev.fuel <= 0 and ev.plenty(
+            fuel
+        )  # nor would it end next time: take what was found for the answer
         if too_long or (ev.cut >= ev.level and ev.journal.shared == changes and not ev.journal.outstanding):
             ev.results[key] = result
     finally:
@@ -231,7 +231,7 @@ def _run(
     inner.symbol = function.qualified
     inner.first_yield_only = first_yield_only
     inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
-    _bind_arguments(ev, inner, function, code[0], positional, keywords)
+    bind_arguments(ev, inner, function, code[0], positional, keywords)
     raises = ""
     try:
         ended = ev.execute(inner, code[1])
@@ -254,14 +254,22 @@ def _run(
         value = _returned(ev, inner, function, code)
     raise_must = frozenset(set.intersection(*inner.raise_musts)) if inner.raise_musts else None
     return CallResult(
-        value, tuple(inner.wakes.values()), tuple(inner.edges.values()), must, raises, tuple(ev.failing[-1]), 0, inner.nominal_presumed, raise_must
+        value,
+        tuple(inner.wakes.values()),
+        tuple(inner.edges.values()),
+        must,
+        raises,
+        tuple(ev.failing[-1]),
+        0,
+        inner.nominal_presumed,
+        raise_must,
     )
 
 
 def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Value:
     """What the call returns; failing all else, an object of the annotated class."""
     nominal = [value for value, off in inner.returns if off is None]
-    others = [Union(tuple((v, c or off) for v, c in _parts(value))) for value, off in inner.returns if off is not None]
+    others = [under(value, off) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])
     foreign = isinstance(value, External) and value.name.partition(".")[0] not in ev.known_libraries
     unclear = value is UNKNOWN or (foreign and value.name.endswith(")"))  # type: ignore[attr-defined]
@@ -269,10 +277,6 @@ def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Va
         annotated = ev.instance_of(function.module, function.env, code[6])
         return value if annotated is UNKNOWN else annotated
     return value
-
-
-def _parts(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
-    return value.alternatives if isinstance(value, Union) else ((value, None),)
 
 
 def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
@@ -291,46 +295,3 @@ def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
         ev.failing[-1].extend(result.failures)
     if result.raises:
         raise Raised(result.raises)
-
-
-def _bind_arguments(
-    ev: Evaluator, inner: Frame, function: Function, parameters: Node, positional: tuple[Value, ...], keywords: Keywords
-) -> None:
-    """Give every parameter its argument, its default, or the unknown."""
-    names, defaults, star, keyword_only, keyword_defaults, double_star = parameters
-    assert inner.env is not None
-    env = inner.env.names
-    for name, value in zip(names, positional, strict=False):
-        env[name] = value
-    rest = dict(keywords)
-    spread = None in rest
-    rest.pop(None, None)
-    first_default = len(names) - len(defaults)
-    for index, name in enumerate(names):
-        if name in rest:
-            env[name] = rest.pop(name)
-        elif name not in env:
-            if index >= first_default and not spread:
-                env[name] = ev.quietly(function.module, _defining(function), defaults[index - first_default])
-            else:
-                env[name] = UNKNOWN
-    for name, default in zip(keyword_only, keyword_defaults, strict=True):
-        if name in rest:
-            env[name] = rest.pop(name)
-        elif default is not None and not spread:
-            env[name] = ev.quietly(function.module, _defining(function), default)
-        else:
-            env[name] = UNKNOWN
-    if star is not None:
-        env[star] = Sequence("tuple", tuple(positional[len(names) :]))
-    if double_star is not None:
-        env[double_star] = Mapping({Const(name): value for name, value in rest.items()}, not spread)
-
-
-def _defining(function: Function) -> Env | None:
-    """Where default values are evaluated: in the class body for a method, else around the function."""
-    if function.owner is not None:
-        from coldfork.source.lookup import ClassEnv
-
-        return ClassEnv(function.owner)
-    return function.env

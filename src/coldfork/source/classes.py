@@ -8,16 +8,8 @@ from coldfork.source import ir
 from coldfork.source.ir import Node
 from coldfork.source.lookup import class_value
 from coldfork.source.program import EVERYTHING, ModuleState
-from coldfork.source.values import (
-    UNKNOWN,
-    ClassRef,
-    Condition,
-    Env,
-    External,
-    Instance,
-    Value,
-    alternatives,
-)
+from coldfork.source.unions import alternatives
+from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, External, Instance, Value
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -76,7 +68,7 @@ def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
 def member(
     ev: Evaluator, cls: ClassRef, name: str, after: ClassRef | None = None
 ) -> tuple[Value, Value] | None:
-    """The first binding of `name` along the bases with the class that holds it; an external base may hold it too."""
+    """The first binding of `name` along the bases, with the class or the external base that holds it."""
     skipping = after is not None
     for base in linear(ev, cls):
         if skipping:

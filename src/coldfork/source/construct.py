@@ -14,6 +14,7 @@ from coldfork.source.values import (
     External,
     Function,
     Instance,
+    Keywords,
     StaticMethod,
     Value,
 )
@@ -22,11 +23,14 @@ from coldfork.source.wakes import Frame
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
-Keywords = dict[str | None, Value]
-
 
 def construct(
-    ev: Evaluator, frame: Frame, cls: ClassRef, positional: tuple[Value, ...], keywords: Keywords, by_meta: bool = True
+    ev: Evaluator,
+    frame: Frame,
+    cls: ClassRef,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    by_meta: bool = True,
 ) -> Value:
     """Call a class."""
     top = cls.module.name.partition(".")[0]
@@ -54,13 +58,15 @@ def construct(
     return made
 
 
-def _initialise(ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords) -> None:
+def _initialise(
+    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+) -> None:
     cls = made.cls
     initialiser = ev.member(cls, "__init__")
     if initialiser is not None and isinstance(initialiser[1], ClassRef):
         ev.call(frame, Bound(initialiser[0], made), positional, keywords)
         return
-    if any(isinstance(base, ClassRef) and base.dataclass for base in linear(ev, cls)) or _decorated(ev, cls):
+    if any(isinstance(base, ClassRef) and base.dataclass for base in linear(ev, cls)) or _decorated(cls):
         _fields(ev, frame, made, positional, keywords)
         return
     for base in external_bases(ev, cls):
@@ -68,7 +74,7 @@ def _initialise(ev: Evaluator, frame: Frame, made: Instance, positional: tuple[V
             return
 
 
-def _decorated(ev: Evaluator, cls: ClassRef) -> bool:
+def _decorated(cls: ClassRef) -> bool:
     """True for a dataclass whose decorator has not been run: looked up by its name."""
     for node, _ in cls.node[3]:
         named = node[1] if node[0] == ir.CALL else node
@@ -77,8 +83,10 @@ def _decorated(ev: Evaluator, cls: ClassRef) -> bool:
     return False
 
 
-def _fields(ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords) -> None:
-    """The generated `__init__` of a dataclass: default factories of fields that are not given, then `__post_init__`."""
+def _fields(
+    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+) -> None:
+    """The generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
     rest = list(positional)
     for base in reversed(linear(ev, made.cls)):
         if not isinstance(base, ClassRef):

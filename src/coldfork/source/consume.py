@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldfork.source.unions import union
 from coldfork.source.values import (
     UNKNOWN,
     Bound,
@@ -16,7 +17,6 @@ from coldfork.source.values import (
     Sequence,
     Union,
     Value,
-    union,
 )
 from coldfork.source.wakes import Frame
 
@@ -29,7 +29,9 @@ _LONGEST_UNROLLED = 64
 def iterate(ev: Evaluator, frame: Frame, value: Value) -> tuple[tuple[Value, ...], bool]:
     """What iterating yields, and whether that is all of it; the code that iterating runs goes to `frame`."""
     if isinstance(value, Sequence):
-        return (value.items, value.exact) if len(value.items) <= _LONGEST_UNROLLED else (value.items[:4], False)
+        return (
+            (value.items, value.exact) if len(value.items) <= _LONGEST_UNROLLED else (value.items[:4], False)
+        )
     if isinstance(value, Mapping):
         keys = tuple(value.items)
         return (keys, value.exact) if len(keys) <= _LONGEST_UNROLLED else (keys[:4], False)
@@ -66,7 +68,9 @@ def _iterate_union(ev: Evaluator, frame: Frame, value: Union) -> tuple[tuple[Val
     return tuple(dict.fromkeys(found)), False
 
 
-def _iterate_object(ev: Evaluator, frame: Frame, value: Instance | ClassRef) -> tuple[tuple[Value, ...], bool]:
+def _iterate_object(
+    ev: Evaluator, frame: Frame, value: Instance | ClassRef
+) -> tuple[tuple[Value, ...], bool]:
     """Objects with `__iter__` in source; for a class, its metaclass's."""
     iterator = ev.attribute(frame, value, "__iter__")
     if not isinstance(iterator, Bound):

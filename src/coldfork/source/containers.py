@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldfork.source.classes import metaclass
 from coldfork.source.consume import iterate
 from coldfork.source.lookup import global_value, module_object
 from coldfork.source.mutate import extend, set_item, update
+from coldfork.source.unions import alternatives, union
 from coldfork.source.values import (
     NONE,
     SETTLED,
@@ -16,26 +18,26 @@ from coldfork.source.values import (
     Const,
     External,
     Instance,
+    Keywords,
     Mapping,
-    Method,
     Sequence,
     Union,
     Value,
-    alternatives,
-    union,
 )
 from coldfork.source.wakes import Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
-Keywords = dict[str | None, Value]
 
-_TEXT_METHODS = frozenset(
-    "capitalize casefold count endswith find format index isalpha isdigit isidentifier islower isnumeric isupper join "
-    "lower lstrip partition removeprefix removesuffix replace rfind rpartition rsplit rstrip split splitlines startswith "
-    "strip title upper zfill".split()
-)
+# fmt: off
+_TEXT_METHODS = frozenset((
+    "capitalize", "casefold", "count", "endswith", "find", "format", "index", "isalpha", "isdigit",
+    "isidentifier", "islower", "isnumeric", "isupper", "join", "lower", "lstrip", "partition",
+    "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip", "split",
+    "splitlines", "startswith", "strip", "title", "upper", "zfill",
+))
+# fmt: on
 
 
 _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
@@ -75,7 +77,12 @@ def _constant(receiver: Const, name: str, positional: tuple[Value, ...], keyword
 
 
 def _mapping(
-    ev: Evaluator, frame: Frame, receiver: Mapping, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Evaluator,
+    frame: Frame,
+    receiver: Mapping,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
 ) -> Value:
     if name in ("get", "setdefault", "pop") and positional:
         default = positional[1] if len(positional) > 1 else NONE
@@ -83,7 +90,9 @@ def _mapping(
         if name == "setdefault" and found is None:
             set_item(ev, frame, receiver, positional[0], default)
         if found is None:
-            return default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
+            return (
+                default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
+            )
         return found
     if name in ("keys", "__iter__"):
         return Sequence("list", tuple(receiver.items), receiver.exact)
@@ -95,7 +104,7 @@ def _mapping(
     if name == "copy":
         return Mapping(dict(receiver.items), receiver.exact)
     if name == "update":
-        given = {Const(key): value for key, value in keywords.items() if key is not None}
+        given: dict[Value, Value] = {Const(key): value for key, value in keywords.items() if key is not None}
         exact = not positional or (isinstance(positional[0], Mapping) and positional[0].exact)
         if positional and isinstance(positional[0], Mapping):
             given = {**positional[0].items, **given}
@@ -124,10 +133,17 @@ def mapping_item(container: Mapping, key: Value) -> Value | None:
 
 
 def _sequence(
-    ev: Evaluator, frame: Frame, receiver: Sequence, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Evaluator,
+    frame: Frame,
+    receiver: Sequence,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
 ) -> Value:
     if name in _GROWING and positional:
-        more, exact = iterate(ev, frame, positional[0]) if name in ("extend", "update") else ((positional[-1],), True)
+        more, exact = (
+            iterate(ev, frame, positional[0]) if name in ("extend", "update") else ((positional[-1],), True)
+        )
         extend(ev, frame, receiver, more, exact)
         return NONE
     if name == "copy":
@@ -182,8 +198,6 @@ def _class_item(ev: Evaluator, frame: Frame, cls: ClassRef, key: Value) -> Value
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter[1], ClassRef):
         return ev.call(frame, ev.attribute(frame, cls, "__class_getitem__"), (key,))
-    from coldfork.source.classes import metaclass
-
     meta = metaclass(ev, cls)
     if meta is not None:
         held = ev.member(meta, "__getitem__")
@@ -203,6 +217,3 @@ def _external_item(ev: Evaluator, frame: Frame, container: External, key: Value)
     if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
         return module_object(ev, key.value)
     return UNKNOWN
-
-
-__all__ = ["Method", "container_method", "item", "mapping_item"]

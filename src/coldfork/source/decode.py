@@ -21,7 +21,7 @@ class Unreadable(Exception):
 
 
 def read_source(path: str) -> bytes:
-    """The source as UTF-8 with `\\n` newlines and a final newline, no BOM, no encoding declaration left to obey."""
+    """The source as UTF-8 with `\\n` newlines and a final one, no BOM, no encoding declaration to obey."""
     try:
         if Path(path).stat().st_size > LARGEST_FILE:
             raise Unreadable(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.positions import Position
-from coldfork.source.assign import defining_env
 from coldfork.source.ir import Node
 from coldfork.source.program import ModuleState
 from coldfork.source.values import (
@@ -15,7 +14,6 @@ from coldfork.source.values import (
     Env,
     External,
     Function,
-    Instance,
     Method,
     Property,
     StaticMethod,
@@ -49,10 +47,10 @@ def apply(ev: Evaluator, frame: Frame, value: Value, nodes: Nodes, symbol: str) 
     try:
         factories = []
         for node, line in nodes:
-            frame.line, frame.end_line, frame.column = line, line, 0
+            frame.at(line, line)
             factories.append((ev.evaluate(frame, node), line))
         for decorator, line in reversed(factories):
-            frame.line, frame.end_line, frame.column = line, line, 0
+            frame.at(line, line)
             value = _applied(ev, frame, decorator, value)
         return value
     finally:
@@ -86,7 +84,9 @@ def _applied(ev: Evaluator, frame: Frame, decorator: Value, value: Value) -> Val
         held = decorator.receiver
         return Property(held.getter, value) if decorator.name == "setter" else held
     result = ev.call(frame, decorator, (value,))
-    if isinstance(result, (Unknown, Const)) or (isinstance(result, External) and not isinstance(decorator, Function)):
+    if isinstance(result, (Unknown, Const)) or (
+        isinstance(result, External) and not isinstance(decorator, Function)
+    ):
         return value
     if isinstance(result, External) and result.name.endswith("()"):
         return value
@@ -101,7 +101,9 @@ def _known(name: str, value: Value) -> Value | None:
         return StaticMethod(value)
     if name == "builtins.classmethod":
         return ClassMethod(value)
-    if name in ("contextlib.contextmanager", "contextlib.asynccontextmanager") and isinstance(value, Function):
+    if name in ("contextlib.contextmanager", "contextlib.asynccontextmanager") and isinstance(
+        value, Function
+    ):
         made = Function(value.module, value.line, value.name, value.code, value.env, value.owner)
         made.context = True
         return made
@@ -109,6 +111,3 @@ def _known(name: str, value: Value) -> Value | None:
         value.dataclass = True
         return value
     return None
-
-
-__all__ = ["Instance", "apply", "decorated", "defining_env"]

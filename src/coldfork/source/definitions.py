@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.positions import Position
+from coldfork.source import ir
 from coldfork.source.assign import bind_name, defining_env, stored
 from coldfork.source.classes import linear, metaclass
 from coldfork.source.ir import Node
-from coldfork.source.lookup import ClassEnv, class_value
+from coldfork.source.lookup import class_value
 from coldfork.source.values import (
     UNKNOWN,
     Bound,
+    ClassEnv,
     ClassMethod,
     ClassRef,
     Const,
@@ -36,17 +38,17 @@ def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
     )
     if outer_cls is not None:
         cls.scope = frame.env
-    frame.line, frame.end_line, frame.column = line, line, 0
+    frame.at(line, line)
     given: dict[str | None, Value] = {}
     if bases or keywords:
-        outer = _enter(frame, Position.BASE_CLASS, name)
+        outer = frame.enter(Position.BASE_CLASS, name)
         for base in bases:
             ev.evaluate(frame, base)
-        for keyword, value in keywords:
-            given[keyword] = ev.evaluate(frame, value)
-        _leave(frame, outer)
+        for keyword, expression in keywords:
+            given[keyword] = ev.evaluate(frame, expression)
+        frame.leave(outer)
     if body:
-        _run_body(ev, frame, cls, body, binds, line)
+        _run_body(ev, frame, cls, body, binds)
     if bases or keywords or binds:
         _hooks(ev, frame, cls, given, line)
     value: Value = cls
@@ -57,22 +59,11 @@ def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
     return 0
 
 
-def _enter(frame: Frame, position: Position, symbol: str) -> tuple[Position, str]:
-    outer = frame.position, frame.symbol
-    if frame.toplevel:
-        frame.position, frame.symbol = position, symbol
-    return outer
-
-
-def _leave(frame: Frame, outer: tuple[Position, str]) -> None:
-    frame.position, frame.symbol = outer
-
-
 def _run_body(
-    ev: Evaluator, frame: Frame, cls: ClassRef, body: tuple[Node, ...], binds: dict[str, tuple[Node, ...]], line: int
+    ev: Evaluator, frame: Frame, cls: ClassRef, body: tuple[Node, ...], binds: dict[str, tuple[Node, ...]]
 ) -> None:
     saved = frame.env, frame.cls, frame.binds, frame.conditions
-    outer = _enter(frame, Position.CLASS_BODY, cls.qualified)
+    outer = frame.enter(Position.CLASS_BODY, cls.qualified)
     env = ClassEnv(cls)
     if env.outer is None:
         env.outer = frame.env  # names the module body holds so far
@@ -81,20 +72,20 @@ def _run_body(
         ev.execute(frame, body)
     finally:
         frame.env, frame.cls, frame.binds, frame.conditions = saved
-        _leave(frame, outer)
+        frame.leave(outer)
 
 
 def _hooks(ev: Evaluator, frame: Frame, cls: ClassRef, given: dict[str | None, Value], line: int) -> None:
     """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
-    frame.line, frame.end_line, frame.column = line, line, 0
+    frame.at(line, line)
     meta = metaclass(ev, cls)
     called = given.get("metaclass")
     if isinstance(called, (Function, Bound, Instance)):
-        outer = _enter(frame, Position.METACLASS, cls.qualified)
+        outer = frame.enter(Position.METACLASS, cls.qualified)
         ev.call(frame, called, (Const(cls.name), UNKNOWN, Mapping({}, exact=False)))
-        _leave(frame, outer)
+        frame.leave(outer)
     if meta is not None:
-        outer = _enter(frame, Position.METACLASS, cls.qualified)
+        outer = frame.enter(Position.METACLASS, cls.qualified)
         for hook in ("__prepare__", "__new__", "__init__"):
             held = ev.member(meta, hook)
             if held is None or not isinstance(held[1], ClassRef):
@@ -103,22 +94,33 @@ def _hooks(ev: Evaluator, frame: Frame, cls: ClassRef, given: dict[str | None, V
             if isinstance(function, Function):
                 receiver: Value = cls if hook == "__init__" else meta
                 arguments = (Const(cls.name), UNKNOWN, Mapping({}, exact=False))
-                ev.call(frame, Bound(function, receiver), arguments, {k: v for k, v in given.items() if k != "metaclass"})
-        _leave(frame, outer)
+                ev.call(
+                    frame,
+                    Bound(function, receiver),
+                    arguments,
+                    {k: v for k, v in given.items() if k != "metaclass"},
+                )
+        frame.leave(outer)
     for name, entries in cls.binds.items():
-        if any(entry[0] in (4, 5) and entry[1][0] == 3 for entry in entries):
+        if any(_may_hold_an_object(entry) for entry in entries):
             value = class_value(ev, cls, name)
             if isinstance(value, Instance):
                 held = ev.member(value.cls, "__set_name__")
                 if held is not None and isinstance(held[1], ClassRef):
-                    outer = _enter(frame, Position.CLASS_BODY, cls.qualified)
+                    outer = frame.enter(Position.CLASS_BODY, cls.qualified)
                     ev.call(frame, Bound(held[0], value), (cls, Const(name)))
-                    _leave(frame, outer)
+                    frame.leave(outer)
     bases = linear(ev, cls)[1:]
     if bases:
         held = ev.member(cls, "__init_subclass__", after=cls)
         if held is not None and isinstance(held[1], ClassRef) and not isinstance(held[0], External):
             function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
-            outer = _enter(frame, Position.CLASS_BODY, cls.qualified)
+            outer = frame.enter(Position.CLASS_BODY, cls.qualified)
             ev.call(frame, Bound(function, cls), (), {k: v for k, v in given.items() if k != "metaclass"})
-            _leave(frame, outer)
+            frame.leave(outer)
+
+
+def _may_hold_an_object(entry: Node) -> bool:
+    """Whether a binding may hold an object that was made for it, which then may have a `__set_name__`."""
+    how, payload = entry[0], entry[1]
+    return how in (ir.BY_VALUE, ir.BY_STATEMENT) and payload[0] == ir.CALL

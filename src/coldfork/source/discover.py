@@ -1,4 +1,4 @@
-"""From the paths on the command line to modules: packages, src layouts, monorepos, namespaces, plain files."""
+"""From the paths on the command line to modules: packages, src layouts, namespaces, plain files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from typing import NamedTuple
 from coldfork.model.errors import UsageError
 
 _SKIPPED = frozenset(
-    {"__pycache__", "node_modules", "build", "dist", "venv", "env", "site-packages", ".venv", "__pypackages__"}
+    {
+        "__pycache__",
+        "node_modules",
+        "build",
+        "dist",
+        "venv",
+        "env",
+        "site-packages",
+        ".venv",
+        "__pypackages__",
+    }
 )
 _NAMESPACE_PARENTS = frozenset({"src", "lib", "python"})
 
 
 class Found(NamedTuple):
-    """The checked modules: files by module name, the folders that hold top packages, and what is no module."""
+    """The checked modules: files by name, the folders that hold top packages, and what is no module."""
 
     files: dict[str, str]
     roots: tuple[str, ...]

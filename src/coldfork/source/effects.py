@@ -1,14 +1,15 @@
-"""From wakes and imports to effects: which lines of the checked code are to blame, with their chains quoted."""
+"""From wakes and imports to effects: which lines of the checked code are to blame, and by what chain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
+from coldfork.source.arms import TAKING
 from coldfork.source.decode import Unreadable as CannotRead
 from coldfork.source.decode import read_source
-from coldfork.source.arms import TAKING
 from coldfork.source.discover import Found, is_test
 from coldfork.source.inherited import Inherited
 from coldfork.source.program import Program
@@ -93,7 +94,7 @@ class Reporter:
     def _imported(
         self, name: str, result: ModuleResult, reaches: Reaches, above: tuple[Condition, ...]
     ) -> Iterable[Effect]:
-        """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of the author's."""
+        """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
         path = self.results_path(name)
         in_init = path.endswith("/__init__.py")
         for site_edge in result.edges:
@@ -121,7 +122,9 @@ class Reporter:
                         gated=site_edge.gated,
                         woken_elsewhere=own,
                     )
-                    yield self._effect(name, site_edge, through.wake, through.certain and not above, above, imported)
+                    yield self._effect(
+                        name, site_edge, through.wake, through.certain and not above, above, imported
+                    )
 
     @staticmethod
     def _leads_back(name: str, link: Link | None) -> bool:
@@ -175,8 +178,6 @@ class Reporter:
             return effects
         own = {name: result for name, result in self.results.items() if name in self.found.files}
         counts = importer_counts(names, own)
-        from dataclasses import replace
-
         return [
             replace(e, imported=replace(e.imported, importers=counts[e.module]))
             if e.imported is not None and e.module in counts
@@ -193,7 +194,13 @@ class Reporter:
                 steps.append(Step(link.kind, link.symbol))
             else:
                 steps.append(
-                    Step(link.kind, link.symbol, self.results_path(link.module), link.line, self.text(link.module, link.line))
+                    Step(
+                        link.kind,
+                        link.symbol,
+                        self.results_path(link.module),
+                        link.line,
+                        self.text(link.module, link.line),
+                    )
                 )
             link = link.following
         return Chain(tuple(steps))
@@ -206,7 +213,10 @@ class Reporter:
         if not words:
             return None
         if len(words) > _MOST_CONDITIONS:
-            words = [*words[: _MOST_CONDITIONS - 1], f"{len(words) - _MOST_CONDITIONS + 1} more conditions hold"]
+            words = [
+                *words[: _MOST_CONDITIONS - 1],
+                f"{len(words) - _MOST_CONDITIONS + 1} more conditions hold",
+            ]
         return " and ".join(words)
 
     def _words(self, condition: Condition) -> str:
@@ -262,7 +272,9 @@ class Reporter:
             state = self.program.module(name)
             if state is not None and state.summary.error is not None:
                 reason, line, column = state.summary.error
-                found.append(Unreadable(self.results_path(name), line, column, reason, name in self.found.files))
+                found.append(
+                    Unreadable(self.results_path(name), line, column, reason, name in self.found.files)
+                )
         for name, (reason, line, column) in self.broken.items():
             found.append(Unreadable(self.results_path(name), line, column, reason, name in self.found.files))
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]

@@ -15,7 +15,8 @@ from coldfork.source.wakes import Edge, Link, Site, SiteEdge, Wake
 def encode(result: ModuleResult) -> Any:
     """A module's result as nested tuples of plain values."""
     sites = tuple(
-        (s.line, s.end_line, s.column, str(s.position), s.symbol, _wake(s.wake), s.certain) for s in result.sites
+        (s.line, s.end_line, s.column, str(s.position), s.symbol, _wake(s.wake), s.certain)
+        for s in result.sites
     )
     edges = tuple(
         (e.line, e.end_line, e.column, str(e.position), e.symbol, _edge(e.edge), e.statement, e.gated)
@@ -26,9 +27,16 @@ def encode(result: ModuleResult) -> Any:
 
 def _wake(wake: Wake) -> Any:
     return (
-        wake.accelerator, str(wake.kind), _conditions(wake.conditions), wake.presumed, wake.cost, _link(wake.link),
-        wake.remedy, wake.off, wake.unless,
-    )  # fmt: skip
+        wake.accelerator,
+        str(wake.kind),
+        _conditions(wake.conditions),
+        wake.presumed,
+        wake.cost,
+        _link(wake.link),
+        wake.remedy,
+        wake.off,
+        wake.unless,
+    )
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> Any:
@@ -52,7 +60,9 @@ def decode(data: Any) -> ModuleResult:
     sites, edges = data
     return ModuleResult(
         tuple([Site(s[0], s[1], s[2], _POSITIONS[s[3]], s[4], _to_wake(s[5]), s[6]) for s in sites]),
-        tuple([SiteEdge(e[0], e[1], e[2], _POSITIONS[e[3]], e[4], _to_edge(e[5]), e[6], e[7]) for e in edges]),
+        tuple(
+            [SiteEdge(e[0], e[1], e[2], _POSITIONS[e[3]], e[4], _to_edge(e[5]), e[6], e[7]) for e in edges]
+        ),
     )
 
 
@@ -65,7 +75,9 @@ def _to_wake(data: Any) -> Wake:
     accelerator, kind, conditions, presumed, cost, link, remedy, off, unless = data
     made = _to_link(link)
     assert made is not None
-    return Wake(accelerator, _EFFECTS[kind], _to_conditions(conditions), presumed, cost, made, remedy, off, unless)
+    return Wake(
+        accelerator, _EFFECTS[kind], _to_conditions(conditions), presumed, cost, made, remedy, off, unless
+    )
 
 
 def _to_conditions(data: Any) -> tuple[Condition, ...]:

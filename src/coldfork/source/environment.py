@@ -48,7 +48,7 @@ def _folders_of(python: Path) -> list[Path]:
 
 
 def _under_prefix(prefix: Path) -> list[Path]:
-    found = []
+    found: list[Path] = []
     for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages", "Lib/site-packages"):
         for folder in sorted(prefix.glob(pattern)):
             if folder.is_dir() and folder.resolve() not in [f.resolve() for f in found]:

@@ -1,4 +1,4 @@
-"""Follow an import: run lowered code over abstract values, and note every device that could wake on the way."""
+"""Follow an import: run lowered code over abstract values, and note every device that could wake."""
 
 from __future__ import annotations
 
@@ -6,15 +6,29 @@ import sys
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Fact
-from coldfork.source import arms, attributes, branches, calls, classes, containers, decorators, definitions, importing, knowing, lookup
-from coldfork.source.expressions import EVALUATE, operate
+from coldfork.source import (
+    arms,
+    attributes,
+    branches,
+    calls,
+    classes,
+    containers,
+    decorators,
+    definitions,
+    importing,
+    knowing,
+    lookup,
+)
 from coldfork.source.discover import is_test
+from coldfork.source.expressions import EVALUATE
 from coldfork.source.inherited import Inherited
 from coldfork.source.ir import Block, Node
 from coldfork.source.mutate import Journal
+from coldfork.source.operators import operate
 from coldfork.source.program import ModuleState, Program
 from coldfork.source.statements import EXECUTE
-from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value, union
+from coldfork.source.unions import union
+from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value
 from coldfork.source.wakes import CallResult, Failure, Frame, Raised, Site, SiteEdge
 
 #: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
@@ -27,7 +41,7 @@ NEVER = 1 << 30
 
 
 class Evaluator:
-    """One analysis in progress. How things are done is in the modules beside this one; this is what they share."""
+    """One analysis in progress: what the modules beside this one, which do the work, share."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -60,7 +74,7 @@ class Evaluator:
         """For a name that is being resolved, which of its bindings is looked at."""
         self.level = 0
         self.cut = NEVER
-        """The outermost level whose unfinished answer was needed: what lies inside it may not be remembered."""
+        """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
         self.subclass_index: dict[str, list[tuple[ModuleState, Node]]] | None = None
 
     def set_global(self, frame: Frame, name: str, value: Value) -> None:

@@ -2,60 +2,41 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from coldfork.model.positions import Position
 from coldfork.source import ir
 from coldfork.source.arms import FALLS, Arms
-from coldfork.source.assign import assign, bind_name, defining_env
+from coldfork.source.assign import bind_name, defining_env
 from coldfork.source.branches import quoted, test_of, tested
+from coldfork.source.comprehensions import comprehension
 from coldfork.source.consume import awaited, iterate
 from coldfork.source.ir import Node
 from coldfork.source.lookup import name_value
+from coldfork.source.operators import LONGEST_CONSTANT, binary, compare, unary
+from coldfork.source.unions import joined, union
 from coldfork.source.values import (
     FALSE,
     NONE,
-    RELEASE,
-    SETTLED,
     TRUE,
     TRUTHY,
     UNKNOWN,
-    Bound,
-    ClassRef,
     Condition,
     Const,
-    Env,
-    External,
     Function,
     Instance,
-    Lazy,
     Mapping,
-    Method,
-    ModuleRef,
     Sequence,
     Union,
     Unknown,
     Value,
-    alternatives,
-    union,
 )
 from coldfork.source.wakes import PAUSED, Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
-_LONGEST_CONSTANT = 2_000
 _LONGEST_CHAIN = 40
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "or": operator.or_, "and": operator.and_, "xor": operator.xor,
-}  # fmt: skip
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_COMPARE_METHODS = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
 
 def _const(ev: Evaluator, frame: Frame, node: Node) -> Value:
@@ -103,7 +84,7 @@ def _call(ev: Evaluator, frame: Frame, node: Node) -> Value:
 
 
 def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
-    _, test, body, orelse, line, span = node
+    _, test, body, orelse, _, span = node
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
     if outcome.nominal is True and outcome.when_false is None:
         return ev.evaluate(frame, body)
@@ -124,19 +105,14 @@ def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
         nominal = unknown or outcome.nominal is wanted
         condition = quoted(frame.module, span, not wanted) if unknown else None if nominal else off
         other = outcome.when_false if wanted else outcome.when_true
-        arms.follow(follow(part, None if nominal else off), condition, nominal, other.presumes if nominal and other else "")
+        arms.follow(
+            follow(part, None if nominal else off),
+            condition,
+            nominal,
+            other.presumes if nominal and other else "",
+        )
     arms.join()
-    return _joined_results(results)
-
-
-def _joined_results(results: list[tuple[Value, Condition | None]]) -> Value:
-    results.sort(key=lambda item: item[1] is not None)
-    parts = []
-    for value, condition in results:
-        if condition is not None:
-            value = Union(tuple((v, c or condition) for v, c in alternatives(value)))
-        parts.append(value)
-    return union(parts)
+    return joined(results)
 
 
 def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
@@ -171,7 +147,7 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
     arms.follow(lambda: FALLS, None, True)
     arms.join()
     if not nominal:
-        return _joined_results([(value, None), *[(c, goes_on.when_true) for c in collected]])
+        return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])
     # Cut short, `and` yields something false, `or` something true.
     short = FALSE if is_and else TRUTHY if isinstance(value, Unknown) else value
     return union([*collected, short])
@@ -187,114 +163,6 @@ def _not(ev: Evaluator, frame: Frame, node: Node) -> Value:
     if other is None:
         return nominal
     return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
-
-
-def _compare(ev: Evaluator, frame: Frame, node: Node) -> Value:
-    _, left_node, operators, comparators = node
-    left = ev.evaluate(frame, left_node)
-    result: Value = TRUE
-    for name, right_node in zip(operators, comparators, strict=True):
-        right = ev.evaluate(frame, right_node)
-        result = _compare_pair(ev, frame, name, left, right)
-        if len(operators) > 1 and test_of(result).nominal is not True:
-            return result if test_of(result).nominal is False else UNKNOWN
-        left = right
-    return result
-
-
-def _compare_pair(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    if isinstance(left, Union) or isinstance(right, Union):
-        found = []
-        for one, first in alternatives(left):
-            for other, second in alternatives(right):
-                outcome = _compare_single(ev, frame, name, one, other)
-                found.append((outcome, first or second))
-        return _joined_results(found)
-    return _compare_single(ev, frame, name, left, right)
-
-
-def _compare_single(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    if name in ("is", "is not"):
-        same = _identical(left, right)
-        if same is None:
-            return UNKNOWN
-        return Const(same if name == "is" else not same)
-    if name in ("in", "not in"):
-        if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
-            return Const(name == "not in")  # a release number holds no words
-        held = _contains(ev, frame, left, right)
-        if held is None:
-            return UNKNOWN
-        return Const(held if name == "in" else not held)
-    if isinstance(left, Const) and isinstance(right, Const):
-        try:
-            return Const(bool(_COMPARISONS[name](left.value, right.value)))
-        except TypeError:
-            return UNKNOWN
-    if left is TRUTHY and isinstance(right, Const) and right.value == 0 and name in (">", "!=", "=="):
-        return Const(name != "==")  # a number that is known not to be zero
-    if isinstance(left, Instance):
-        method = ev.attribute(frame, left, _COMPARE_METHODS[name])
-        if isinstance(method, Bound) and isinstance(method.function, Function):
-            return ev.call(frame, method, (right,))
-    if name in ("==", "!="):
-        same = _identical(left, right)
-        if same is not None:
-            return Const(same if name == "==" else not same)
-    return UNKNOWN
-
-
-def _identical(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same object, as far as that can be told."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        return type(left.value) is type(right.value) and bool(left.value == right.value)
-    solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)
-    if (left is NONE or left == NONE) or (right is NONE or right == NONE):
-        other = right if left == NONE else left
-        if isinstance(other, solid) or (isinstance(other, External) and other.is_module) or getattr(other, "truthy", False):
-            return False
-        return None
-    if isinstance(left, (Function, ClassRef, ModuleRef)) and isinstance(right, (Function, ClassRef, ModuleRef)):
-        return left is right or left == right
-    if isinstance(left, Instance) and isinstance(right, Instance):
-        if left is right:
-            return True
-        return False if left.is_member and right.is_member else None
-    if isinstance(left, Instance) and left.is_member and isinstance(right, Const):
-        held = left.attributes.get("value")
-        return held == right if isinstance(held, Const) else None
-    if isinstance(left, External) and isinstance(right, External) and left.name == right.name and "(" not in left.name:
-        return True
-    return None
-
-
-def _contains(ev: Evaluator, frame: Frame, item: Value, container: Value) -> bool | None:
-    if isinstance(container, External) and container.name in ("os.environ", "os.environ.keys()"):
-        if isinstance(item, Const):
-            return ev.environment.get(str(item.value)) is not None
-        return None
-    if isinstance(container, Mapping) and isinstance(item, SETTLED):
-        if item in container.items:
-            return True
-        return False if container.exact and all(isinstance(k, SETTLED) for k in container.items) else None
-    if isinstance(container, Sequence):
-        if item in container.items and isinstance(item, (Const, Function, ClassRef, Instance)):
-            return True
-        if container.exact and isinstance(item, Instance) and item.is_member:
-            outcomes = [_identical(item, other) for other in container.items]
-            return False if all(outcome is False for outcome in outcomes) else None
-        known = container.exact and isinstance(item, Const) and all(isinstance(i, Const) for i in container.items)
-        return False if known else None
-    if isinstance(container, Const) and isinstance(item, Const):
-        try:
-            return item.value in container.value
-        except TypeError:
-            return None
-    if isinstance(container, Instance):
-        method = ev.attribute(frame, container, "__contains__")
-        if isinstance(method, Bound):
-            return test_of(ev.call(frame, method, (item,))).nominal
-    return None
 
 
 def _sequence(ev: Evaluator, frame: Frame, node: Node) -> Value:
@@ -339,164 +207,9 @@ def _lambda(ev: Evaluator, frame: Frame, node: Node) -> Value:
     for default in (*code[0][1], *code[0][4]):
         if default is not None:
             ev.evaluate(frame, default)
-    return Function(frame.module, code[5], "<lambda>", code, defining_env(frame) if frame.toplevel else frame.env, None)
-
-
-def _comprehension(ev: Evaluator, frame: Frame, node: Node) -> Value:
-    _, kind, elements, generators, line = node
-    outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
-    before = frame.conditions
-    iterated = ev.evaluate(frame, generators[0][1])
-    if kind == "generator":
-        return _generator(frame, node, iterated)
-    first, exact = iterate(ev, frame, iterated)
-    if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
-        frame.position = Position.COMPREHENSION
-    frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls
-    made: list[Value] = []
-    try:
-        complete = _generate(ev, frame, node, 0, first, exact, made)
-    finally:
-        frame.env, frame.position, frame.binds, frame.cls = outer_env, outer_position, outer_binds, outer_cls
-        frame.conditions = before
-    if kind == "dict":
-        pairs = dict(zip(made[::2], made[1::2], strict=False))
-        return Mapping(pairs, complete)
-    return Sequence("list" if kind == "generator" else kind, tuple(made), complete)
-
-
-def _generator(frame: Frame, node: Node, iterated: Value) -> Value:
-    """A generator expression: only its outermost iterable is evaluated, the rest runs where it is consumed."""
-    _, _, elements, generators, line = node
-    block: ir.Block = ((ir.EXPR, line, line, (ir.YIELD, elements[0], False, line)),)
-    for index in range(len(generators) - 1, -1, -1):
-        target, iterable, tests = generators[index]
-        for test, span in reversed(tests):
-            block = ((ir.IF, line, test, block, (), span),)
-        block = ((ir.FOR, line, target, (ir.NAME, ".0", line) if index == 0 else iterable, block, ()),)
-    parameters = ((".0",), (), None, (), (), None)
-    code: Node = (parameters, block, True, False, "<genexpr>", line, None, ())
-    env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
-    return Lazy("generator", (Function(frame.module, line, "<genexpr>", code, env, None), (iterated,), {}))
-
-
-def _generate(
-    ev: Evaluator, frame: Frame, node: Node, depth: int, items: tuple[Value, ...], exact: bool, made: list[Value]
-) -> bool:
-    """One `for` of a comprehension, with all that is inside it; whether what was made is complete."""
-    _, _, elements, generators, line = node
-    target, _, tests = generators[depth]
-    complete = exact
-
-    def inside() -> int:
-        nonlocal complete
-        if depth + 1 < len(generators):
-            more, whole = iterate(ev, frame, ev.evaluate(frame, generators[depth + 1][1]))
-            complete = _generate(ev, frame, node, depth + 1, more, whole, made) and complete
-        else:
-            made.extend([ev.evaluate(frame, element) for element in elements])
-        return FALLS
-
-    def one(item: Value) -> None:
-        nonlocal complete
-        assign(ev, frame, target, item)
-        saved = frame.conditions
-        for test, span in tests:
-            outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
-            if outcome.nominal is False and outcome.when_true is None:
-                frame.conditions = saved
-                return
-            if outcome.nominal is not True:
-                complete = False
-                frame.conditions = (*frame.conditions, outcome.when_true or quoted(frame.module, span, False))
-        _maybe(frame, inside, len(frame.conditions) > len(saved))
-        frame.conditions = saved
-
-    if exact:
-        for item in items:
-            one(item)
-    else:
-        condition = Condition(words=f"the comprehension at line {line} of {frame.module.name} has something to iterate")
-        arms = Arms(ev, frame)
-
-        def around() -> int:
-            one(union(items) if items else UNKNOWN)
-            return FALLS
-
-        arms.follow(around, condition, True)
-        arms.follow(lambda: FALLS, None, True)
-        arms.join()
-    return complete
-
-
-def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
-    """Do `work`; when it is uncertain, nothing it wakes is certain."""
-    if not uncertain:
-        work()
-        return
-    must = set(frame.must)
-    work()
-    frame.must = must
-
-
-def _binary(ev: Evaluator, frame: Frame, node: Node) -> Value:
-    _, name, left_node, right_node, line = node
-    return operate(ev, frame, name, ev.evaluate(frame, left_node), ev.evaluate(frame, right_node))
-
-
-def operate(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False) -> Value:
-    """A binary operator, in place first where it is asked to be."""
-    if in_place and isinstance(left, Instance):
-        method = ev.attribute(frame, left, f"__i{name}__")
-        if isinstance(method, Bound):
-            return ev.call(frame, method, (right,))
-    if isinstance(left, Const) and isinstance(right, Const) and name in _ARITHMETIC:
-        try:
-            result = _ARITHMETIC[name](left.value, right.value)
-        except Exception:  # arithmetic on constants may raise anything
-            return UNKNOWN
-        if isinstance(result, (str, bytes, tuple)) and len(result) > _LONGEST_CONSTANT:
-            return UNKNOWN
-        return Const(result)
-    if isinstance(left, Sequence) and name == "add":
-        items, exact = iterate(ev, frame, right)
-        return Sequence(left.kind, (*left.items, *items), left.exact and exact)
-    if isinstance(left, Sequence) and isinstance(right, Sequence) and name in ("and", "or", "sub"):
-        return _set_operation(name, left, right)
-    if isinstance(left, Mapping) and isinstance(right, Mapping) and name == "or":
-        return Mapping({**left.items, **right.items}, left.exact and right.exact)
-    for single, _ in alternatives(left):
-        if isinstance(single, (Instance, ClassRef)):
-            method = ev.attribute(frame, single, f"__{name}__") if isinstance(single, Instance) else None
-            if isinstance(method, Bound):
-                return ev.call(frame, method, (right,))
-    for single, _ in alternatives(right):
-        if isinstance(single, Instance):
-            method = ev.attribute(frame, single, f"__r{name}__")
-            if isinstance(method, Bound):
-                return ev.call(frame, method, (left,))
-    return UNKNOWN
-
-
-def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
-    """Intersection, union and difference of sets."""
-    exact = left.exact and right.exact and all(isinstance(i, Const) for i in (*left.items, *right.items))
-    if name == "or":
-        return Sequence("set", tuple(dict.fromkeys((*left.items, *right.items))), left.exact and right.exact)
-    wanted = name == "and"
-    kept = tuple(i for i in left.items if (i in right.items) is wanted) if exact else left.items
-    return Sequence("set", kept, exact)
-
-
-def _unary(ev: Evaluator, frame: Frame, node: Node) -> Value:
-    value = ev.evaluate(frame, node[2])
-    if isinstance(value, Const) and isinstance(value.value, int):
-        return Const({"neg": -value.value, "pos": +value.value, "invert": ~value.value}[node[1]])
-    if isinstance(value, Instance):
-        method = ev.attribute(frame, value, f"__{node[1]}__")
-        if isinstance(method, Bound):
-            return ev.call(frame, method)
-    return UNKNOWN
+    return Function(
+        frame.module, code[5], "<lambda>", code, defining_env(frame) if frame.toplevel else frame.env, None
+    )
 
 
 def _walrus(ev: Evaluator, frame: Frame, node: Node) -> Value:
@@ -513,7 +226,7 @@ def _joined(ev: Evaluator, frame: Frame, node: Node) -> Value:
             ev.call(frame, ev.attribute(frame, part, "__str__"))
     if all(isinstance(part, Const) for part in parts):
         text = "".join(str(part.value) for part in parts if isinstance(part, Const))
-        return Const(text) if len(text) <= _LONGEST_CONSTANT else UNKNOWN
+        return Const(text) if len(text) <= LONGEST_CONSTANT else UNKNOWN
     return UNKNOWN
 
 
@@ -556,13 +269,13 @@ EVALUATE: dict[int, Callable[[Evaluator, Frame, Node], Value]] = {
     ir.IFEXP: _ifexp,
     ir.BOOL: _bool,
     ir.NOT: _not,
-    ir.COMPARE: _compare,
+    ir.COMPARE: compare,
     ir.SEQUENCE: _sequence,
     ir.DICT: _dict,
     ir.INDEX: _index,
     ir.LAMBDA: _lambda,
-    ir.COMPREHENSION: _comprehension,
-    ir.BINARY: _binary,
+    ir.COMPREHENSION: comprehension,
+    ir.BINARY: binary,
     ir.WALRUS: _walrus,
     ir.JOINED: _joined,
     ir.YIELD: _yield,
@@ -570,7 +283,5 @@ EVALUATE: dict[int, Callable[[Evaluator, Frame, Node], Value]] = {
     ir.STAR: _star,
     ir.SLICE: _others,
     ir.OTHER: _others,
-    ir.UNARY: _unary,
+    ir.UNARY: unary,
 }
-
-__all__ = ["EVALUATE", "Method"]

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _COMPILED = (".so", ".pyd", ".dylib")
-
-
 #: Modules that are known by heart and never read: the standard library, and its backport of `typing`.
 _STANDARD = sys.stdlib_module_names | {"typing_extensions"}
 

@@ -24,7 +24,11 @@ def note(ev: Evaluator, frame: Frame, target: str) -> None:
     if ev.failing:
         top = target.partition(".")[0]
         foreign = _FOREIGN.get(top)
-        if foreign is not None and foreign not in ev.program.profile.accelerators and not ev.program.exists(top):
+        if (
+            foreign is not None
+            and foreign not in ev.program.profile.accelerators
+            and not ev.program.exists(top)
+        ):
             raise Raised(_MISSING)
         _may_fail(ev, frame, target)
 
@@ -34,7 +38,11 @@ def absent(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> None:
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
         ev.failing[-1].append(
-            Failure(Condition(words=f"{target} does not import", presumes=f"{target} imports"), False, "ImportError")
+            Failure(
+                Condition(words=f"{target} does not import", presumes=f"{target} imports"),
+                False,
+                "ImportError",
+            )
         )
 
 

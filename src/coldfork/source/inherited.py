@@ -38,7 +38,7 @@ class Inherited:
         return walk.at_start.get(module.name, walk.final)
 
     def _walk(self, top: str) -> _Walk:
-        """Follow the plain imports and assignments at the top of a package's modules, in the order they run."""
+        """Follow the plain imports and assignments at the top of a package's modules, in order."""
         state = self._program.module(top)
         at_start: dict[str, Environment] = {}
         current: Environment = {}
@@ -46,7 +46,9 @@ class Inherited:
             self._enter(state, top, at_start, current)
         return _Walk(at_start, dict(current))
 
-    def _enter(self, state: ModuleState, top: str, at_start: dict[str, Environment], current: Environment) -> None:
+    def _enter(
+        self, state: ModuleState, top: str, at_start: dict[str, Environment], current: Environment
+    ) -> None:
         if state.name in at_start or len(at_start) > _MOST_MODULES:
             return
         at_start[state.name] = dict(current)
@@ -89,7 +91,9 @@ def _apply(node: Node, current: Environment) -> None:
 
 
 def _is_environ(node: Node) -> bool:
-    return (node[0] == ir.ATTR and node[2] == "environ") or (node[0] == ir.NAME and node[1] == "environ")
+    return bool(
+        (node[0] == ir.ATTR and node[2] == "environ") or (node[0] == ir.NAME and node[1] == "environ")
+    )
 
 
 def _text(node: Node) -> str | None:

@@ -71,7 +71,8 @@ TO_STAR = 64  # target
 
 # -- code of a function: (parameters, block, is_generator, is_async, name, line, return annotation or None,
 #    ((parameter, annotation), ...))
-# -- parameters: (positional names, defaults aligned to the right, *name, keyword-only, their defaults, **name)
+# -- parameters: (positional names, defaults aligned to the right, *name, keyword-only names, their defaults,
+#    **name)
 
 # -- bindings of a module or class body, by name: tuples of (how, payload, line, guards)
 BY_IMPORT = 0  # module, or the top package when no alias was given

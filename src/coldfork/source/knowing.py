@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
-from coldfork.source.values import (
-    Condition,
-    Const,
-    External,
-    Sequence,
-    Value,
-    alternatives,
-)
+from coldfork.source.unions import alternatives
+from coldfork.source.values import Condition, Const, External, Sequence, Value
 from coldfork.source.wakes import Failure, Frame, Link, Raised, Wake
 
 if TYPE_CHECKING:
@@ -56,7 +50,9 @@ def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
     if fact.condition:
         conditions = (Condition(words=fact.condition),)
     link = Link(StepKind.SINK, fact.symbol, None, None, None)
-    wake = Wake(fact.accelerator, fact.does, conditions, (), 1, link, fact.remedy, bool(conditions), fact.unless_env)
+    wake = Wake(
+        fact.accelerator, fact.does, conditions, (), 1, link, fact.remedy, bool(conditions), fact.unless_env
+    )
     frame.wake(wake, fact.does in WAKING and not conditions)
 
 
@@ -85,7 +81,7 @@ def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | Non
 def about_call(
     ev: Evaluator, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
 ) -> bool:
-    """Record what calling `symbol` is known to do, and raise if it is known to fail; whether it does anything."""
+    """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
     facts = facts_of(ev, symbol, positional, keywords)
     for fact in facts:
         note(ev, frame, fact)

@@ -1,4 +1,4 @@
-"""Read the modules of an analysis: from the cache where nothing changed, else parsed, in two processes if it pays."""
+"""Read the modules of an analysis: from the cache, else parsed, in two processes if it pays."""
 
 from __future__ import annotations
 
@@ -129,7 +129,9 @@ class Loader:
             self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
         return self._workers
 
-    def _share(self, missing: list[tuple[int, str]], workers: list[Worker], progress: Progress | None) -> None:
+    def _share(
+        self, missing: list[tuple[int, str]], workers: list[Worker], progress: Progress | None
+    ) -> None:
         """Deal the files out by size; this process takes a share too."""
         missing.sort(reverse=True)
         hands = len(workers) + 1

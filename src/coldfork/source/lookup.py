@@ -9,9 +9,11 @@ from coldfork.source import ir
 from coldfork.source.ir import Node
 from coldfork.source.mutate import share
 from coldfork.source.program import ModuleState
+from coldfork.source.unions import under, union
 from coldfork.source.values import (
     TRUTHY,
     UNKNOWN,
+    ClassEnv,
     ClassRef,
     Const,
     Env,
@@ -19,8 +21,6 @@ from coldfork.source.values import (
     ModuleRef,
     Union,
     Value,
-    alternatives,
-    union,
 )
 from coldfork.source.wakes import Frame, Raised
 
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST_LOOKUP = 250
-
-
-class ClassEnv(Env):
-    """The names of a class body, looked up lazily; seen by the body itself, not by its methods."""
-
-    __slots__ = ("cls",)
-
-    def __init__(self, cls: ClassRef) -> None:
-        super().__init__(cls.env)
-        self.cls = cls
 
 
 def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
@@ -75,7 +65,9 @@ def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
     key = ("", name)
     if module is ev.running and ev.running_names is not None:
         current = ev.running_names.names.get(name)
-        if current is not None:  # what the body being run has bound so far; a call that saw it is not remembered
+        if (
+            current is not None
+        ):  # what the body being run has bound so far; a call that saw it is not remembered
             ev.journal.shared += 1
             return current
     if ev.globals:
@@ -166,7 +158,7 @@ def _bound(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """The value that the last binding which is sure to happen gives, joined with those that may override it."""
+    """The value that the last sure binding gives, joined with those that may override it."""
     unfinished = ev.resolving.get(resolving)
     if unfinished is not None or len(ev.resolving) > _DEEPEST_LOOKUP:
         ev.cut = min(ev.cut, unfinished or 0)
@@ -186,7 +178,7 @@ def _bound(
                 continue
             value = _value_of(ev, module, cls, env, how, payload, _name_in(resolving))
             if condition is not None:
-                value = Union(tuple((v, c or condition) for v, c in alternatives(value)))
+                value = under(value, condition)
             found.append(value)
             if holds is True:
                 break
@@ -209,9 +201,13 @@ def _name_in(resolving: tuple[object, ...]) -> str:
 
 
 def _earlier(
-    ev: Evaluator, module: ModuleState, cls: ClassRef | None, entries: tuple[Node, ...], resolving: tuple[object, ...]
+    ev: Evaluator,
+    module: ModuleState,
+    cls: ClassRef | None,
+    entries: tuple[Node, ...],
+    resolving: tuple[object, ...],
 ) -> Value | None:
-    """A name met while it is being bound means what it was bound to before; in a class body, what is outside."""
+    """What a name means while it is being bound: what it was before, or what is outside a class body."""
     index = ev.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]
@@ -300,17 +296,8 @@ def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = 
         return UNKNOWN
 
 
-def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
-    """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
-    for how, payload, _line, guards in state.summary.binds.get(name, ()):
-        if how == ir.BY_FROM and guards:
-            source, level, imported = payload
-            return state.absolute(source, level), imported
-    return None
-
-
 def class_name_begins(ev: Evaluator, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """In a class body, a name that is being assigned still means what it did before; ends with `name_ends`."""
+    """Begin assigning a name in a class body: until its key leaves `ev.resolving`, it means what it did."""
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None
     if cls is None or not entries:
@@ -322,21 +309,7 @@ def class_name_begins(ev: Evaluator, frame: Frame, name: str, line: int) -> tupl
     if key in ev.resolving:
         return None
     ev.resolving[key] = ev.level
-    ev.entry[key] = next((i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != ir.BY_TYPE), 0)
+    ev.entry[key] = next(
+        (i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != ir.BY_TYPE), 0
+    )
     return key
-
-
-def star_names(ev: Evaluator, target: str) -> list[str]:
-    """The names that `from target import *` brings, as far as the module's bindings tell."""
-    state = ev.program.module(target)
-    if state is None:
-        return []
-    listed = state.summary.binds.get("__all__")
-    if listed:
-        names: list[str] = []
-        for how, payload, _line, _guards in listed:
-            if how == ir.BY_VALUE and payload[0] == ir.SEQUENCE:
-                names += [e[1] for e in payload[2] if e[0] == ir.CONST and isinstance(e[1], str)]
-        if names:
-            return names
-    return [name for name in state.summary.binds if not name.startswith("_")]

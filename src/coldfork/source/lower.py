@@ -8,6 +8,7 @@ from typing import Any
 
 from coldfork.source import ir
 from coldfork.source.ir import Block, Node
+from coldfork.source.lower_statements import lower_block
 
 _LARGEST_LITERAL = 400
 _OPERATORS = {
@@ -148,6 +149,7 @@ class Lowerer:
         return (ir.LAMBDA, code)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Node:
+        elements: tuple[Node, ...]
         if isinstance(node, ast.DictComp):
             kind, elements = "dict", (self.expression(node.key), self.expression(node.value))
         else:
@@ -261,8 +263,6 @@ class Lowerer:
 
     def block(self, nodes: Sequence[ast.stmt]) -> Block:
         """Lower the statements of a function body."""
-        from coldfork.source.lower_statements import lower_block
-
         return lower_block(self, nodes)
 
     def target(self, node: ast.expr) -> Node:

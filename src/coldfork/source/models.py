@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from coldfork.source import knowing
 from coldfork.source.attributes import known_value
 from coldfork.source.classes import external_bases
+from coldfork.source.construct import construct
 from coldfork.source.containers import container_method
 from coldfork.source.lookup import module_object
-from coldfork.source.standard import BEFORE_ARGUMENTS
+from coldfork.source.standard import MODELS
 from coldfork.source.values import (
     UNKNOWN,
+    ClassRef,
     External,
     Instance,
+    Keywords,
     Method,
     Super,
     Value,
@@ -23,7 +26,6 @@ from coldfork.source.wakes import Frame
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
-Keywords = dict[str | None, Value]
 _LONGEST_NAME = 120
 
 
@@ -35,9 +37,11 @@ def known_result(ev: Evaluator, symbol: str) -> Value:
     return External(f"{symbol}()")
 
 
-def call_external(ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def call_external(
+    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
     """Call something that is known only by its dotted name."""
-    model = BEFORE_ARGUMENTS.get(name)
+    model = MODELS.get(name)
     if model is not None:
         result = model(ev, frame, positional, keywords)
         if result is not None:
@@ -69,7 +73,9 @@ def _load_entry_point(ev: Evaluator, frame: Frame, target: str) -> Value:
     return value
 
 
-def _external_method(ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def _external_method(
+    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
     """A method of what an external call returned."""
     made, _, method = name.rpartition("().")
     if made and "." not in method and method != "__enter__":
@@ -81,7 +87,9 @@ def _external_method(ev: Evaluator, frame: Frame, name: str, positional: tuple[V
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
 
-def call_method(ev: Evaluator, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def call_method(
+    ev: Evaluator, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
@@ -93,14 +101,9 @@ def call_method(ev: Evaluator, frame: Frame, method: Method, positional: tuple[V
             for base in bases:
                 knowing.about_call(ev, frame, base, positional, keywords)
         if isinstance(receiver, Super) and method.name == "__new__" and positional:
-            from coldfork.source.values import ClassRef
-
             if isinstance(positional[0], ClassRef):
                 return Instance(positional[0])
         if isinstance(receiver, Super) and method.name == "__call__":
-            from coldfork.source.construct import construct
-            from coldfork.source.values import ClassRef
-
             if isinstance(receiver.receiver, ClassRef):
                 return construct(ev, frame, receiver.receiver, positional, keywords, by_meta=False)
         return UNKNOWN

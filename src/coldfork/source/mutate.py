@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coldfork.source.values import Instance, Mapping, Sequence, Value, union
+from coldfork.source.unions import union
+from coldfork.source.values import Instance, Mapping, Sequence, Value
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator

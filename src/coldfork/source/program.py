@@ -6,14 +6,12 @@ from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.profiles import Profile
-from coldfork.source import ir
 from coldfork.source.decode import Unreadable, read_source
 from coldfork.source.environment import Environment
 from coldfork.source.finder import Finder, Located
 from coldfork.source.ir import Node
 from coldfork.source.summary import Summary, explain_body, function_code
 from coldfork.source.values import ClassRef, Env, Function, Value
-
 
 #: Stands for every module there is, in the dependencies of a result.
 EVERYTHING = "*"
@@ -185,8 +183,3 @@ class Program:
         if code is None and function.module not in self.unparsed:
             self.unparsed.append(function.module)
         return code
-
-
-def is_scope_bound(summary: Summary, name: str) -> bool:
-    """True when the module body binds `name` otherwise than by an annotation."""
-    return any(entry[0] != ir.BY_TYPE for entry in summary.binds.get(name, ()))

@@ -1,10 +1,10 @@
-"""What importing a module reaches: wakes of its own, and those of the modules it imports, by the surest way."""
+"""What importing a module reaches: its own wakes and those of what it imports, by the surest way."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import count
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class Reached(NamedTuple):
 Reaches = dict[str, dict[str, Reached]]
 
 
-@lru_cache(maxsize=None)
+@cache
 def with_packages(module: str) -> tuple[str, ...]:
     """A module's packages, outermost first, and the module itself."""
     parts = module.split(".")
@@ -46,7 +46,7 @@ def with_packages(module: str) -> tuple[str, ...]:
 
 
 def targets(edge: str, importer: str) -> Sequence[str]:
-    """The modules that importing `edge` runs, outermost first, without those that the importer is inside of."""
+    """The modules that importing `edge` runs, outermost first, but for those the importer is inside of."""
     names = with_packages(edge)
     if names[0] != importer and not importer.startswith(f"{names[0]}."):
         return names
@@ -62,7 +62,17 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
     link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
     conditions = tuple(dict.fromkeys(edge.conditions + wake.conditions))
     presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
-    through = Wake(wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, wake.off or edge.off, wake.unless)
+    through = Wake(
+        wake.accelerator,
+        wake.kind,
+        conditions,
+        presumed,
+        wake.cost + 1,
+        link,
+        wake.remedy,
+        wake.off or edge.off,
+        wake.unless,
+    )
     return Reached(through, reached.certain and not edge.conditions, reached.rooted)
 
 
@@ -135,13 +145,17 @@ def reach(
             continue
         here[reached.wake.accelerator] = reached
         for importer, edge in importers.get(name, ()):
-            if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(reached, environment(importer)):
+            if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(
+                reached, environment(importer)
+            ):
                 offer(importer, combine(importer, edge, name, reached))
     return _first_executed(settled, results, environment)
 
 
 def _first_executed(
-    settled: Reaches, results: Mapping[str, ModuleResult], environment: Callable[[str], Mapping[str, str | None]]
+    settled: Reaches,
+    results: Mapping[str, ModuleResult],
+    environment: Callable[[str], Mapping[str, str | None]],
 ) -> Reaches:
     """Where a module is sure to wake, tell the way that runs first, not the shortest.
 
@@ -169,7 +183,12 @@ def _first_in(
     """The first line of a module that is sure to wake the accelerator."""
     first = (1 << 30, known)
     for site in result.sites:
-        if site.certain and site.wake.accelerator == accelerator and site.wake.kind in WAKING and site.line < first[0]:
+        if (
+            site.certain
+            and site.wake.accelerator == accelerator
+            and site.wake.kind in WAKING
+            and site.line < first[0]
+        ):
             first = (site.line, Reached(site.wake, True, True))
     for site_edge in result.edges:
         if site_edge.line >= first[0] or site_edge.edge.conditions:
@@ -182,9 +201,7 @@ def _first_in(
     return first[1]
 
 
-def closure(
-    entries: Iterable[str], results: Mapping[str, ModuleResult]
-) -> dict[str, tuple[Condition, ...]]:
+def closure(entries: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, tuple[Condition, ...]]:
     """Modules that importing the entries runs, with the conditions on the surest way there."""
     reached: dict[str, tuple[Condition, ...]] = {}
     queue: list[tuple[int, int, str, tuple[Condition, ...]]] = []

@@ -1,4 +1,4 @@
-"""What every module of an analysis does by itself: evaluated, or remembered where nothing it depends on changed."""
+"""What every module does by itself: evaluated, or remembered until something it needs changes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class Results:
                     result = self.by_name[name]
                 for site_edge in result.edges:
                     found.extend(targets(site_edge.edge.target, name))
-            level = [name for name in dict.fromkeys(found) if name not in self.by_name and self._has_source(name)]
+            level = [
+                name for name in dict.fromkeys(found) if name not in self.by_name and self._has_source(name)
+            ]
             if level and not self._kept:
                 self._read_ahead(level, progress)
 
@@ -100,7 +102,7 @@ class Results:
     # -- reading ------------------------------------------------------------------------------------
 
     def _read_ahead(self, level: list[str], progress: Progress | None) -> None:
-        """Have the summaries of everything that may be imported ready, level by level, many files at a time."""
+        """Have the summaries of everything that may be imported ready, level by level and many at a time."""
         finder = self.program.finder
         seen = set(level)
         while level:
@@ -155,7 +157,7 @@ class Results:
                     self._take(name, *self._evaluate_one(name))
 
     def _evaluate_share(self, names: Any) -> Any:
-        """Evaluate some modules in a helper process: results, and what the bits of their dependencies mean."""
+        """Evaluate some modules in a helper process: results, and what the bits of dependencies mean."""
         done = []
         for name in names:
             result, broken, depends = self._evaluate_one(name)
@@ -163,7 +165,7 @@ class Results:
         return done, list(self.program.bits)
 
     def _evaluate_one(self, name: str) -> tuple[ModuleResult, Broken, int]:
-        """Evaluate one module: its result, what could not be read on the way, and the modules that were looked at."""
+        """Evaluate one module: its result, what could not be read on the way, and the modules looked at."""
         if self._evaluator is None:
             self._evaluator = Evaluator(self.program)
         program = self.program
@@ -175,7 +177,9 @@ class Results:
             sites, edges = self._evaluator.run_module(state)
         except Exception as problem:  # a fault of ours must not cost the other modules' findings
             self._evaluator = None
-            reason = f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
+            reason = (
+                f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
+            )
             return ModuleResult((), ()), ((name, reason, 1, 0),), program.consulted
         broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
         return ModuleResult(tuple(sites), tuple(edges)), broken, program.consulted
@@ -215,7 +219,12 @@ class Results:
         if located.path is None:
             return (f"{located.compiled}", None, b"")
         now = stamp(located.path)
-        if before is not None and before[0] == located.path and before[1] is not None and tuple(before[1]) == now:
+        if (
+            before is not None
+            and before[0] == located.path
+            and before[1] is not None
+            and tuple(before[1]) == now
+        ):
             return before
         return located.path, now, content_hash(located.path)
 

@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """The blanked source, the functions that were blanked by line, and dotted names met in stripped headers."""
+    """The blanked source, the functions blanked by line, and dotted names met in stripped headers."""
 
     text: bytes
     spans: dict[int, Span]
@@ -102,7 +102,7 @@ def _closing(source: bytes, position: int, quotes: bytes) -> int:
 
 
 def skeleton(source: bytes) -> Skeleton | None:
-    """Blank the function bodies of `source` (newlines normalised); None when the whole file must be parsed."""
+    """Blank the function bodies of `source` (newlines normalised); None if all of it must be parsed."""
     if b"\f" in source:
         return None
     placed = _strings(source)
@@ -129,7 +129,7 @@ def skeleton(source: bytes) -> Skeleton | None:
         found = _NAME.match(source, at + 4)
         if found is None or (starts and _within(starts, ends, start)):
             continue
-        header = _header(source, found.end(), starts, ends)
+        header = _header(source, found.end())
         if header is None:
             continue
         body_start, plain = header
@@ -166,10 +166,8 @@ def _within(starts: list[int], ends: list[int], at: int) -> int:
     return 0
 
 
-def _header(
-    source: bytes, position: int, starts: list[int], ends: list[int]
-) -> tuple[int, bytes | None] | None:
-    """Offset of the first body line, and the header's text when stripping it loses no call; None if unsure."""
+def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
+    """Offset of the first body line, and the header's text if stripping it loses no call; None if unsure."""
     first = position
     calls = False
     end = source.find(b"\n", position)
@@ -188,7 +186,13 @@ def _header(
                 return None
             # A second parenthesis may be a call in a default or an annotation, and a type parameter or
             # a lambda is worth a real parse: those headers stay.
-            strip = opened == 1 and not calls and b"{" not in text and b"lambda" not in text and b"await" not in text
+            strip = (
+                opened == 1
+                and not calls
+                and b"{" not in text
+                and b"lambda" not in text
+                and b"await" not in text
+            )
             return end + 1, (text if strip else None)
         end = source.find(b"\n", end + 1)
     return None

@@ -12,7 +12,8 @@ from coldfork.source import ir
 from coldfork.source.decode import Unreadable, read_source
 from coldfork.source.ir import Block, Node
 from coldfork.source.lower import Lowerer
-from coldfork.source.lower_statements import ImportRecord, lower_module
+from coldfork.source.lower_statements import lower_module
+from coldfork.source.scopes import ImportRecord
 from coldfork.source.skeleton import skeleton
 
 _IGNORE = re.compile(rb"#\s*coldfork:\s*ignore(?:\[([^\]\n]*)\])?([^\n]*)")
@@ -129,14 +130,16 @@ def parse(source: bytes) -> ast.Module:
 
 
 _PYTHON_2 = re.compile(
-    rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)",
+    rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,"
+    rb"|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)",
     re.MULTILINE,
 )
 _NEWER = (
     (
         (3, 14),
         re.compile(
-            rb"\b[rRfF]?[tT][rR]?['\"]|^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*[\w., \t]+:|^[ \t]*except[ \t]+[\w.]+,",
+            rb"\b[rRfF]?[tT][rR]?['\"]|^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*[\w., \t]+:"
+            rb"|^[ \t]*except[ \t]+[\w.]+,",
             re.MULTILINE,
         ),
     ),
@@ -161,7 +164,8 @@ def _explain(error: SyntaxError, source: bytes) -> str:
     for version, pattern in _NEWER:
         if version > running and pattern.search(line):
             return (
-                f"uses syntax of Python {version[0]}.{version[1]}, which Python {running[0]}.{running[1]} cannot read; "
+                f"uses syntax of Python {version[0]}.{version[1]}, "
+                f"which Python {running[0]}.{running[1]} cannot read; "
                 f"run coldfork with Python {version[0]}.{version[1]} or newer ({message})"
             )
     return f"does not parse: {message}"

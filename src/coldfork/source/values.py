@@ -1,16 +1,13 @@
-"""What a name may hold while an import is followed: constants, functions, classes, instances, and the unknown."""
+"""What a name may hold while an import is followed: constants, functions, classes, the unknown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.source.ir import NO_SPAN, Node
 
 if TYPE_CHECKING:
     from coldfork.source.program import ModuleState
-
-_MOST_ALTERNATIVES = 8
 
 
 class Condition(NamedTuple):
@@ -100,6 +97,10 @@ class External(Value):
         return hash(self.name)
 
 
+#: Keyword arguments of a call; what `**` brought without telling its names stands under None.
+Keywords = dict[str | None, Value]
+
+
 class Env:
     """The variables of a function call or class body, inside those of what encloses it."""
 
@@ -178,7 +179,7 @@ class ClassRef(Value):
 
 
 class Instance(Value):
-    """An object of a known class; `open` when a subclass may stand in (its class comes from an annotation)."""
+    """An object of a known class; `open` when only an annotation says so, and a subclass may stand in."""
 
     __slots__ = ("attributes", "cls", "open", "shared")
 
@@ -192,6 +193,16 @@ class Instance(Value):
     def is_member(self) -> bool:
         """True for a member of an enumeration."""
         return any(member is self for member in self.cls.members.values())
+
+
+class ClassEnv(Env):
+    """The names of a class body, looked up lazily; seen by the body itself, not by its methods."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: ClassRef) -> None:
+        super().__init__(cls.env)
+        self.cls = cls
 
 
 class Bound(Value):
@@ -317,65 +328,6 @@ class Union(Value):
 
     def __hash__(self) -> int:
         return hash(self.alternatives)
-
-
-def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
-    """The value as alternatives."""
-    if type(value) is Union:
-        return value.alternatives
-    return ((value, None),)
-
-
-def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
-    """One value that may be any of `values`; those after the first are under `condition` if one is given."""
-    found: dict[Value, Condition | None] = {}
-    for index, value in enumerate(values):
-        for alternative, inner in alternatives(value):
-            needed = inner or (condition if index else None)
-            if alternative not in found or (found[alternative] is not None and needed is None):
-                found[alternative] = needed
-    if not found:
-        return UNKNOWN
-    if len(found) == 1:
-        ((only, needed),) = found.items()
-        return only if needed is None else Union(((only, needed),))
-    if len(found) > _MOST_ALTERNATIVES:
-        return _shortened(found)
-    return Union(tuple(found.items()))
-
-
-def _shortened(found: dict[Value, Condition | None]) -> Value:
-    """Too many alternatives: those off the nominal path go first, and never blur the nominal ones."""
-    nominal = [(value, None) for value, condition in found.items() if condition is None]
-    others = [(value, condition) for value, condition in found.items() if condition is not None]
-    if len(nominal) > _MOST_ALTERNATIVES:
-        nominal.sort(key=lambda option: isinstance(option[0], (Const, Unknown)))
-        nominal = [*nominal[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)]
-    room = _MOST_ALTERNATIVES - len(nominal)
-    kept = others[: max(0, room - 1)]
-    if others and len(kept) < len(others):
-        kept.append((UNKNOWN, others[len(kept)][1]))
-    return Union((*nominal, *kept))
-
-
-def truth(value: Value) -> bool | None:
-    """Whether a single value is true; None when that cannot be told."""
-    kind = type(value)
-    if kind is Const:
-        return bool(value.value)  # type: ignore[attr-defined]
-    if kind is Unknown:
-        return True if value.truthy else None  # type: ignore[attr-defined]
-    if kind is Sequence or kind is Mapping:
-        if value.items:  # type: ignore[attr-defined]
-            return True
-        return False if value.exact else None  # type: ignore[attr-defined]
-    if kind is External:
-        return True if value.is_module else None  # type: ignore[attr-defined]
-    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property):
-        return True
-    if kind is Instance:
-        return None if value.open else True  # type: ignore[attr-defined]
-    return None
 
 
 #: Values that are equal exactly when they are the same: what can be looked up among keys.

@@ -49,7 +49,11 @@ class Wake(NamedTuple):
     @property
     def makes_sure(self) -> tuple[str, ...]:
         """What is sure when this wake is: a context takes the driver too."""
-        return (self.accelerator, f"{self.accelerator}+") if self.kind is EffectKind.CREATES_CONTEXT else (self.accelerator,)
+        return (
+            (self.accelerator, f"{self.accelerator}+")
+            if self.kind is EffectKind.CREATES_CONTEXT
+            else (self.accelerator,)
+        )
 
     @property
     def possible(self) -> bool:
@@ -101,7 +105,7 @@ class SiteEdge(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Something that may raise: under what condition, whether that is as likely as not, and which exception."""
+    """Something that may raise: on what condition, whether that is as likely as not, and which exception."""
 
     condition: Condition
     even: bool
@@ -146,11 +150,38 @@ class Frame:
     """One call, module body or class body that is being followed."""
 
     __slots__ = (
-        "binds", "cls", "column", "conditions", "edges", "end_line", "env", "exit_musts", "function", "gate", "line", "module",
+        "binds",
+        "cls",
+        "column",
+        "conditions",
+        "edges",
+        "end_line",
+        "env",
+        "exit_musts",
         "first_yield_only",
-        "globals", "must", "nominal_presumed", "nonlocals", "off", "position", "presumed", "quiet", "raise_musts", "returns", "site_edges", "sites", "step_kind", "symbol", "toplevel",
-        "tries", "wakes", "yields",
-    )  # fmt: skip
+        "function",
+        "gate",
+        "globals",
+        "line",
+        "module",
+        "must",
+        "nominal_presumed",
+        "nonlocals",
+        "off",
+        "position",
+        "presumed",
+        "quiet",
+        "raise_musts",
+        "returns",
+        "site_edges",
+        "sites",
+        "step_kind",
+        "symbol",
+        "toplevel",
+        "tries",
+        "wakes",
+        "yields",
+    )
 
     def __init__(self, module: ModuleState, env: Env | None, function: Function | None = None) -> None:
         self.module = module
@@ -175,7 +206,7 @@ class Frame:
         self.sites: list[Site] = []
         self.site_edges: list[SiteEdge] = []
         self.position: Position = Position.MODULE
-        self.symbol = module.name if module else ""
+        self.symbol = module.name
         self.step_kind = StepKind.CALL
         self.line = 0
         self.end_line = 0
@@ -190,16 +221,30 @@ class Frame:
         """What was sure to have woken where the code may raise."""
         self.gate = 0
 
+    def at(self, line: int, end_line: int) -> None:
+        """What happens from here on happens at these lines."""
+        self.line = line
+        self.end_line = end_line
+        self.column = 0
+
+    def enter(self, position: Position, symbol: str) -> tuple[Position, str]:
+        """Stand at another position of a body from here on; what `leave` needs to go back."""
+        outer = self.position, self.symbol
+        if self.toplevel:
+            self.position, self.symbol = position, symbol
+        return outer
+
+    def leave(self, outer: tuple[Position, str]) -> None:
+        """Stand again where `enter` found the frame."""
+        self.position, self.symbol = outer
+
     def wake(self, wake: Wake, must: bool) -> None:
         """Note a way to a sink that starts at the current line; its link describes what is called there."""
         if self.quiet:
             return
         conditions = self.conditions
         sure = must and wake.kind in WAKING
-        if self.toplevel:
-            kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY)
-        else:
-            kind = self.step_kind
+        kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
         found = Wake(
             wake.accelerator,
             wake.kind,
@@ -259,7 +304,9 @@ class Frame:
         known = self.edges.get(edge.target)
         if known is None or len(conditions) < len(known.conditions):
             link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
-            self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, edge.off or self.off is not None)
+            self.edges[edge.target] = Edge(
+                edge.target, conditions, presumed, link, edge.off or self.off is not None
+            )
 
 
 _KIND_OF = {position: StepKind(position.value) for position in Position if position.value in set(StepKind)}
@@ -275,9 +322,3 @@ def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
     if not right or left == right:
         return left
     return tuple(dict.fromkeys(left + right))
-
-
-def block_of(code: Node) -> tuple[Node, ...]:
-    """The statements of a function's code."""
-    block: tuple[Node, ...] = code[1]
-    return block

@@ -1,0 +1,36 @@
+"""What a module offers to others, as far as its bindings tell without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source import ir
+from coldfork.source.program import ModuleState
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluator import Evaluator
+
+
+def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
+    """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
+    for how, payload, _line, guards in state.summary.binds.get(name, ()):
+        if how == ir.BY_FROM and guards:
+            source, level, imported = payload
+            return state.absolute(source, level), imported
+    return None
+
+
+def star_names(ev: Evaluator, target: str) -> list[str]:
+    """The names that `from target import *` brings, as far as the module's bindings tell."""
+    state = ev.program.module(target)
+    if state is None:
+        return []
+    listed = state.summary.binds.get("__all__")
+    if listed:
+        names: list[str] = []
+        for how, payload, _line, _guards in listed:
+            if how == ir.BY_VALUE and payload[0] == ir.SEQUENCE:
+                names += [e[1] for e in payload[2] if e[0] == ir.CONST and isinstance(e[1], str)]
+        if names:
+            return names
+    return [name for name in state.summary.binds if not name.startswith("_")]

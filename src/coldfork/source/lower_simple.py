@@ -1,0 +1,165 @@
+"""Lower statements without a block of their own, and note what they bind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from coldfork.source import ir
+from coldfork.source.ir import Node
+from coldfork.source.scopes import Scope, bind_target, boring
+
+#: Lowers one kind of statement; None where nothing of it matters.
+Lower = Callable[["Lowerer", Any, Scope | None], Node | None]
+
+if TYPE_CHECKING:
+    from coldfork.source.lower import Lowerer
+
+
+def _ends(lowerer: Lowerer, node: ast.stmt) -> tuple[int, int]:
+    return node.lineno + lowerer.offset, (node.end_lineno or node.lineno) + lowerer.offset
+
+
+def _expr(lowerer: Lowerer, node: ast.Expr, scope: Scope | None) -> Node | None:
+    if isinstance(node.value, ast.Constant):
+        return None
+    value = lowerer.expression(node.value)
+    if scope is not None and boring(value):
+        return None
+    return (ir.EXPR, *_ends(lowerer, node), value)
+
+
+def _assign(lowerer: Lowerer, node: ast.Assign, scope: Scope | None) -> Node:
+    value = lowerer.expression(node.value)
+    targets = tuple([lowerer.target(target) for target in node.targets])
+    lowered: Node = (ir.ASSIGN, *_ends(lowerer, node), targets, value)
+    if scope is not None:
+        for target in targets:
+            bind_target(scope, target, value, lowered)
+    return lowered
+
+
+def _augmented(lowerer: Lowerer, node: ast.AugAssign, scope: Scope | None) -> Node:
+    target = lowerer.target(node.target)
+    lowered: Node = (
+        ir.AUGMENTED,
+        *_ends(lowerer, node),
+        target,
+        lowerer.operator(node.op),
+        lowerer.expression(node.value),
+    )
+    if scope is not None and target[0] == ir.TO_NAME:
+        scope.bind(target[1], ir.BY_STATEMENT, lowered, lowered[1])
+    return lowered
+
+
+def _annotated(lowerer: Lowerer, node: ast.AnnAssign, scope: Scope | None) -> Node | None:
+    target = lowerer.target(node.target)
+    value = None if node.value is None else lowerer.expression(node.value)
+    annotation: Node | None = None
+    if scope is not None and target[0] == ir.TO_NAME:
+        line = node.lineno + lowerer.offset
+        if not isinstance(node.annotation, ast.Constant) or value is None:
+            scope.bind(target[1], ir.BY_TYPE, lowerer.annotation(node.annotation), line)
+        if value is not None:
+            scope.bind(target[1], ir.BY_VALUE, value, line)
+    if scope is not None and not lowerer.postponed:
+        annotation = _annotation_effects(lowerer, node.annotation, scope)
+        if annotation is None and (value is None or (boring(value) and target[0] == ir.TO_NAME)):
+            if value is None or len([b for b in scope.binds[target[1]] if b[0] != ir.BY_TYPE]) == 1:
+                return None
+    elif scope is not None and value is None:
+        return None
+    return (ir.ANNOTATED, *_ends(lowerer, node), target, annotation, value)
+
+
+def _annotation_effects(lowerer: Lowerer, node: ast.expr, scope: Scope) -> Node | None:
+    """The annotation if it holds a call; otherwise note the dotted names that it reads."""
+    if isinstance(node, (ast.Name, ast.Constant)):
+        return None
+    calls = False
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Call, ast.Await, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)):
+            calls = True
+        elif isinstance(inner, ast.Attribute):
+            scope.loads.setdefault(ast.unparse(inner), inner.lineno + lowerer.offset)
+    return lowerer.expression(node) if calls else None
+
+
+def _return(lowerer: Lowerer, node: ast.Return, scope: Scope | None) -> Node:
+    return (ir.RETURN, *_ends(lowerer, node), None if node.value is None else lowerer.expression(node.value))
+
+
+def _raise(lowerer: Lowerer, node: ast.Raise, scope: Scope | None) -> Node:
+    return (
+        ir.RAISE,
+        node.lineno + lowerer.offset,
+        None if node.exc is None else lowerer.expression(node.exc),
+    )
+
+
+def _import(lowerer: Lowerer, node: ast.Import, scope: Scope | None) -> Node:
+    names = tuple((alias.name, alias.asname) for alias in node.names)
+    if scope is not None:
+        for name, alias in names:
+            if not scope.typing_only:
+                scope.imports.append((name, 0, None))
+            scope.bind(alias or name.partition(".")[0], ir.BY_IMPORT, (name, alias is not None), node.lineno)
+    return (ir.IMPORT, *_ends(lowerer, node), names)
+
+
+def _from(lowerer: Lowerer, node: ast.ImportFrom, scope: Scope | None) -> Node | None:
+    if node.module == "__future__":
+        return None
+    names = tuple((alias.name, alias.asname) for alias in node.names)
+    if scope is not None:
+        if not scope.typing_only:
+            scope.imports.append((node.module, node.level, tuple(name for name, _ in names)))
+        for name, alias in names:
+            if name == "*":
+                if scope.typing_only:
+                    continue
+                scope.stars.append((node.module, node.level, scope.guards))
+            else:
+                scope.bind(alias or name, ir.BY_FROM, (node.module, node.level, name), node.lineno)
+    return (ir.FROM, *_ends(lowerer, node), node.module, node.level, names)
+
+
+def _assert(lowerer: Lowerer, node: ast.Assert, scope: Scope | None) -> Node:
+    return (ir.ASSERT, node.lineno + lowerer.offset, lowerer.expression(node.test), lowerer.span(node.test))
+
+
+def _delete(lowerer: Lowerer, node: ast.Delete, scope: Scope | None) -> Node:
+    return (ir.DELETE, node.lineno + lowerer.offset, tuple([lowerer.expression(t) for t in node.targets]))
+
+
+def _global(lowerer: Lowerer, node: ast.Global | ast.Nonlocal, scope: Scope | None) -> Node:
+    op = ir.GLOBAL if isinstance(node, ast.Global) else ir.NONLOCAL
+    return (op, node.lineno + lowerer.offset, tuple(node.names))
+
+
+def _break(lowerer: Lowerer, node: ast.Break, scope: Scope | None) -> Node:
+    return (ir.BREAK, node.lineno + lowerer.offset)
+
+
+def _continue(lowerer: Lowerer, node: ast.Continue, scope: Scope | None) -> Node:
+    return (ir.CONTINUE, node.lineno + lowerer.offset)
+
+
+SIMPLE: dict[type[ast.AST], Lower] = {
+    ast.Expr: _expr,
+    ast.Assign: _assign,
+    ast.AugAssign: _augmented,
+    ast.AnnAssign: _annotated,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Import: _import,
+    ast.ImportFrom: _from,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+    ast.Break: _break,
+    ast.Continue: _continue,
+}

@@ -103,7 +103,7 @@ def eager_reexport(shop: Shop) -> list[str]:
         broken.append(f"stand-in: no eager-reexport at {standin.INIT}")
     elif not any("cuInit" in _sink(one) for one in here):
         broken.append(f"stand-in: the chain ends at {_sink(here[0])!r}, not at cuInit")
-    # The leaf modules still import cutlass, and whoever imports one of them wakes: what the fix bought is that
+    # The leaf modules still import cutlass, and whoever imports one wakes: what the fix bought is that
     # importing the package no longer does, unless one of its guards lets it.
     companions = shop.beside("companions", COMPANIONS)
     entered = tool.check(package, companions, entries=(ENTERED,))

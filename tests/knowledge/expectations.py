@@ -101,7 +101,6 @@ cuda context: torch.Stream
 cuda driver+if device: torch.Generator
 cuda context+if map_location: torch.load
 cuda context+if with_cuda: torch.utils.cpp_extension.load
-cuda driver+env: import torch.utils.cpp_extension
 cuda context: torch.utils.collect_env.get_env_info
 cuda torch==2.8.0 driver+env+unless enabled+if device_type: torch.autocast torch.amp.autocast_mode.autocast
 cuda torch==2.4.1 driver+env+unless enabled+if device_type: torch.autocast

@@ -261,7 +261,7 @@ class Writer:
     def function(self, scope: Scope, depth: int = 2) -> str:
         """An expression for something that can be called without an argument.
 
-        None hangs on `UNKNOWN`: what two ways write into one object is known to be wrong.
+        None hangs on `UNKNOWN`: those have tests of their own.
         """
         simple = [
             "lambda: " + self.sink(),

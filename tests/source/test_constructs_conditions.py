@@ -535,7 +535,6 @@ SETTINGS = {
 
 #: Known to be wrong.
 WRONG = {
-    "a handler is no sibling of its try": "the handler is called certain together with the body",
     "continue inside a try inside a try": "what follows is called certain",
 }
 

@@ -635,8 +635,6 @@ SETTINGS = {
 
 #: Known to be wrong.
 WRONG = {
-    "what two ways write into one object": "the constructor is followed twice with one object: the last wins",
-    "a global that a function sets under a condition": "the condition is lost",
     "setattr": "a property's setter is not run",
     "an attribute set on a class from outside": "only what the class body binds is known",
 }

@@ -53,6 +53,8 @@ class Arms:
         self.off = frame.off
         self.names = frame.env.names if frame.env is not None else None
         self.done: list[Arm] = []
+        self.siblings = True
+        """False where one way may run after part of another, as the handlers of a `try` do."""
 
     def follow(
         self,
@@ -76,6 +78,9 @@ class Arms:
         first = len(frame.sites)
         base = len(frame.conditions)
         raised = ""
+        # What an earlier way wrote into an object is joined with what this one writes, not overwritten.
+        joining = nominal and any(arm.nominal for arm in self.done)
+        self.ev.joining += joining
         try:
             ended = work()
         except Raised as problem:
@@ -84,6 +89,8 @@ class Arms:
                 frame.raise_musts.append(set(frame.must))
                 if condition is not None and self.ev.failing:
                     self.ev.failing[-1].append(Failure(condition, True, raised))
+        finally:
+            self.ev.joining -= joining
         self.done.append(
             Arm(
                 condition,
@@ -119,7 +126,8 @@ class Arms:
             self._restore(others)
             return FALLS
         frame.must = set.intersection(*[arm.must for arm in falling])
-        self._promote(nominal, frame.must - self.must)
+        if self.siblings:
+            self._promote(nominal, frame.must - self.must)
         self._restore([*falling, *others])
         extra: list[Condition] = []
         for arm in self.done:

@@ -68,6 +68,8 @@ class Evaluator:
         self.resolving: dict[object, int] = {}
         """Names that are being resolved, with the level they were met at."""
         self.journal = Journal()
+        self.joining = 0
+        """How many of the ways being followed have a sibling that was followed before."""
         self.globals: dict[tuple[str, str], Value] = {}
         """Module variables that functions have rebound since the module began."""
         self.entry: dict[object, int] = {}
@@ -80,8 +82,8 @@ class Evaluator:
     def set_global(self, frame: Frame, name: str, value: Value) -> None:
         """A function rebinds a variable of its module."""
         key = (frame.module.name, name)
-        if frame.conditions and key in self.globals:
-            value = union((self.globals[key], value))
+        if frame.conditions or self.joining:
+            value = union((self.global_value(frame, name), value))
         self.journal.note_variable(self.globals, key)
         self.globals[key] = value
 
@@ -138,6 +140,7 @@ class Evaluator:
         self.environment_key = tuple(sorted(self.environment.items(), key=str))
         self.failing.clear()
         self.globals.clear()
+        self.joining = 0
         self.active.clear()
         self.pending.clear()
         self.resolving.clear()

@@ -117,7 +117,8 @@ def set_attribute(ev: Evaluator, frame: Frame, target: Instance, name: str, valu
         return
     ev.journal.note_entry(target.attributes, name, target.shared)
     known = target.attributes.get(name)
-    target.attributes[name] = value if known is None or not frame.conditions else union((known, value))
+    straight = known is None or not (frame.conditions or ev.joining)
+    target.attributes[name] = value if straight or known is None else union((known, value))
 
 
 def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Value) -> None:
@@ -131,7 +132,8 @@ def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Va
         if len(target.items) >= _LARGEST:
             return
     ev.journal.note_entry(target.items, key, target.shared)
-    target.items[key] = value if known is None or not frame.conditions else union((known, value))
+    straight = known is None or not (frame.conditions or ev.joining)
+    target.items[key] = value if straight or known is None else union((known, value))
 
 
 def update(ev: Evaluator, frame: Frame, target: Mapping, items: dict[Value, Value], exact: bool) -> None:

@@ -66,6 +66,7 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
                 return ev.execute(frame, block), True
         raise Raised(raised)
     arms = Arms(ev, frame)
+    arms.siblings = False
     arms.follow(lambda: ended, None, True)
     after_must = frame.must
     for kinds, name, block, _ in handlers:

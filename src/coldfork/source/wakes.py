@@ -270,7 +270,7 @@ class Frame:
                     self.position,
                     self.symbol,
                     found,
-                    sure and not conditions,
+                    sure and not conditions and self.off is None,
                 )
             )
             return

@@ -76,8 +76,11 @@ PEERS = (
 def coldfork(tree: Copy, cache: Path, output: Path) -> Job:
     """A check of a copy with a cache folder of its own."""
     options = ["--format", "json", "--exit-zero", "--output", str(output)]
-    if tree.beside is not None:
-        options += ["--site-packages", str(tree.beside)]
+    beside = tree.beside
+    if beside is None:  # alone means alone: not beside whatever this Python happens to have installed
+        beside = cache.parent / "nothing-beside"
+        beside.mkdir(parents=True, exist_ok=True)
+    options += ["--site-packages", str(beside)]
     return Job(tuple(tool.command(tree.package, *options)), tool.environment(cache))
 
 

@@ -61,7 +61,9 @@ def _annotated(lowerer: Lowerer, node: ast.AnnAssign, scope: Scope | None) -> No
     if scope is not None and target[0] == ir.TO_NAME:
         line = node.lineno + lowerer.offset
         if not isinstance(node.annotation, ast.Constant) or value is None:
-            scope.bind(target[1], ir.BY_TYPE, lowerer.annotation(node.annotation), line)
+            # Beside a value the annotation only says that there is one; without, it is all there is to go by.
+            typed = lowerer.annotation(node.annotation) if value is None else (ir.CONST, None)
+            scope.bind(target[1], ir.BY_TYPE, typed, line)
         if value is not None:
             scope.bind(target[1], ir.BY_VALUE, value, line)
     if scope is not None and not lowerer.postponed:
@@ -76,15 +78,34 @@ def _annotated(lowerer: Lowerer, node: ast.AnnAssign, scope: Scope | None) -> No
 
 def _annotation_effects(lowerer: Lowerer, node: ast.expr, scope: Scope) -> Node | None:
     """The annotation if it holds a call; otherwise note the dotted names that it reads."""
-    if isinstance(node, (ast.Name, ast.Constant)):
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.Subscript):
+            pending += (current.value, current.slice)
+        elif isinstance(current, (ast.Tuple, ast.List)):
+            pending += current.elts
+        elif isinstance(current, ast.BinOp):
+            pending += (current.left, current.right)
+        elif isinstance(current, ast.Attribute):
+            dotted = _dotted(current)
+            if dotted is None:
+                return lowerer.expression(node)
+            scope.loads.setdefault(dotted, current.lineno + lowerer.offset)
+        elif not isinstance(current, (ast.Name, ast.Constant)):
+            return lowerer.expression(node)
+    return None
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """`a.b.c` as text; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
         return None
-    calls = False
-    for inner in ast.walk(node):
-        if isinstance(inner, (ast.Call, ast.Await, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)):
-            calls = True
-        elif isinstance(inner, ast.Attribute):
-            scope.loads.setdefault(ast.unparse(inner), inner.lineno + lowerer.offset)
-    return lowerer.expression(node) if calls else None
+    return ".".join((node.id, *reversed(parts)))
 
 
 def _return(lowerer: Lowerer, node: ast.Return, scope: Scope | None) -> Node:

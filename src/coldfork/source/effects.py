@@ -108,7 +108,7 @@ class Reporter:
                 if own and not site_edge.statement and not in_init:
                     continue
                 for one in reached.values():
-                    if kept_cold(one, self._environment(name)):
+                    if kept_cold(one, name, self._environment):
                         continue
                     told = one.wake.off or site_edge.edge.off or not one.rooted
                     if own and (told or self._leads_back(name, one.wake.link)):

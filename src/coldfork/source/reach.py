@@ -36,6 +36,8 @@ class Reached(NamedTuple):
 
 
 Reaches = dict[str, dict[str, Reached]]
+#: The variables that a module's package has set by the time the module runs: worked out only when asked.
+Environments = Callable[[str], Mapping[str, str | None]]
 
 
 @cache
@@ -89,10 +91,10 @@ def _append(first: Link, last: Link) -> Link:
     return first._replace(following=_append(first.following, last))
 
 
-def kept_cold(reached: Reached, environment: Mapping[str, str | None]) -> bool:
+def kept_cold(reached: Reached, importer: str, environment: Environments) -> bool:
     """True when a variable that the importer's package sets keeps the device asleep."""
     unless = reached.wake.unless
-    return unless is not None and environment.get(unless[0]) == unless[1]
+    return unless is not None and environment(importer).get(unless[0]) == unless[1]
 
 
 def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
@@ -111,7 +113,7 @@ def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
 def reach(
     results: Mapping[str, ModuleResult],
     waking_imports: Mapping[str, tuple[Reached, ...]],
-    environment: Callable[[str], Mapping[str, str | None]],
+    environment: Environments,
 ) -> Reaches:
     """For every module the surest way in which importing it wakes an accelerator, if there is one.
 
@@ -146,7 +148,7 @@ def reach(
         here[reached.wake.accelerator] = reached
         for importer, edge in importers.get(name, ()):
             if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(
-                reached, environment(importer)
+                reached, importer, environment
             ):
                 offer(importer, combine(importer, edge, name, reached))
     return _first_executed(settled, results, environment)
@@ -155,7 +157,7 @@ def reach(
 def _first_executed(
     settled: Reaches,
     results: Mapping[str, ModuleResult],
-    environment: Callable[[str], Mapping[str, str | None]],
+    environment: Environments,
 ) -> Reaches:
     """Where a module is sure to wake, tell the way that runs first, not the shortest.
 
@@ -167,7 +169,7 @@ def _first_executed(
         for accelerator, known in here.items():
             best = known
             if result is not None and known.certain:
-                best = _first_in(name, result, accelerator, known, told, environment(name))
+                best = _first_in(name, result, accelerator, known, told, environment)
             told.setdefault(name, {})[accelerator] = best
     return told
 
@@ -178,7 +180,7 @@ def _first_in(
     accelerator: str,
     known: Reached,
     told: Reaches,
-    environment: Mapping[str, str | None],
+    environment: Environments,
 ) -> Reached:
     """The first line of a module that is sure to wake the accelerator."""
     first = (1 << 30, known)
@@ -195,7 +197,7 @@ def _first_in(
             continue
         for target in targets(site_edge.edge.target, name):
             reached = told.get(target, {}).get(accelerator)
-            if reached is not None and reached.certain and not kept_cold(reached, environment):
+            if reached is not None and reached.certain and not kept_cold(reached, name, environment):
                 first = (site_edge.line, combine(name, site_edge, target, reached))
                 break
     return first[1]

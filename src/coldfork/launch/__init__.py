@@ -1,0 +1,1 @@
+"""Starts interpreters that are watched, and gathers what they report."""

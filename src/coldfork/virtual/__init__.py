@@ -1,0 +1,1 @@
+"""Devices that exist only for their initialisation, so that it can be tested without a GPU."""

@@ -7,10 +7,10 @@ The first line is the header. Every other line is an event with these keys, and 
     tid    the native thread id
     event  one of the kinds below
 
-`header`   schema_version, tool, started (ISO 8601, UTC), python, platform, command (redacted), cwd, limit, device,
-           environment (redacted; only names that matter to accelerators)
+`header`   schema_version, tool, started (ISO 8601, UTC), python, platform, command (redacted), cwd, limit,
+           device, environment (redacted; only names that matter to accelerators)
 `process`  ppid, how ("run", "fork", "spawn", "exec", "subprocess"), command, states: this process begins
-`import`   module, path, start, seconds, parent (the module whose load was in progress, or null): one load ended
+`import`   module, path, start, seconds, parent (the module whose load was in progress): one load ended
 `wake`     accelerator, level, waker: the keys of `model.states.Waker`; the accelerator became awake
 `state`    states: a list of `model.states.State` as objects, at a moment named by `at`
 `effect`   kind (a `model.effects.EffectKind`), what, stack: something else that matters happened

@@ -60,7 +60,7 @@ class Waker:
     import_chain: tuple[ImportSite, ...] = ()
     """The imports in progress, outermost first."""
     stack: tuple[Frame, ...] = ()
-    """The frames from the module's own line to the call, outermost first; empty where only the module is known."""
+    """From the module's own line to the call, outermost first; empty if only the module is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""What happens to accelerators inside a running program. Standard library only; nothing here raises into it."""
+"""What happens to accelerators inside a running program: standard library only, never raises into it."""

@@ -458,7 +458,6 @@ def test_a_checked_torch_is_not_the_library(tmp_path: Path) -> None:
 
 NEWER = [
     ((3, 12), "type Level = int\n"),
-    ((3, 12), "def f[T](x: T) -> T:\n    return x\n"),
     ((3, 12), "class A[T]:\n    pass\n"),
     ((3, 12), "x = f'{'a'}'\n"),
     ((3, 13), "class A[T = int]:\n    pass\n"),
@@ -467,25 +466,7 @@ NEWER = [
 ]
 
 
-#: Known to be wrong on Pythons that cannot read the construct.
-_UNNAMED = {
-    "def f[T](x: T) -> T:\n    return x\n": "the header is stripped before the parser sees it",
-}
-
-
-@pytest.mark.parametrize(
-    ("version", "text"),
-    [
-        pytest.param(
-            version,
-            text,
-            marks=[pytest.mark.xfail(strict=True, reason=_UNNAMED[text])]
-            if text in _UNNAMED and version > RUNNING
-            else [],
-        )
-        for version, text in NEWER
-    ],
-)
+@pytest.mark.parametrize(("version", "text"), NEWER)
 def test_newer_grammar_is_named_with_the_python_that_reads_it(
     version: tuple[int, int], text: str, tmp_path: Path
 ) -> None:
@@ -494,6 +475,16 @@ def test_newer_grammar_is_named_with_the_python_that_reads_it(
         assert reasons == {}
         return
     assert f"Python {version[0]}.{version[1]}" in reasons["pkg/newer.py"]
+
+
+def test_a_generic_function_is_read_by_any_python_until_it_is_called(tmp_path: Path) -> None:
+    generic = "def f[T](x: T) -> T:\n    return x\n"
+    assert told(package(tmp_path, generic=generic + "import torch\ntorch.cuda.is_available()\n")) == {}
+    reasons = told(package(tmp_path, generic=f"{generic}f(1)\n"))
+    if RUNNING >= (3, 12):
+        assert reasons == {}
+    else:
+        assert "Python 3.12" in reasons["pkg/generic.py"]
 
 
 @pytest.mark.parametrize(

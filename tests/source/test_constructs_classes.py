@@ -781,11 +781,6 @@ LEAF = Leaf()  # expect: driver-init-at-import
 """,
 }
 
-#: Known to be wrong.
-WRONG = {
-    "attributes set past __setattr__": "an object's `__dict__` and `object.__setattr__` are not followed",
-}
-
 SILENT = {
     "hooks that nothing triggers": """
 import torch
@@ -937,7 +932,7 @@ B = LAZY.given
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(WAKES, wrong=WRONG))
+@pytest.mark.parametrize(("text", "setting"), cases(WAKES))
 def test_what_classes_run_is_found(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
 

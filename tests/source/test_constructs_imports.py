@@ -393,11 +393,6 @@ LEVEL = torch.cuda.get_device_capability()  # expect: device-init-at-import
 """,
 }
 
-#: Known to be wrong.
-WRONG = {
-    "a name that a module does not have": "a plain module is given the benefit of a compiled part",
-}
-
 SILENT = {
     "imports inside functions": """
 ### pkg/__init__.py
@@ -457,7 +452,7 @@ def level() -> int: ...
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(WAKES, wrong=WRONG))
+@pytest.mark.parametrize(("text", "setting"), cases(WAKES))
 def test_imports_are_followed(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
 

@@ -7,9 +7,21 @@ from typing import TYPE_CHECKING
 from coldfork.source import ir
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
-from coldfork.source.mutate import set_attribute, set_item
+from coldfork.source.mutate import set_attribute, set_item, set_on_class
 from coldfork.source.unions import alternatives, union
-from coldfork.source.values import UNKNOWN, Const, Env, External, Instance, Mapping, Property, Sequence, Value
+from coldfork.source.values import (
+    UNKNOWN,
+    Attributes,
+    ClassRef,
+    Const,
+    Env,
+    External,
+    Instance,
+    Mapping,
+    Property,
+    Sequence,
+    Value,
+)
 from coldfork.source.wakes import Frame
 
 if TYPE_CHECKING:
@@ -60,7 +72,7 @@ def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
     elif kind == ir.TO_STAR:
         assign(ev, frame, target[1], value)
     elif kind == ir.TO_ATTR:
-        _set_attribute(ev, frame, ev.evaluate(frame, target[1]), target[2], value)
+        assign_attribute(ev, frame, ev.evaluate(frame, target[1]), target[2], value)
     elif kind == ir.TO_INDEX:
         _set_item(ev, frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]), value)
 
@@ -85,28 +97,39 @@ def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value
         assign(ev, frame, target, UNKNOWN if exact else rest)
 
 
-def _set_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, value: Value) -> None:
+def assign_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, value: Value) -> None:
+    """`receiver.name = value`, with the code that this runs."""
     for single, _ in alternatives(receiver):
         if isinstance(single, Instance):
-            held = ev.member(single.cls, name)
-            if held is not None and isinstance(held[0], Instance):
-                setter = ev.member(held[0].cls, "__set__")
-                if setter is not None:
-                    ev.call(frame, ev.attribute(frame, held[0], "__set__"), (single, value))
-                    continue
-            if held is not None and isinstance(held[0], Property) and held[0].setter is not None:
-                ev.call(frame, held[0].setter, (single, value))
-                continue
-            custom = ev.member(single.cls, "__setattr__")
-            if custom is not None and not isinstance(custom[0], External):
-                ev.call(frame, ev.attribute(frame, single, "__setattr__"), (Const(name), value))
-            set_attribute(ev, frame, single, name, value)
+            _assign_to_instance(ev, frame, single, name, value)
+        elif isinstance(single, ClassRef):
+            set_on_class(ev, frame, single, name, value)
+
+
+def _assign_to_instance(ev: Evaluator, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
+    """A descriptor's `__set__`, a property's setter, the class's `__setattr__`, else the object itself."""
+    held = ev.member(receiver.cls, name)
+    if held is not None and isinstance(held[0], Instance):
+        setter = ev.member(held[0].cls, "__set__")
+        if setter is not None:
+            ev.call(frame, ev.attribute(frame, held[0], "__set__"), (receiver, value))
+            return
+    if held is not None and isinstance(held[0], Property) and held[0].setter is not None:
+        ev.call(frame, held[0].setter, (receiver, value))
+        return
+    custom = ev.member(receiver.cls, "__setattr__")
+    if custom is not None and not isinstance(custom[0], External):
+        ev.call(frame, ev.attribute(frame, receiver, "__setattr__"), (Const(name), value))
+    set_attribute(ev, frame, receiver, name, value)
 
 
 def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
     for single, _ in alternatives(receiver):
         if isinstance(single, Mapping):
             set_item(ev, frame, single, key, value)
+        elif isinstance(single, Attributes):
+            if isinstance(key, Const):
+                set_attribute(ev, frame, single.owner, str(key.value), value)
         elif isinstance(single, External) and single.name == "os.environ" and isinstance(key, Const):
             set_environment(ev, frame, str(key.value), value)
         elif isinstance(single, Instance):

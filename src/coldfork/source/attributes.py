@@ -16,6 +16,7 @@ from coldfork.source.values import (
     NONE,
     TRUTHY,
     UNKNOWN,
+    Attributes,
     Bound,
     ClassMethod,
     ClassRef,
@@ -189,7 +190,7 @@ def _of_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -> Val
     if name == "__class__":
         return value.cls
     if name == "__dict__":
-        return UNKNOWN
+        return Attributes(value)
     if value.open:
         return _of_open_instance(ev, frame, value, name)
     found = ev.member(value.cls, name)
@@ -281,6 +282,7 @@ _READERS: dict[type[Value], Callable[[Evaluator, Frame, Any, str], Value]] = {
     ClassRef: _of_class,
     Instance: _of_instance,
     Super: _of_super,
+    Attributes: _of_plain,
     Sequence: _of_plain,
     Mapping: _of_plain,
     Const: _of_plain,

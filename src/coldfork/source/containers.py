@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from coldfork.source.classes import metaclass
 from coldfork.source.consume import iterate
 from coldfork.source.lookup import global_value, module_object
-from coldfork.source.mutate import extend, set_item, update
+from coldfork.source.mutate import extend, set_attribute, set_item, update
 from coldfork.source.unions import alternatives, union
 from coldfork.source.values import (
     NONE,
     SETTLED,
     UNKNOWN,
+    Attributes,
     Bound,
     ClassRef,
     Const,
@@ -49,6 +50,8 @@ def container_method(
     """Call a method of a list, dictionary, set, tuple or constant."""
     if isinstance(receiver, Mapping):
         return _mapping(ev, frame, receiver, name, positional, keywords)
+    if isinstance(receiver, Attributes):
+        return _attributes(ev, frame, receiver, name, positional, keywords)
     if isinstance(receiver, Sequence):
         return _sequence(ev, frame, receiver, name, positional, keywords)
     if isinstance(receiver, Const):
@@ -113,6 +116,25 @@ def _mapping(
     return UNKNOWN
 
 
+def _attributes(
+    ev: Evaluator,
+    frame: Frame,
+    receiver: Attributes,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    """A method of an object's `__dict__`: what it writes, the object has."""
+    held = receiver.held
+    before = dict(held.items)
+    result = _mapping(ev, frame, held, name, positional, keywords)
+    if name in ("update", "setdefault"):
+        for key, value in held.items.items():
+            if before.get(key) is not value and isinstance(key, Const):
+                set_attribute(ev, frame, receiver.owner, str(key.value), value)
+    return result
+
+
 def mapping_item(container: Mapping, key: Value) -> Value | None:
     """What a dictionary holds under `key`; None when it may lack it."""
     if isinstance(key, Union):
@@ -163,6 +185,8 @@ def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
     """`container[key]`."""
     if isinstance(container, Union):
         return ev.each(frame, container, lambda single: item(ev, frame, single, key))
+    if isinstance(container, Attributes):
+        container = container.held
     if isinstance(container, Mapping):
         found = mapping_item(container, key)
         if found is None and container.exact and not container.shared:

@@ -9,12 +9,12 @@ from coldfork.knowledge.catalogue import Fact
 from coldfork.source import (
     arms,
     attributes,
-    branches,
     calls,
     classes,
     containers,
     decorators,
     definitions,
+    guards,
     importing,
     knowing,
     lookup,
@@ -239,10 +239,10 @@ class Evaluator:
         importing.absent(self, frame, state, name)
 
     def guards_hold(
-        self, module: ModuleState, env: Env | None, guards: tuple[Node, ...]
+        self, module: ModuleState, env: Env | None, around: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
         """Whether a binding under these guards happens."""
-        return branches.guards_hold(self, module, env, guards)
+        return guards.guards_hold(self, module, env, around)
 
     def instance_of(self, module: ModuleState, env: Env | None, node: Node) -> Value:
         """An object of an annotated class."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from coldfork.source import ir
+from coldfork.source.decode import Unreadable, read_source
 from coldfork.source.program import ModuleState
 
 if TYPE_CHECKING:
@@ -34,3 +36,20 @@ def star_names(ev: Evaluator, target: str) -> list[str]:
         if names:
             return names
     return [name for name in state.summary.binds if not name.startswith("_")]
+
+
+#: With these a module may bind names that no statement of its own shows.
+_HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
+
+
+def lacks(state: ModuleState, name: str) -> bool:
+    """True when importing `name` from a plain module is sure to fail: nothing in it could bind the name."""
+    summary = state.summary
+    if state.located.is_package or summary.error is not None:
+        return False
+    if name.startswith("__") or "__getattr__" in summary.binds or summary.stars or name in summary.rebound:
+        return False
+    try:
+        return _HIDDEN.search(read_source(state.path)) is None
+    except Unreadable:
+        return False

@@ -131,7 +131,11 @@ def module_object(ev: Evaluator, dotted: str) -> Value:
 
 
 def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
-    """What the class body itself binds `name` to."""
+    """What the class itself binds `name` to: its body, or who has set it since."""
+    if cls.outside is not None:
+        set_since = cls.outside.get(name)
+        if set_since is not None:
+            return set_since
     entries = cls.binds.get(name)
     if entries is None:
         return None

@@ -10,10 +10,12 @@ from coldfork.source.classes import external_bases
 from coldfork.source.construct import construct
 from coldfork.source.containers import container_method
 from coldfork.source.lookup import module_object
+from coldfork.source.mutate import set_attribute
 from coldfork.source.standard import MODELS
 from coldfork.source.values import (
     UNKNOWN,
     ClassRef,
+    Const,
     External,
     Instance,
     Keywords,
@@ -103,6 +105,9 @@ def call_method(
         if isinstance(receiver, Super) and method.name == "__new__" and positional:
             if isinstance(positional[0], ClassRef):
                 return Instance(positional[0])
+        if isinstance(receiver, Super) and method.name == "__setattr__" and len(positional) == 2:
+            if isinstance(receiver.receiver, Instance) and isinstance(positional[0], Const):
+                set_attribute(ev, frame, receiver.receiver, str(positional[0].value), positional[1])
         if isinstance(receiver, Super) and method.name == "__call__":
             if isinstance(receiver.receiver, ClassRef):
                 return construct(ev, frame, receiver.receiver, positional, keywords, by_meta=False)

@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.source.unions import union
-from coldfork.source.values import Instance, Mapping, Sequence, Value
+from coldfork.source.values import ClassRef, Instance, Mapping, Sequence, Value
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
     from coldfork.source.wakes import Frame
 
 
+#: Attributes that describe a class, and never run.
+_ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
 #: Larger tables are told apart no further.
 _LARGEST = 500
 
@@ -119,6 +121,17 @@ def set_attribute(ev: Evaluator, frame: Frame, target: Instance, name: str, valu
     known = target.attributes.get(name)
     straight = known is None or not (frame.conditions or ev.joining)
     target.attributes[name] = value if straight or known is None else union((known, value))
+
+
+def set_on_class(ev: Evaluator, frame: Frame, target: ClassRef, name: str, value: Value) -> None:
+    """`Class.name = value`, behind the class body."""
+    if frame.off is not None or name in _ABOUT:
+        return
+    if target.outside is None:
+        target.outside = {}
+    ev.journal.note_entry(target.outside, name, shared=True)
+    known = ev.member(target, name) if frame.conditions or ev.joining else None
+    target.outside[name] = value if known is None else union((known[0], value))
 
 
 def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Value) -> None:

@@ -17,6 +17,7 @@ from coldfork.source.values import (
     TRUE,
     TRUTHY,
     UNKNOWN,
+    Attributes,
     Bound,
     ClassRef,
     Const,
@@ -162,6 +163,8 @@ def _contains(ev: Evaluator, frame: Frame, item: Value, container: Value) -> boo
         if isinstance(item, Const):
             return ev.environment.get(str(item.value)) is not None
         return None
+    if isinstance(container, Attributes):
+        container = container.held
     if isinstance(container, Mapping) and isinstance(item, SETTLED):
         if item in container.items:
             return True

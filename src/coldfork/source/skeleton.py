@@ -20,6 +20,12 @@ _INLINE = re.compile(
     re.DOTALL,
 )
 _FORMATTED = re.compile(rb"""[fFtT][rR]?["']|[rR][fFtT]["']""")
+# The headers of nearly all functions: one pair of parentheses, and nothing in them that needs a closer look.
+_PLAIN_HEADER = re.compile(
+    rb"""[^()\[\]"'#\\{}\n]*+\("""
+    rb"""(?:[^()"'#\\{}]++|"(?!"")[^"\\\n]*+"|'(?!'')[^'\\\n]*+'|\#[^\n]*+)*+"""
+    rb"""\)[^()"'#\\{}\n:]*+:[ \t]*\n""",
+)
 _HEADER_END = re.compile(rb":[ \t]*(?:#[^\n]*)?$")
 _DOTTED = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LONGEST_HEADER = 20_000
@@ -168,6 +174,15 @@ def _within(starts: list[int], ends: list[int], at: int) -> int:
 
 def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
     """Offset of the first body line, and the header's text if stripping it loses no call; None if unsure."""
+    common = _PLAIN_HEADER.match(source, position)
+    if common is not None and common.end() - position <= _LONGEST_HEADER:
+        text = source[position : common.end() - 1]
+        quoted = b'"' in text or b"'" in text or b"#" in text
+        if not quoted or _FORMATTED.search(text) is None:
+            if quoted:
+                text = _INLINE.sub(_blank, text)
+            if text.count(b"[") == text.count(b"]") and b"lambda" not in text and b"await" not in text:
+                return common.end(), text
     first = position
     calls = False
     end = source.find(b"\n", position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
+from coldfork.source.assign import assign_attribute
 from coldfork.source.branches import test_of
 from coldfork.source.classes import linear
 from coldfork.source.consume import iterate
@@ -77,9 +78,26 @@ def _hasattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyword
 
 
 def _setattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    if len(positional) == 3 and isinstance(positional[1], Const) and isinstance(positional[0], Instance):
+    if len(positional) == 3 and isinstance(positional[1], Const):
+        assign_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
+    return NONE
+
+
+def _set_past(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`object.__setattr__`: the object itself, whatever its class would have done."""
+    if len(positional) == 3 and isinstance(positional[0], Instance) and isinstance(positional[1], Const):
         set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
+
+
+def _new_object(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
+
+
+def _vars(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return ev.attribute(frame, positional[0], "__dict__") if len(positional) == 1 else UNKNOWN
 
 
 def _isinstance(
@@ -250,6 +268,9 @@ BUILTINS: dict[str, Model] = {
     "builtins.getattr": _getattr,
     "builtins.hasattr": _hasattr,
     "builtins.setattr": _setattr,
+    "builtins.object.__setattr__": _set_past,
+    "builtins.object.__new__": _new_object,
+    "builtins.vars": _vars,
     "builtins.isinstance": _isinstance,
     "builtins.issubclass": _issubclass,
     "builtins.callable": _callable,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from coldfork.source.arms import FALLS
 from coldfork.source.assign import bind_name, stored
-from coldfork.source.exports import star_names
+from coldfork.source.exports import lacks, star_names
 from coldfork.source.ir import Node
 from coldfork.source.lookup import imported_value, module_object
-from coldfork.source.wakes import Frame
+from coldfork.source.wakes import Frame, Raised
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
@@ -42,8 +42,11 @@ def from_(ev: Evaluator, frame: Frame, node: Node) -> int:
             bound = False  # `from . import submodule` in the package itself is what binds the name
         if not bound and ev.program.exists(f"{target}.{name}"):
             ev.imports(frame, f"{target}.{name}")
-        elif not bound and state is not None and level and not ev.program.exists(f"{target}.{name}"):
-            ev.absent(frame, state, name)
+        elif not bound and state is not None:
+            if frame.tries and lacks(state, name):
+                raise Raised("ImportError")
+            if level:
+                ev.absent(frame, state, name)
         kept = stored(frame, alias or name)
         if kept or not bound:
             value = imported_value(ev, target, name, frame)

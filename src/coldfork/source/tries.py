@@ -8,6 +8,7 @@ from coldfork.source import ir
 from coldfork.source.arms import FALLS, Arms
 from coldfork.source.branches import handles
 from coldfork.source.ir import Node
+from coldfork.source.safe import cannot_fail
 from coldfork.source.values import UNKNOWN, ClassRef, Condition, Value
 from coldfork.source.wakes import Failure, Frame, Raised
 
@@ -21,7 +22,7 @@ def try_(ev: Evaluator, frame: Frame, node: Node) -> int:
     exits = len(frame.exit_musts)
     try:
         handled = False
-        if handlers:
+        if handlers and not cannot_fail(ev, frame.module, frame.env, body):
             ended, handled = _try_body(ev, frame, node)
         else:
             ended = ev.execute(frame, body)

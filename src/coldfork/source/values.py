@@ -156,6 +156,7 @@ class ClassRef(Value):
         "module",
         "name",
         "node",
+        "outside",
         "qualified",
         "scope",
     )
@@ -176,6 +177,8 @@ class ClassRef(Value):
         self.dataclass = False
         self.members: dict[str, Instance] = {}
         """Members of an enumeration, one object each."""
+        self.outside: dict[str, Value] | None = None
+        """Attributes set behind the class body, by code that is being followed."""
 
 
 class Instance(Value):
@@ -193,6 +196,21 @@ class Instance(Value):
     def is_member(self) -> bool:
         """True for a member of an enumeration."""
         return any(member is self for member in self.cls.members.values())
+
+
+class Attributes(Value):
+    """The `__dict__` of an object."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Instance) -> None:
+        self.owner = owner
+
+    @property
+    def held(self) -> Mapping:
+        """What it holds now."""
+        items: dict[Value, Value] = {Const(name): value for name, value in self.owner.attributes.items()}
+        return Mapping(items, exact=False)
 
 
 class ClassEnv(Env):

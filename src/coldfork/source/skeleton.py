@@ -12,7 +12,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 _NAME = re.compile(rb"[ \t]*([^\s(\[:]+)")
-_TRIPLE = re.compile(rb'"""|\'\'\'')
+_DOUBLE, _SINGLE = b'"""', b"'''"
 _QUOTE = re.compile(rb"""["'#]""")
 # One string or comment inside a line: what has to be jumped over to know whether a quote opens a string.
 _INLINE = re.compile(
@@ -52,8 +52,11 @@ def _strings(source: bytes) -> tuple[list[int], list[int]] | None:
     starts: list[int] = []
     ends: list[int] = []
     position = 0
-    while (found := _TRIPLE.search(source, position)) is not None:
-        at = found.start()
+    # Two plain searches cost a fifth of one for either.
+    double, single = source.find(_DOUBLE), source.find(_SINGLE)
+    while double >= 0 or single >= 0:
+        quotes = _DOUBLE if 0 <= double < single or single < 0 else _SINGLE
+        at = double if quotes is _DOUBLE else single
         line_start = source.rfind(b"\n", position, at) + 1 or position
         if source.endswith(b"\\\n", 0, line_start):
             return None  # the line may begin inside a one-line string that a backslash carried over
@@ -64,14 +67,25 @@ def _strings(source: bytes) -> tuple[list[int], list[int]] | None:
                 return None
             if skipped > at:  # the quotes belong to a comment or a one-line string
                 position = skipped
+                double, single = _ahead(source, position, double, single)
                 continue
-        end = _closing(source, at + 3, found.group())
+        end = _closing(source, at + 3, quotes)
         if end < 0:
             return None
         starts.append(at)
         ends.append(end)
         position = end
+        double, single = _ahead(source, position, double, single)
     return starts, ends
+
+
+def _ahead(source: bytes, position: int, double: int, single: int) -> tuple[int, int]:
+    """Where the next triple quotes of either kind stand, behind `position`."""
+    if 0 <= double < position:
+        double = source.find(_DOUBLE, position)
+    if 0 <= single < position:
+        single = source.find(_SINGLE, position)
+    return double, single
 
 
 def _blank(token: re.Match[bytes]) -> bytes:
@@ -118,6 +132,7 @@ def skeleton(source: bytes) -> Skeleton | None:
     parts: list[bytes] = []
     spans: dict[int, Span] = {}
     names: dict[bytes, int] = {}
+    met: set[bytes] = set()
     position, at = 0, -4
     line, counted = 1, 0
     bodies: dict[bytes, re.Pattern[bytes]] = {}
@@ -156,8 +171,13 @@ def skeleton(source: bytes) -> Skeleton | None:
                 indent + keyword + found.group(1) + b"():0" + b"\n" * source.count(b"\n", start, end)
             )
             if b"." in plain:
-                for name in _DOTTED.findall(plain):
-                    names.setdefault(name, line)
+                for part in plain.split(b","):
+                    if b"." in part:
+                        annotation = part[part.find(b":") + 1 :] or part  # said alike by many parameters
+                        if annotation not in met:
+                            met.add(annotation)
+                            for name in _DOTTED.findall(part):
+                                names.setdefault(name, line)
         spans[line] = Span(start, end, line)
         position = end
     parts.append(source[position:])

@@ -1,0 +1,125 @@
+"""Compiles the C parts when they are first needed, and keeps what came out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-std=gnu11", "-w")
+_SECONDS = 60
+
+
+class CannotCompileError(Exception):
+    """There is no library, and the reason is the message; the caller goes on without."""
+
+
+def library(source: Path, soname: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """The shared library made from a C file, compiled now unless the cache has it.
+
+    It is named after its SONAME and lies in a folder named after everything that went into it, so that two
+    versions of coldfork never meet, and whoever looks finds either the whole file or none.
+    """
+    if not sys.platform.startswith("linux"):
+        raise CannotCompileError(
+            f"the C parts of the virtual device are for Linux, and this is {sys.platform}"
+        )
+    text = source.read_bytes()
+    folder = _folder(_key(text, soname), environment)
+    place = folder / soname
+    if not place.exists():
+        _compile(text, soname, place, environment)
+    return place
+
+
+def _key(text: bytes, soname: str) -> str:
+    parts = (text, soname.encode(), " ".join(_FLAGS).encode(), platform.machine().encode())
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
+
+
+def _folder(key: str, environment: Mapping[str, str]) -> Path:
+    cache = cache_folder(environment)
+    if cache is None:
+        raise CannotCompileError(
+            "there is no folder to keep a compiled library in; COLDFORK_CACHE_DIR names one"
+        )
+    folder = cache / "virtual" / key
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except OSError as error:
+        raise CannotCompileError(f"{folder} cannot be made: {error.strerror}") from error
+    # What lies here is loaded into programs, so nobody else may have put it there.
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise CannotCompileError(f"{folder} can be written by others, so no code is loaded from it")
+    return folder
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder where coldfork keeps what it can make again, as the command line has it."""
+    if chosen := environment.get("COLDFORK_CACHE_DIR"):
+        return Path(chosen)
+    parent = environment.get("XDG_CACHE_HOME", "")
+    if Path(parent).is_absolute():
+        return Path(parent, "coldfork")
+    home = environment.get("HOME", "")
+    return Path(home, ".cache", "coldfork") if Path(home).is_absolute() else None
+
+
+def compiler(environment: Mapping[str, str] = os.environ) -> list[str] | None:
+    """The command that compiles C: what CC says, else cc, gcc or clang."""
+    import shlex
+    import shutil
+
+    path = environment.get("PATH", os.defpath)
+    named = shlex.split(environment.get("CC", ""))
+    if named and shutil.which(named[0], path=path):
+        return named
+    for name in ("cc", "gcc", "clang"):
+        if found := shutil.which(name, path=path):
+            return [found]
+    return None
+
+
+def _compile(text: bytes, soname: str, place: Path, environment: Mapping[str, str]) -> None:
+    import subprocess
+    import tempfile
+
+    command = compiler(environment)
+    if command is None:
+        raise CannotCompileError("there is no C compiler (cc, gcc or clang) on PATH")
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=place.parent) as making:
+        made = Path(making, soname)
+        arguments = [
+            *command,
+            *_FLAGS,
+            f"-Wl,-soname,{soname}",
+            "-x",
+            "c",
+            "-",
+            "-o",
+            str(made),
+            "-ldl",
+            "-lpthread",
+        ]
+        try:
+            subprocess.run(
+                arguments,
+                input=text,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_SECONDS,
+                check=True,
+            )
+        except subprocess.CalledProcessError as error:
+            said = error.stdout.decode(errors="replace").strip().splitlines()
+            raise CannotCompileError(
+                f"{command[0]} failed: {said[0] if said else error.returncode}"
+            ) from error
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CannotCompileError(f"{command[0]} did not do its work: {error}") from error
+        # In one step: another process may be doing the same, and both may be read from at once.
+        made.rename(place)

@@ -1,0 +1,127 @@
+"""The state of the virtual driver in this process, kept in plain Python."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Protocol
+
+from coldfork.virtual.profiles import Setup
+from coldfork.virtual.visible import visible
+
+SUCCESS = 0
+INVALID_VALUE = 1
+NOT_INITIALISED = 3
+NO_DEVICE = 100
+
+
+class Driver(Protocol):
+    """What the rest of the virtual device asks of its driver, be it C or Python."""
+
+    library: str | None
+    """The shared library that answers, or None when there is none."""
+
+    def initialise(self) -> int:
+        """Do what `cuInit(0)` does, and return its code."""
+
+    def state(self) -> str:
+        """One of `cold`, `awake`, `poisoned`."""
+
+    def visible(self) -> tuple[int, ...]:
+        """The devices this process saw when it initialised the driver."""
+
+    def retain(self, index: int) -> None:
+        """Create the primary context of a visible device, if it is not there."""
+
+    def has_context(self, index: int) -> bool:
+        """Whether a visible device has its primary context."""
+
+    def watch_forks(self) -> None:
+        """From now on a forked child is one that may not use torch's CUDA, whatever the driver says."""
+
+    def in_bad_fork(self) -> bool:
+        """Whether this process was forked after `watch_forks`."""
+
+    def offer(self, offered: bool) -> None:
+        """Offer the devices, or from now on none to those who have not initialised the driver yet."""
+
+
+class PythonDriver:
+    """The driver where no C compiler is at hand, and for accelerators that have no stub in C.
+
+    Programs that ask the driver itself, without torch, find no library.
+    """
+
+    library: str | None = None
+
+    def __init__(self, setup: Setup, environment: Mapping[str, str] = os.environ) -> None:
+        self._setup = setup
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._state = "cold"
+        self._visible: tuple[int, ...] = ()
+        self._contexts: set[int] = set()
+        self._offered = True
+        self._watching = False
+        self._bad_fork = False
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def initialise(self) -> int:
+        """Become awake, unless this process was forked from an awake one or sees no device."""
+        with self._lock:
+            if self._state == "poisoned":
+                return NOT_INITIALISED
+            if self._state == "awake":
+                return SUCCESS
+            seen = self._see() if self._offered else ()
+            if not seen:
+                return NO_DEVICE
+            self._visible, self._state = seen, "awake"
+            return SUCCESS
+
+    def state(self) -> str:
+        """One of `cold`, `awake`, `poisoned`."""
+        return self._state
+
+    def visible(self) -> tuple[int, ...]:
+        """The devices this process saw when it initialised the driver."""
+        return self._visible
+
+    def retain(self, index: int) -> None:
+        """Note that a device has its primary context."""
+        if self._state == "awake":
+            self._contexts.add(index)
+
+    def has_context(self, index: int) -> bool:
+        """Whether a device has its primary context."""
+        return index in self._contexts
+
+    def watch_forks(self) -> None:
+        """Mark the children forked from now on."""
+        self._watching = True
+
+    def in_bad_fork(self) -> bool:
+        """Whether this process was forked after `watch_forks`."""
+        return self._bad_fork
+
+    def offer(self, offered: bool) -> None:
+        """Offer the devices, or none to those who have not initialised the driver yet."""
+        self._offered = offered
+
+    def _see(self) -> tuple[int, ...]:
+        count = self._setup.count
+        if self._setup.profile.accelerator != "rocm":
+            return visible(self._environment.get("CUDA_VISIBLE_DEVICES"), count)
+        # ROCR hides devices below HIP, which numbers those that are left.
+        left = visible(self._environment.get("ROCR_VISIBLE_DEVICES"), count)
+        setting = self._environment.get("HIP_VISIBLE_DEVICES", self._environment.get("CUDA_VISIBLE_DEVICES"))
+        return tuple(left[index] for index in visible(setting, len(left)))
+
+    def _after_fork(self) -> None:
+        # Another thread may have held the lock at the fork, and it does not exist here.
+        self._lock = threading.Lock()
+        if self._state == "awake":
+            self._state = "poisoned"
+        if self._watching:
+            self._bad_fork = True

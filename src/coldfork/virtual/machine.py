@@ -1,0 +1,78 @@
+"""The virtual machine as CUDA's runtime library and torch's C++ part would show it."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+from coldfork.virtual import driver as driver_codes
+from coldfork.virtual.driver import Driver
+from coldfork.virtual.profiles import Setup
+from coldfork.virtual.visible import uuid_of
+
+_NO_START = "CUDA driver initialization failed, you might not have a CUDA gpu."
+
+
+class Machine:
+    """The devices, which of them this process sees, and which one each thread has chosen."""
+
+    def __init__(self, setup: Setup, driver: Driver, reason: str | None = None) -> None:
+        self.setup = setup
+        self.driver = driver
+        self.reason = reason
+        """Why the driver has no C library, if it has none."""
+        self.offered = True
+        self._count: int | None = None
+        self._chosen = threading.local()
+
+    def offer(self, offered: bool) -> None:
+        """Offer the devices, or no longer."""
+        self.offered = offered
+        self.driver.offer(offered)
+
+    def count(self) -> int:
+        """How many devices there are, found out once in a process and its forked children, as torch does."""
+        self.driver.watch_forks()
+        if not self.offered:
+            return 0
+        if self._count is None:
+            self._count = self._count_once()
+        return self._count
+
+    def _count_once(self) -> int:
+        code = self.driver.initialise()
+        if code == driver_codes.NOT_INITIALISED:
+            warnings.warn(f"CUDA initialization: {_NO_START}", stacklevel=4)
+            return 0
+        return len(self.driver.visible()) if code == driver_codes.SUCCESS else 0
+
+    def require_devices(self) -> int:
+        """Initialise the driver, or raise what torch raises; how many devices there are."""
+        self.driver.watch_forks()
+        code = self.driver.initialise() if self.offered else driver_codes.NO_DEVICE
+        if code == driver_codes.NOT_INITIALISED:
+            raise RuntimeError(_NO_START)
+        if code != driver_codes.SUCCESS:
+            raise RuntimeError("No CUDA GPUs are available")
+        return len(self.driver.visible())
+
+    @property
+    def chosen(self) -> int:
+        """The device that this thread works on."""
+        return getattr(self._chosen, "index", 0)
+
+    def choose(self, index: int, *, with_context: bool) -> None:
+        """Work on another device from now on; since CUDA 12 that creates its context."""
+        if index == self.chosen:
+            return
+        self._chosen.index = index
+        if with_context:
+            self.driver.retain(index)
+
+    def uuid(self, index: int) -> str:
+        """The UUID of a device that this process sees."""
+        return uuid_of(self.driver.visible()[index])
+
+    def pci_bus(self, index: int) -> int:
+        """The PCI bus that a device of this process sits on."""
+        return 0x10 + self.driver.visible()[index]

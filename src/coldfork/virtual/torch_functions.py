@@ -1,0 +1,242 @@
+"""What `torch._C` has in a CUDA build and not in a CPU build, as far as it is about initialisation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from coldfork.virtual.errors import NotSimulatedError
+from coldfork.virtual.machine import Machine
+from coldfork.virtual.stubs import CUDA_VERSION
+
+TOOLKIT = "12.8"
+ROCM = "6.4.43483-a187df25c"
+_ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
+_ROCM_ARCHITECTURES = "gfx90a gfx942 gfx1100 gfx1201"
+
+_POOLS = ("all", "small_pool", "large_pool")
+_AMOUNTS = ("current", "peak", "allocated", "freed")
+
+
+class CudaDeviceProperties:
+    """What `torch.cuda.get_device_properties` gives."""
+
+    def __init__(self, machine: Machine, index: int) -> None:
+        profile = machine.setup.profile
+        self.name = profile.product
+        self.major, self.minor = profile.capability
+        self.total_memory = profile.memory
+        self.multi_processor_count = profile.processors
+        self.is_integrated = 0
+        self.is_multi_gpu_board = 0
+        self.max_threads_per_multi_processor = profile.threads_per_processor
+        self.max_threads_per_block = 1024
+        self.regs_per_multiprocessor = 65536
+        self.warp_size = profile.warp
+        self.gcnArchName = profile.architecture or profile.product
+        self.uuid = machine.uuid(index)
+        self.pci_bus_id = machine.pci_bus(index)
+        self.pci_device_id = 0
+        self.pci_domain_id = 0
+        self.L2_cache_size = profile.l2_cache
+        self.clock_rate = profile.clock_khz
+        self.memory_clock_rate = profile.memory_clock_khz
+        self.memory_bus_width = profile.bus_bits
+        self.shared_memory_per_block = 48 * 1024
+        self.shared_memory_per_block_optin = profile.shared_memory_opt_in
+        self.shared_memory_per_multiprocessor = profile.shared_memory_per_processor
+
+    def __repr__(self) -> str:
+        mebibytes = self.total_memory // 1024**2
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={mebibytes}MB, multi_processor_count={self.multi_processor_count}, "
+            f"uuid={self.uuid}, pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
+            f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size // 1024**2}MB)"
+        )
+
+
+class TorchFunctions:
+    """The functions, by the names they have in `torch._C`; each does to the driver what torch's own does."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def named(self) -> dict[str, object]:
+        """Every name to set in `torch._C`."""
+        methods = {name: getattr(self, name) for name in dir(type(self)) if name.startswith("_cuda_")}
+        constants: tuple[tuple[str, object], ...] = (
+            ("_cuda_emptyCache", None),
+            ("_cuda_clearCublasWorkspaces", None),
+            ("_cuda_ipc_collect", None),
+            ("_cuda_getAllocatorBackend", "native"),
+            ("_cuda_getCompiledVersion", CUDA_VERSION),
+            ("_cuda_isHistoryEnabled", False),
+            ("_cuda_cudaCachingAllocator_is_enabled", True),
+            ("_cuda_getCurrentRawStream", 0),
+            ("_cuda_getMemoryFraction", 1.0),
+            ("_cuda_get_sync_debug_mode", 0),
+            ("_cuda_hostMemoryStats", {}),
+            ("_cuda_isCurrentStreamCapturing", False),
+            ("_cuda_resetAccumulatedHostMemoryStats", None),
+            ("_cuda_resetAccumulatedMemoryStats", None),
+            ("_cuda_resetPeakHostMemoryStats", None),
+            ("_cuda_resetPeakMemoryStats", None),
+            ("_cuda_setMemoryFraction", None),
+            ("_cuda_set_sync_debug_mode", None),
+        )
+        return {
+            **{name: _answering(name, answer) for name, answer in constants},
+            **methods,
+            "_cudart": Cudart(self._machine),
+            "_CudaDeviceProperties": CudaDeviceProperties,
+            "_has_cuda": True,
+        }
+
+    def _cuda_getDeviceCount(self) -> int:
+        return self._machine.count()
+
+    def _cuda_isInBadFork(self) -> bool:
+        return self._machine.driver.in_bad_fork()
+
+    def _cuda_init(self) -> None:
+        count = self._machine.require_devices()
+        torch = sys.modules["torch"]
+        cuda = sys.modules["torch.cuda"]
+        cuda.default_generators = tuple(torch.Generator() for _ in range(count))  # type: ignore[attr-defined]
+        cuda._get_device_properties = self.properties  # type: ignore[attr-defined]
+
+    def properties(self, index: int) -> CudaDeviceProperties:
+        """What is known of a device."""
+        return CudaDeviceProperties(self._machine, index)
+
+    def _cuda_getDevice(self) -> int:
+        _lazy_init()
+        return self._machine.chosen
+
+    def _cuda_setDevice(self, index: int) -> None:
+        _lazy_init()
+        self._check(index)
+        self._machine.choose(index, with_context=True)
+
+    def _cuda_exchangeDevice(self, index: int) -> int:
+        return self._exchange(index, with_context=True)
+
+    def _cuda_maybeExchangeDevice(self, index: int) -> int:
+        return self._exchange(index, with_context=False)
+
+    def _exchange(self, index: int, *, with_context: bool) -> int:
+        if index < 0:
+            return -1
+        _lazy_init()
+        self._check(index)
+        before = self._machine.chosen
+        self._machine.choose(index, with_context=with_context)
+        return before
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self._machine.driver.visible()):
+            error = getattr(sys.modules["torch"], "AcceleratorError", RuntimeError)
+            raise error("CUDA error: invalid device ordinal")
+
+    def _cuda_synchronize(self) -> None:
+        self._machine.driver.retain(self._machine.chosen)
+
+    def _cuda_hasPrimaryContext(self, index: int) -> bool:
+        return self._machine.driver.has_context(index)
+
+    def _cuda_getArchFlags(self) -> str:
+        # It is odd, but torch counts this question among those after which a fork is bad.
+        self._machine.driver.watch_forks()
+        return _ROCM_ARCHITECTURES if self._machine.setup.profile.accelerator == "rocm" else _ARCHITECTURES
+
+    def _cuda_getDriverVersion(self) -> int:
+        return CUDA_VERSION
+
+    def _cuda_canDeviceAccessPeer(self, index: int, peer: int) -> bool:
+        _lazy_init()
+        return index != peer
+
+    def _cuda_memoryStats(self, index: int) -> dict[str, Any]:
+        self._check(index)
+        pools = {pool: dict.fromkeys(_AMOUNTS, 0) for pool in _POOLS}
+        kinds = ("allocation", "segment", "active", "inactive_split")
+        sizes = (
+            "allocated_bytes",
+            "reserved_bytes",
+            "active_bytes",
+            "inactive_split_bytes",
+            "requested_bytes",
+        )
+        stats: dict[str, Any] = {
+            name: {pool: dict(amounts) for pool, amounts in pools.items()} for name in kinds
+        }
+        stats.update((name, {pool: dict(amounts) for pool, amounts in pools.items()}) for name in sizes)
+        stats.update(
+            (name, dict.fromkeys(_AMOUNTS, 0)) for name in ("oversize_allocations", "oversize_segments")
+        )
+        counters = (
+            "num_alloc_retries",
+            "num_ooms",
+            "num_sync_all_streams",
+            "num_device_alloc",
+            "num_device_free",
+        )
+        return stats | dict.fromkeys(counters, 0) | {"max_split_size": -1}
+
+
+class Cudart(ModuleType):
+    """Stands for `torch._C._cudart`, CUDA's runtime library as torch shows it."""
+
+    class cudaError(int):  # noqa: N801 (the name is CUDA's)
+        """A code of the runtime library."""
+
+        success = 0
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__("torch._C._cudart")
+        self._machine = machine
+
+    def cudaMemGetInfo(self, index: int) -> tuple[int, int]:
+        """The free and the whole memory of a device; asking creates its context."""
+        self._machine.driver.retain(index)
+        return self._machine.setup.profile.memory, self._machine.setup.profile.memory
+
+    def cudaGetErrorString(self, code: int) -> str:
+        """What a code means."""
+        return "no error" if code == 0 else "unknown error"
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("cuda"):
+            return refusal(f"torch.cuda.cudart().{name}")
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+def refusal(name: str) -> Callable[..., object]:
+    """A function that can only say that it is not simulated."""
+
+    def not_simulated(*_: object, **__: object) -> object:
+        raise NotSimulatedError(name, INSTEAD)
+
+    not_simulated.__name__ = not_simulated.__qualname__ = name.rpartition(".")[2]
+    return not_simulated
+
+
+INSTEAD = (
+    "it exists for its initialisation only. Work on tensors of the CPU, run this part on a real device, "
+    "or let coldfork.virtual.device(..., redirect=True) do the work on the CPU"
+)
+
+
+def _answering(name: str, answer: object) -> Callable[..., object]:
+    def answer_always(*_: object, **__: object) -> object:
+        return answer
+
+    answer_always.__name__ = answer_always.__qualname__ = name
+    return answer_always
+
+
+def _lazy_init() -> None:
+    sys.modules["torch.cuda"]._lazy_init()

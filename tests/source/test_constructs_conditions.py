@@ -298,6 +298,53 @@ torch.cuda.is_available()  # expect: driver-init-at-import
 refuse()
 torch.cuda.get_device_capability()
 """,
+    "a table that another module fills does not end a module": """
+### pkg/__init__.py
+### pkg/names.py
+NAMES = []
+
+def checked(name):
+    if name not in NAMES:
+        raise ValueError(name)
+    return name
+### pkg/filled.py
+from pkg import names
+names.NAMES.append("fast")
+### pkg/user.py
+import pkg.filled
+import torch
+from pkg.names import checked
+
+FAST = checked("fast")
+torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "a missing key is a KeyError": """
+import torch
+
+class Tables:
+    def __init__(self):
+        self.held = {}
+
+    def find(self, name):
+        try:
+            found = self.held[name]
+        except KeyError:
+            found = self.held[name] = torch.cuda.get_device_name
+        return found
+
+Tables().find("a")()  # expect: device-init-at-import
+""",
+    "leaving the program passes handlers by": """
+import sys
+import torch
+
+try:
+    sys.exit(0)
+except Exception:
+    torch.cuda.get_device_name()
+except SystemExit:
+    torch.cuda.is_available()  # expect: driver-init-at-import
+""",
     "the else of a try that is sure to raise": """
 import torch
 

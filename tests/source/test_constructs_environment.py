@@ -347,6 +347,26 @@ A = json.loads("1")  # expect: device-init-at-import
 from . import json
 A = json.loads("1")  # expect: device-init-at-import
 """,
+    "a variable that the importing module set above": """
+### pkg/__init__.py
+### pkg/override.py
+import os
+import woken  # expect: waking-import
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+import woken.again
+### pkg/user.py
+from pkg import override
+import woken.third
+### beside/woken/__init__.py
+import torch
+torch.cuda.is_available()
+### beside/woken/again.py
+import torch
+torch.cuda.is_available()
+### beside/woken/third.py
+import torch
+torch.cuda.is_available()
+""",
     "a checked module wins over an installed one": """
 ### pkg/__init__.py
 from .level import VALUE
@@ -361,6 +381,7 @@ VALUE = torch.cuda.get_device_capability()
 }
 
 SETTINGS = {
+    "a variable that the importing module set above": Setting(runs=False),
     "a src layout": Setting(mounts=("src", "tests", ".")),
     "a monorepo": Setting(mounts=("libs/one/src", "libs/two", "apps/three")),
     "overlapping paths": Setting(paths=("pkg/sub", ".", "pkg", "pkg/sub/user.py")),

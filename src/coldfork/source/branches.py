@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
 
 Span = tuple[int, int, int, int]
+#: Exceptions that mean to leave the program: `except Exception` lets them through.
+_LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 
 
 class Test:
@@ -77,8 +79,10 @@ def handles(kinds: Node | None, raised: str) -> bool:
     if kinds is None:
         return True
     names = _exception_names(kinds)
-    if not names or raised in names or names & {"Exception", "BaseException"}:
+    if not names or raised in names or "BaseException" in names:
         return True
+    if "Exception" in names:
+        return raised not in _LEAVING
     known = getattr(builtins, raised, None)
     if not isinstance(known, type):
         # One of a library's own: clauses that name a library's exceptions are taken to mean it.

@@ -232,7 +232,7 @@ def _run(
     inner.first_yield_only = first_yield_only
     inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
     bind_arguments(ev, inner, function, code[0], positional, keywords)
-    raises = ""
+    raises, outright = "", False
     try:
         ended = ev.execute(inner, code[1])
         if ended == FALLS and not (inner.off is not None and inner.returns):
@@ -244,6 +244,7 @@ def _run(
             inner.returns.append((NONE, inner.off))
             inner.exit_musts.append(set(inner.must))
         raises = problem.kind if not inner.returns else ""
+        outright = problem.outright
         inner.raise_musts.append(set(inner.must))
         if raises:
             inner.exit_musts.append(set(inner.must))
@@ -263,6 +264,7 @@ def _run(
         0,
         inner.nominal_presumed,
         raise_must,
+        outright,
     )
 
 
@@ -293,5 +295,14 @@ def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
         frame.edge(edge, False)
     if result.failures and ev.failing:
         ev.failing[-1].extend(result.failures)
-    if result.raises:
-        raise Raised(result.raises)
+    if result.raises and not _doubted(frame, result):
+        raise Raised(result.raises, result.outright and frame.gate == 0)
+
+
+def _doubted(frame: Frame, result: CallResult) -> bool:
+    """True where a call seems to end the import of a module: a module that always fails is not written.
+
+    Most such calls look into a table that modules fill which have been imported by then. What stands behind
+    them is followed; only a `raise` that no test stands before, or leaving the program, ends a module.
+    """
+    return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

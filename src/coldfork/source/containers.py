@@ -190,7 +190,7 @@ def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
     if isinstance(container, Mapping):
         found = mapping_item(container, key)
         if found is None and container.exact and not container.shared:
-            raise Raised("other")
+            raise Raised("KeyError")
         return found if found is not None else UNKNOWN
     if isinstance(container, Sequence):
         return _element(container.items, container.exact, key)

@@ -65,10 +65,10 @@ class Reporter:
         effects = self._with_counts(list(made.values()))
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
 
-    def _environment(self, name: str) -> dict[str, str | None]:
-        """The variables that a module's package has set by the time it runs."""
+    def _environment(self, name: str, line: int) -> dict[str, str | None]:
+        """The variables that are set by the time a line of a module runs."""
         state = self.program.module(name)
-        return self.inherited.environment(state) if state is not None else {}
+        return self.inherited.environment_at(state, line) if state is not None else {}
 
     def _blamed_imports(self) -> dict[str, tuple[Reached, ...]]:
         """Modules without source whose import is known to wake something."""
@@ -108,7 +108,7 @@ class Reporter:
                 if own and not site_edge.statement and not in_init:
                     continue
                 for one in reached.values():
-                    if kept_cold(one, name, self._environment):
+                    if kept_cold(one, name, site_edge.line, self._environment):
                         continue
                     told = one.wake.off or site_edge.edge.off or not one.rooted
                     if own and (told or self._leads_back(name, one.wake.link)):

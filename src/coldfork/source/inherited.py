@@ -26,29 +26,60 @@ class Inherited:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._walks: dict[str, _Walk] = {}
+        self._left: dict[str, Environment] = {}
 
     def environment(self, module: ModuleState) -> Environment:
         """The variables that are set when `module` begins, because its top package has run."""
         top = module.name.partition(".")[0]
         if top == module.name:
             return _NOTHING
+        walk = self._walk_of(top)
+        return walk.at_start.get(module.name, walk.final)
+
+    def environment_at(self, module: ModuleState, line: int) -> Environment:
+        """The variables that are set when a line of the module's body runs."""
+        top = module.name.partition(".")[0]
+        walk = self._walk_of(top)
+        current = dict(walk.at_start.get(module.name, walk.final))
+        for node in module.summary.body:
+            if node[0] == ir.LOADS or node[1] >= line:
+                continue
+            if node[0] in (ir.IMPORT, ir.FROM):
+                for name in _imported(module, node):
+                    if name.partition(".")[0] == top and name != top:
+                        current.update(self._left_by(name, top))
+            else:
+                _apply(node, current)
+        return current
+
+    def _left_by(self, name: str, top: str) -> Environment:
+        """The variables that importing one module of a package sets."""
+        known = self._left.get(name)
+        if known is None:
+            walk = _Walk({}, {})
+            target = self._program.module(name)
+            if target is not None:
+                self._enter(target, top, walk)
+            known = self._left[name] = walk.final
+        return known
+
+    def _walk_of(self, top: str) -> _Walk:
         walk = self._walks.get(top)
         if walk is None:
             walk = self._walks[top] = self._walk(top)
-        return walk.at_start.get(module.name, walk.final)
+        return walk
 
     def _walk(self, top: str) -> _Walk:
         """Follow the plain imports and assignments at the top of a package's modules, in order."""
         state = self._program.module(top)
-        at_start: dict[str, Environment] = {}
-        current: Environment = {}
+        walk = _Walk({}, {})
         if state is not None and state.located.is_package:
-            self._enter(state, top, at_start, current)
-        return _Walk(at_start, dict(current))
+            self._enter(state, top, walk)
+        return walk
 
-    def _enter(
-        self, state: ModuleState, top: str, at_start: dict[str, Environment], current: Environment
-    ) -> None:
+    def _enter(self, state: ModuleState, top: str, walk: _Walk) -> None:
+        """Follow one module that is imported now; what `walk` calls final is what is set so far."""
+        at_start, current = walk.at_start, walk.final
         if state.name in at_start or len(at_start) > _MOST_MODULES:
             return
         at_start[state.name] = dict(current)
@@ -58,7 +89,7 @@ class Inherited:
                     if name.partition(".")[0] == top and name not in at_start:
                         target = self._program.module(name)
                         if target is not None:
-                            self._enter(target, top, at_start, current)
+                            self._enter(target, top, walk)
             else:
                 _apply(node, current)
 

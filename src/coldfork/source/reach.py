@@ -36,8 +36,8 @@ class Reached(NamedTuple):
 
 
 Reaches = dict[str, dict[str, Reached]]
-#: The variables that a module's package has set by the time the module runs: worked out only when asked.
-Environments = Callable[[str], Mapping[str, str | None]]
+#: The variables that are set by the time a line of a module runs: worked out only when asked.
+Environments = Callable[[str, int], Mapping[str, str | None]]
 
 
 @cache
@@ -91,10 +91,10 @@ def _append(first: Link, last: Link) -> Link:
     return first._replace(following=_append(first.following, last))
 
 
-def kept_cold(reached: Reached, importer: str, environment: Environments) -> bool:
-    """True when a variable that the importer's package sets keeps the device asleep."""
+def kept_cold(reached: Reached, importer: str, line: int, environment: Environments) -> bool:
+    """True when a variable that is set before the importing line runs keeps the device asleep."""
     unless = reached.wake.unless
-    return unless is not None and environment(importer).get(unless[0]) == unless[1]
+    return unless is not None and environment(importer, line).get(unless[0]) == unless[1]
 
 
 def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
@@ -118,7 +118,7 @@ def reach(
     """For every module the surest way in which importing it wakes an accelerator, if there is one.
 
     `waking_imports` are modules without source that the knowledge base blames; `environment` tells the
-    variables that a module's package has set by the time the module runs.
+    variables that are set by the time a line of a module runs.
     """
     importers: dict[str, list[tuple[str, SiteEdge]]] = {}
     for name, result in results.items():
@@ -148,7 +148,7 @@ def reach(
         here[reached.wake.accelerator] = reached
         for importer, edge in importers.get(name, ()):
             if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(
-                reached, importer, environment
+                reached, importer, edge.line, environment
             ):
                 offer(importer, combine(importer, edge, name, reached))
     return _first_executed(settled, results, environment)
@@ -197,7 +197,11 @@ def _first_in(
             continue
         for target in targets(site_edge.edge.target, name):
             reached = told.get(target, {}).get(accelerator)
-            if reached is not None and reached.certain and not kept_cold(reached, name, environment):
+            if (
+                reached is not None
+                and reached.certain
+                and not kept_cold(reached, name, site_edge.line, environment)
+            ):
                 first = (site_edge.line, combine(name, site_edge, target, reached))
                 break
     return first[1]

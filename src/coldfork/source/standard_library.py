@@ -159,7 +159,7 @@ def _run_coroutine(
 
 
 def _exit(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    raise Raised("other")
+    raise Raised("SystemExit")
 
 
 def _exec_known(

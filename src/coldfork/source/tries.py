@@ -108,4 +108,4 @@ def raise_(ev: Evaluator, frame: Frame, node: Node) -> int:
         named = node[2][1] if node[2][0] == ir.CALL else node[2]
         if named[0] == ir.NAME:
             kind = named[1]
-    raise Raised(kind)
+    raise Raised(kind, frame.gate == 0)

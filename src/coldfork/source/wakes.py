@@ -127,6 +127,8 @@ class CallResult(NamedTuple):
     """What was presumed along all the ways that make the call's wakes certain."""
     raise_must: frozenset[str] | None = None
     """What is sure to have woken when the call raises; None when it does not."""
+    outright: bool = False
+    """True when the call raises whatever the state of the program."""
 
     @property
     def strict(self) -> frozenset[str]:
@@ -141,9 +143,11 @@ PAUSED = "(paused)"
 class Raised(Exception):
     """Following code came to a point that is sure to raise."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, outright: bool = False) -> None:
         super().__init__(kind)
         self.kind = kind
+        self.outright = outright
+        """True for a `raise` that no test stands before."""
 
 
 class Frame:

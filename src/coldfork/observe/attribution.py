@@ -1,0 +1,213 @@
+"""Says who woke a device: the import in progress on the thread that did it, or `unknown`, no bystander."""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+
+from coldfork.observe.frames import View
+from coldfork.observe.windows import Windows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType, FrameType
+    from typing import Protocol
+
+    from coldfork.observe.events import Event
+    from coldfork.observe.loads import Load
+
+    Awake = tuple[tuple[str, str | None], ...]
+
+    class Sensor(Protocol):
+        """Tells cheaply what is awake in this process; `observe.states.Poller` is the real one."""
+
+        def awake(self) -> Awake: ...
+
+    class Culprit(Protocol):
+        """Where a thread stood just before something was seen: `observe.calls` knows."""
+
+        frame: FrameType
+        line: int
+
+        def callee(self) -> str | None: ...
+
+
+class Attribution:
+    """Polls the sensor and turns what has changed since the last poll into wake events."""
+
+    def __init__(
+        self, sensor: Sensor, emit: Callable[[Event], None], base: str | None = None, *, outside: bool = True
+    ) -> None:
+        self.stacks: dict[int, list[Load]] = {}
+        """The imports in progress on each thread, outermost first."""
+        self.doors: set[CodeType] = set()
+        """The code objects through which imports pass, so that they can be found on a stack."""
+        self.windows = Windows()
+        self.polls = 0
+        self.culprit: Callable[[], Culprit | None] = _nobody
+        self._base = base
+        self._tell_outside = outside
+        self._home = get_ident()
+        self._awake = sensor.awake
+        self._emit = emit
+        self._claims: dict[tuple[str, str | None], object] = {}
+        self._known: Awake = ()
+        self.start()
+
+    def start(self) -> None:
+        """Take what is awake now for granted: it was woken before anybody watched."""
+        self._known = self._awake()
+        self._claims = dict.fromkeys(self._known, object())
+        self.windows.mark()
+
+    def poll(self) -> bool:
+        """Look whether something woke since the last poll; True if it did."""
+        self.polls += 1
+        awake = self._awake()
+        if awake == self._known:
+            self.windows.mark()
+            return False
+        self.changed(awake, self.culprit())
+        return True
+
+    def quiet(self) -> bool:
+        """True while nothing has changed since the last poll: the cheap half of `poll`."""
+        return self._awake() == self._known
+
+    def changed(self, awake: Awake, culprit: Culprit | None) -> None:
+        """Report what is awake now and was not before."""
+        self._known = awake
+        # `setdefault` lets exactly one thread report each wake, without a lock that a fork could freeze.
+        token = object()
+        fresh = [key for key in awake if self._claims.setdefault(key, token) is token]
+        if fresh:
+            alone = self.windows.alone()
+            for accelerator, level in fresh:
+                self._emit(self._wake(accelerator, level, culprit, alone))
+        self.windows.mark()
+
+    def forked(self) -> None:
+        """In a forked child: only this thread and its imports are left, and the devices start afresh."""
+        me = get_ident()
+        self.stacks = {me: self.stacks[me]} if me in self.stacks else {}
+        self._home = me
+        self.windows.forked()
+        self.start()
+
+    def _wake(self, accelerator: str, level: str | None, culprit: Culprit | None, alone: bool) -> Event:
+        waker = self._nobody_sure() if not alone else self._waker(culprit)
+        event: Event = {"event": "wake", "accelerator": accelerator, "level": level, "waker": waker}
+        if not alone:
+            event["suspects"] = self._suspects()
+        return event
+
+    def _waker(self, culprit: Culprit | None) -> Event:
+        me = get_ident()
+        frame = sys._getframe() if culprit is None else culprit.frame
+        view = View(frame, None if culprit is None else culprit.line, self.doors)
+        loads = view.loads
+        depth = len(loads) - 1
+        module = loads[-1].name if loads else self._outside(me)
+        path = loads[-1].path if loads else _path_of(module)
+        waker: Event = {
+            "module": module,
+            "path": path,
+            "line": None,
+            "function": None,
+            "call": None,
+            "thread": thread_name(me),
+            "import_chain": chain(view, outside=self._tell_outside),
+            "stack": [],
+        }
+        if culprit is not None:
+            _place(waker, view, depth, culprit)
+        return waker
+
+    def _outside(self, me: int) -> str | None:
+        """Outside of imports the main thread runs the program itself."""
+        return self._base if me == self._home else None
+
+    def _nobody_sure(self) -> Event:
+        names = sorted({thread_name(ident) for ident in _threads()})
+        return {
+            "module": None,
+            "path": None,
+            "line": None,
+            "function": None,
+            "call": None,
+            "thread": "unknown: " + " or ".join(names),
+            "import_chain": [],
+            "stack": [],
+        }
+
+    def _suspects(self) -> list[Event]:
+        """The modules in progress on any thread: an exact second look can tell which of them it was."""
+        return [
+            {"module": loads[-1].name, "path": loads[-1].path, "thread": thread_name(ident)}
+            for ident, loads in list(self.stacks.items())
+            if loads
+        ]
+
+
+def chain(view: View, *, outside: bool) -> list[Event]:
+    """The imports in progress, outermost first, each with the line in it that led to the next one.
+
+    The first entry is the code outside of imports that asked for the outermost one, the last is the module
+    itself.
+    """
+    written: list[Event] = []
+    asker = view.outside()
+    if outside and asker is not None and view.loads:
+        frame, line = asker
+        written.append(
+            {"module": frame.f_globals.get("__name__"), "path": frame.f_code.co_filename, "line": line}
+        )
+    for depth, load in enumerate(view.loads):
+        site = view.site(depth) if depth < len(view.loads) - 1 else None
+        written.append({"module": load.name, "path": load.path, "line": site[1] if site else None})
+    return written
+
+
+def thread_name(ident: int) -> str:
+    """The name of a thread, as far as `threading` knows it."""
+    threading = sys.modules.get("threading")
+    active = getattr(threading, "_active", {})
+    known = active.get(ident) if isinstance(active, dict) else None
+    if known is not None:
+        return str(known.name)
+    return "MainThread" if threading is None else f"thread {ident}"
+
+
+def _place(waker: Event, view: View, depth: int, culprit: Culprit) -> None:
+    """Fill in the exact line: the import-time site, and the stack from it to the call."""
+    stack = view.stack(depth)
+    site = view.site(depth)
+    if site is not None:
+        frame, line = site
+        waker["path"], waker["line"], waker["function"] = (
+            frame.f_code.co_filename,
+            line,
+            frame.f_code.co_qualname,
+        )
+    elif depth < 0 and stack:
+        waker["path"], waker["line"], waker["function"] = (
+            stack[0][key] for key in ("path", "line", "function")
+        )
+    waker["stack"] = stack
+    waker["call"] = view.call(depth) or culprit.callee()
+    if waker["import_chain"] and depth >= 0:
+        waker["import_chain"][-1]["line"] = waker["line"]
+
+
+def _threads() -> list[int]:
+    return list(sys._current_frames())
+
+
+def _path_of(module: str | None) -> str | None:
+    path = getattr(sys.modules.get(module), "__file__", None) if module else None
+    return path if isinstance(path, str) else None
+
+
+def _nobody() -> None:
+    return None

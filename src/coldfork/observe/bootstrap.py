@@ -1,0 +1,173 @@
+"""What a watched interpreter runs first, and how to start one.
+
+A watched program is started by Python itself, with the command it would have had anyway. Two variables in its
+environment let the watch in: PYTHONPATH, which names the folder `startup` first, and COLDFORK_WATCH, one JSON
+object:
+
+    mode       "run" (records a program), "child" (records a process started by one) or "probe"
+    recording  the file to append to (run and child)
+    limit      its size in bytes
+    began      the moment on the monotonic clock that times are counted from
+    device     "real", "none" or "virtual:NAME"
+    follow     whether children are watched too
+    stage2     modules inside which the exact call is wanted
+    pythonpath what PYTHONPATH was before, or null
+    result     the file that a probe writes: one event a line, the last one is the result
+    module     the module to probe
+    forked     whether to fork first and import in the child
+    timeout    seconds after which a probe writes where it hangs, or null
+    injection  the injection library, or null
+    sensor     "module:name" of a sensor of your own instead of coldfork's, or null
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic
+
+from coldfork.observe.events import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from coldfork.observe.watch import Watch
+
+VARIABLE = "COLDFORK_WATCH"
+VIRTUAL = "COLDFORK_VIRTUAL"
+STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
+
+#: What to give to `python -c` so that a process watched in the mode "probe" does its work.
+PROBE = "from coldfork.observe.probing import probe; probe()"
+
+
+def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which a Python process is watched as the settings say."""
+    inherited = base.get("PYTHONPATH")
+    told = {**settings, "pythonpath": inherited}
+    told.setdefault("began", monotonic())
+    return {
+        **base,
+        "PYTHONPATH": STARTUP + (os.pathsep + inherited if inherited else ""),
+        VARIABLE: encode(told).decode("ascii").strip(),
+    }
+
+
+def command(python: str) -> list[str]:
+    """The command of an interpreter that probes what its environment says."""
+    return [python, "-c", PROBE]
+
+
+class Session:
+    """The watch of this process and what it was told; `current` is set once, at the start of the process."""
+
+    current: Session | None = None
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.watch: Watch | None = None
+
+
+def begin(folder: str) -> None:
+    """Start watching this process as its environment says; called once, before the program."""
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return
+    settings = decode(text)
+    _hide(settings)
+    session = Session.current = Session(settings)
+    if os.environ.get(VIRTUAL):
+        _install_virtual(os.environ[VIRTUAL])
+    if settings.get("mode") in ("run", "child"):
+        _record(session)
+
+
+def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What to hand to `watch` so that the sensor named in the settings is asked; nothing for coldfork's
+    own."""
+    named = settings.get("sensor")
+    if not named:
+        return {}
+    module, _, name = named.partition(":")
+    sensor = getattr(__import__(module, fromlist=[name]), name)()
+    return {
+        "sensor": sensor,
+        "states": getattr(sensor, "examine", tuple),
+        "remember": getattr(sensor, "remember_for_children", _nothing),
+    }
+
+
+def _nothing() -> None:
+    return None
+
+
+def _hide(settings: dict[str, Any]) -> None:
+    """Give the program the environment it would have had, unless its children are to be watched too."""
+    if settings.get("follow"):
+        if settings.get("mode") == "run":
+            os.environ[VARIABLE] = encode({**settings, "mode": "child"}).decode("ascii").strip()
+        return
+    del os.environ[VARIABLE]
+    if settings.get("pythonpath") is None:
+        os.environ.pop("PYTHONPATH", None)
+    else:
+        os.environ["PYTHONPATH"] = settings["pythonpath"]
+
+
+def _record(session: Session) -> None:
+    import atexit
+
+    import coldfork
+    from coldfork.observe.recorder import LIMIT, Recorder
+    from coldfork.observe.watch import MAIN, watch
+
+    settings = session.settings
+    recorder = Recorder(settings["recording"], settings.get("limit") or LIMIT)
+    root = settings["mode"] == "run"
+    started_as = sys.orig_argv
+    if root:
+        recorder.header(
+            command=settings.get("command") or started_as,
+            device=settings.get("device", "real"),
+            tool=coldfork.__version__,
+            environment=_without_us(settings),
+        )
+    watching = session.watch = watch(
+        recorder,
+        stage2=settings.get("stage2") or (),
+        follow=bool(settings.get("follow")),
+        base=MAIN,
+        began=settings.get("began"),
+        **senses(settings),
+    )
+    watching.process("run" if root else _how(started_as), started_as)
+
+    def end() -> None:
+        watching.poll()
+        watching.emit({"event": "exit", "status": None, "signal": None, "states": watching.states()})
+        recorder.close()
+
+    atexit.register(end)
+
+
+def _without_us(settings: dict[str, Any]) -> dict[str, str]:
+    """The environment as the program's own user set it."""
+    plain = {**os.environ, "PYTHONPATH": settings.get("pythonpath") or ""}
+    if not plain["PYTHONPATH"]:
+        del plain["PYTHONPATH"]
+    return plain
+
+
+def _how(started_as: list[str]) -> str:
+    """How a child was started, as its own command line tells."""
+    return "spawn" if any("multiprocessing" in word for word in started_as[1:]) else "subprocess"
+
+
+def _install_virtual(wanted: str) -> None:
+    """Install the virtual device asked for."""
+    from coldfork import virtual
+
+    name, count = virtual.parse(wanted)
+    virtual.install(name, count)

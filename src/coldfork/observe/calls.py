@@ -1,0 +1,236 @@
+"""Names the exact call that woke a device, while one module is being loaded.
+
+Polling at every call is too dear for a whole program, so this is for a second look in a fresh process: only
+while a module that the first look found is in progress, and suspended while that module imports others. From
+Python 3.12 on `sys.monitoring` names calls into C, `ctypes` included; before, tracing names the line and
+`sys.setprofile` what it can.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+
+from coldfork.observe.frames import dotted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from types import CodeType, FrameType
+    from typing import Any
+
+    from coldfork.observe.attribution import Attribution
+    from coldfork.observe.loads import Load
+
+
+class Spot:
+    """Where a thread stood when it was last seen: a frame, its line then, and what it was about to call."""
+
+    __slots__ = ("_callee", "frame", "line")
+
+    def __init__(self, frame: FrameType, callee: object) -> None:
+        self.frame = frame
+        self.line = frame.f_lineno or 0
+        self._callee = callee
+
+    def callee(self) -> str | None:
+        """The dotted name of what was called there; without a call, the function that stood there."""
+        if self._callee is not None:
+            return dotted(self._callee)
+        from coldfork.observe.callsource import called_in
+
+        # Where every call is announced, a line without an announced one did it itself.
+        return called_in(self.frame, self.line, announced=hasattr(sys, "monitoring"))
+
+
+class Calls:
+    """Watches every call while a wanted module's own code runs."""
+
+    def __init__(
+        self,
+        attribution: Attribution,
+        wanted: Collection[str],
+        base: str | None = None,
+        trouble: Callable[[str, BaseException], None] | None = None,
+    ) -> None:
+        self._attribution = attribution
+        self._trouble = trouble
+        self._wanted = frozenset(wanted)
+        self._base = base
+        self._inside: set[int] = set()
+        """The threads on which a wanted module is the innermost one in progress."""
+        self._last: dict[int, Spot] = {}
+        self._tracing: _Monitoring | _Tracing = (
+            _Monitoring(self._step) if hasattr(sys, "monitoring") else _Tracing(self._step)
+        )
+
+    def begin(self) -> None:
+        """Start at once where what runs outside of imports is wanted."""
+        self._attribution.culprit = self._culprit
+        self.switch(None)
+
+    def end(self) -> None:
+        """Stop watching calls."""
+        self._inside.clear()
+        self._last.clear()
+        self._tracing.release()
+
+    def switch(self, load: Load | None) -> None:
+        """The module in progress on this thread changed; `None` is what lies outside of imports."""
+        me = get_ident()
+        name = self._base if load is None else load.name
+        if name in self._wanted:
+            self._inside.add(me)
+            self._tracing.start()
+        elif me in self._inside:
+            self._inside.discard(me)
+            self._last.pop(me, None)
+            self._tracing.pause(not self._inside)
+
+    def forked(self) -> None:
+        """In a forked child only this thread is left."""
+        me = get_ident()
+        self._inside &= {me}
+
+    def _culprit(self) -> Spot | None:
+        return self._last.get(get_ident())
+
+    def _step(self, frame: FrameType | None, callee: object = None, *, ended: bool = False) -> None:
+        """A thread came to another call or line: whatever changed since its last step was done there."""
+        try:
+            self._advance(frame, callee, ended)
+        except Exception as error:
+            if self._trouble is not None:
+                self._trouble("call", error)
+
+    def _advance(self, frame: FrameType | None, callee: object, ended: bool) -> None:
+        me = get_ident()
+        attribution = self._attribution
+        if attribution.quiet():
+            attribution.windows.mark()
+        else:
+            if ended and frame is not None:
+                # The call that did it has just returned: no need to infer it.
+                self._last[me] = Spot(frame, callee)
+            attribution.poll()
+        if frame is None:
+            self._last.pop(me, None)
+        else:
+            self._last[me] = Spot(frame, None if ended else callee)
+
+
+class _Monitoring:
+    """`sys.monitoring`, from Python 3.12 on: sees every thread, and names C functions of every kind."""
+
+    def __init__(self, step: Callable[..., None]) -> None:
+        self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        self._tool = self._free_tool()
+        self._on = False
+        events = self._monitoring.events
+        self._events = 0
+        if self._tool is None:
+            return
+        for event, callback in _callbacks(step).items():
+            self._monitoring.register_callback(self._tool, getattr(events, event), callback)
+            # C_RETURN and C_RAISE come with CALL.
+            self._events |= 0 if event.startswith("C_") else getattr(events, event)
+
+    def start(self) -> None:
+        if not self._on and self._tool is not None:
+            self._on = True
+            self._monitoring.set_events(self._tool, self._events)
+
+    def pause(self, for_all: bool) -> None:
+        if for_all and self._on:
+            self._on = False
+            self._monitoring.set_events(self._tool, 0)
+
+    def release(self) -> None:
+        self.pause(True)
+        if self._tool is not None:
+            self._monitoring.free_tool_id(self._tool)
+            self._tool = None
+
+    def _free_tool(self) -> int | None:
+        for tool in (3, 4, 2, 5, 1, 0):
+            try:
+                self._monitoring.use_tool_id(tool, "coldfork")
+            except ValueError:
+                continue
+            return tool
+        return None
+
+
+def _callbacks(step: Callable[..., None]) -> dict[str, Callable[..., None]]:
+    getframe = sys._getframe
+
+    def here(code: CodeType, *rest: object) -> None:
+        step(getframe(1))
+
+    def call(code: CodeType, offset: int, callee: object, first: object) -> None:
+        step(getframe(1), callee)
+
+    def called(code: CodeType, offset: int, callee: object, first: object) -> None:
+        step(getframe(1), callee, ended=True)
+
+    def left(code: CodeType, *rest: object) -> None:
+        step(getframe(1).f_back)
+
+    return {
+        "PY_START": here,
+        "PY_RESUME": here,
+        "PY_THROW": here,
+        "LINE": here,
+        "CALL": call,
+        "C_RETURN": called,
+        "C_RAISE": called,
+        "PY_RETURN": left,
+        "PY_YIELD": left,
+        "PY_UNWIND": left,
+    }
+
+
+class _Tracing:
+    """`sys.settrace` and `sys.setprofile`, before Python 3.12: this thread, and threads started meanwhile."""
+
+    def __init__(self, step: Callable[..., None]) -> None:
+        self._step = step
+        self._taken = sys.gettrace() is not None or sys.getprofile() is not None
+        self._on: set[int] = set()
+
+    def start(self) -> None:
+        if self._taken:
+            return
+        self._on.add(get_ident())
+        self._set(self._trace, self._profile)
+
+    def pause(self, for_all: bool) -> None:
+        if self._taken:
+            return
+        self._on.discard(get_ident())
+        self._set(None, None)
+
+    def release(self) -> None:
+        if self._on:
+            self.pause(True)
+
+    def _set(self, trace: Any, profile: Any) -> None:
+        sys.settrace(trace)
+        sys.setprofile(profile)
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            threading.settrace(trace)
+            threading.setprofile(profile)
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        if event == "return":
+            self._step(frame.f_back)
+        else:
+            self._step(frame)
+        return self._trace
+
+    def _profile(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "c_call":
+            self._step(frame, argument)
+        elif event in ("c_return", "c_exception"):
+            self._step(frame, argument, ended=True)

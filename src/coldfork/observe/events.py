@@ -1,0 +1,96 @@
+"""Turns events into lines and lines into events, without the `json` package.
+
+Importing `json` loads `re`, `enum` and a dozen more: modules that a watched program may never have wanted,
+and that would then be missing from its imports. The C code under it is all that is needed here.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Event = dict[str, Any]
+    Sink = Callable[[Event], None]
+
+
+def encode(event: Event) -> bytes:
+    """One event as one line, ASCII only; what JSON does not know is written as its text."""
+    return ("".join(_encoder()(event, 0)) + "\n").encode("ascii")
+
+
+def decode(text: str) -> Any:
+    """The value that one JSON text stands for; `ValueError` when it is none."""
+    try:
+        value, end = _scanner()(text, 0)
+    except StopIteration:
+        raise ValueError("no JSON value") from None
+    if text[end:].strip():
+        raise ValueError("something follows the JSON value")
+    return value
+
+
+def read(data: bytes) -> tuple[list[Event], bool]:
+    """The events of a recording up to where it was cut, and whether every line of it could be read.
+
+    A line that cannot be read in the middle (a full disk, a process killed while it wrote) costs that line
+    only.
+    """
+    events: list[Event] = []
+    whole = True
+    for line in data.split(b"\n"):
+        if not line:
+            continue
+        try:
+            event = decode(line.decode("ascii"))
+        except ValueError:
+            whole = False
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+        else:
+            whole = False
+    return events, whole
+
+
+class _Reading:
+    """The options that the C scanner asks for, under the names it asks by."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: dict[str, str]
+
+    def __init__(self) -> None:
+        self.memo = {}
+
+
+def _scanner() -> Callable[[str, int], tuple[Any, int]]:
+    try:
+        import _json
+
+        scanner: Any = _json.make_scanner
+        return scanner(_Reading())  # type: ignore[no-any-return]
+    except (ImportError, AttributeError, TypeError):  # an interpreter without the C code
+        import json
+
+        return json.JSONDecoder().raw_decode
+
+
+def _encoder() -> Callable[[Any, int], Any]:
+    try:
+        import _json
+
+        encoder: Any = _json.make_encoder
+        return encoder(  # type: ignore[no-any-return]
+            None, str, _json.encode_basestring_ascii, None, ":", ",", False, True, True
+        )
+    except (ImportError, AttributeError, TypeError):
+        import json
+
+        whole = json.JSONEncoder(default=str, skipkeys=True, separators=(",", ":"))
+        return lambda value, _: whole.encode(value)

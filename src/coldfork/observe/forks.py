@@ -1,0 +1,195 @@
+"""Sees forks, starts of other programs and threads, with what was awake at that moment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import get_ident
+
+from coldfork.observe import redaction
+from coldfork.observe.attribution import thread_name
+from coldfork.observe.frames import current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from coldfork.observe.events import Event
+
+    States = Callable[[], list[Event]]
+
+#: Variables that decide which devices a process sees.
+VISIBILITY = frozenset(
+    {
+        "CUDA_VISIBLE_DEVICES",
+        "GPU_DEVICE_ORDINAL",
+        "HIP_VISIBLE_DEVICES",
+        "JAX_PLATFORMS",
+        "NVIDIA_VISIBLE_DEVICES",
+        "ONEAPI_DEVICE_SELECTOR",
+        "ROCR_VISIBLE_DEVICES",
+        "ZE_AFFINITY_MASK",
+    }
+)
+
+
+class Forks:
+    """Listens to forks and audit events; neither listener can be removed, so it can fall silent."""
+
+    def __init__(
+        self,
+        emit: Callable[[Event], None],
+        states: States,
+        *,
+        before_fork: Callable[[], None],
+        in_child: Callable[[], None],
+        thread_started: Callable[[], None],
+        trouble: Callable[[str, BaseException], None],
+    ) -> None:
+        self._emit = emit
+        self._states = states
+        self._before_fork = before_fork
+        self._in_child = in_child
+        self._thread_started = thread_started
+        self._trouble = trouble
+        self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
+
+    def listen(self) -> None:
+        """Begin to listen."""
+        self._actions.update(
+            {
+                "_thread.start_new_thread": self._thread,
+                "_thread.start_joinable_thread": self._thread,
+                "subprocess.Popen": self._popen,
+                "os.posix_spawn": self._posix_spawn,
+                "os.system": self._system,
+                "os.exec": self._exec,
+                "os.putenv": self._putenv,
+            }
+        )
+        sys.addaudithook(_hook(self._actions, self._trouble))
+        os.register_at_fork(before=self._fork, after_in_child=self._forked)
+
+    def fall_silent(self) -> None:
+        """Listen no more."""
+        self._actions.clear()
+        self._emit = _drop
+        self._before_fork = self._in_child = _nothing
+
+    def spawned_by_multiprocessing(self, original: Callable[..., int]) -> Callable[..., int]:
+        """A door before `multiprocessing.util.spawnv_passfds`, which raises no audit event."""
+
+        def spawnv_passfds(path: Any, args: Any, passfds: Any) -> int:
+            event = self._guarded(self._spawn_event, "spawn", args)
+            child = original(path, args, passfds)
+            if event is not None:
+                event["child"] = child
+                self._guarded(self._emit, event)
+            return child
+
+        return spawnv_passfds
+
+    def _guarded(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except Exception as error:
+            self._trouble("fork", error)
+            return None
+
+    def _fork(self) -> None:
+        self._guarded(self._tell_fork)
+
+    def _tell_fork(self) -> None:
+        self._before_fork()
+        self._emit(
+            {
+                "event": "fork",
+                "child": None,
+                "stack": current(sys._getframe()),
+                "states": self._states(),
+                "thread": thread_name(get_ident()),
+            }
+        )
+
+    def _forked(self) -> None:
+        self._guarded(self._in_child)
+
+    def _thread(self, arguments: tuple[Any, ...]) -> None:
+        self._thread_started()
+
+    def _popen(self, arguments: tuple[Any, ...]) -> None:
+        executable, args = arguments[0], arguments[1]
+        self._emit(self._spawn_event("subprocess", args or [executable]))
+
+    def _posix_spawn(self, arguments: tuple[Any, ...]) -> None:
+        self._emit(self._spawn_event("posix_spawn", arguments[1]))
+
+    def _system(self, arguments: tuple[Any, ...]) -> None:
+        self._emit(self._spawn_event("system", [arguments[0]]))
+
+    def _spawn_event(self, method: str, args: Any) -> Event:
+        return {
+            "event": "spawn",
+            "child": None,
+            "method": method,
+            "command": _command(args),
+            "stack": current(sys._getframe()),
+            "states": self._states(),
+        }
+
+    def _exec(self, arguments: tuple[Any, ...]) -> None:
+        self._emit(
+            {
+                "event": "exec",
+                "command": _command(arguments[1]),
+                "stack": current(sys._getframe()),
+                "states": self._states(),
+            }
+        )
+
+    def _putenv(self, arguments: tuple[Any, ...]) -> None:
+        name = os.fsdecode(arguments[0])
+        if name not in VISIBILITY:
+            return
+        value = redaction.value_of(name, os.fsdecode(arguments[1]))
+        self._emit(
+            {
+                "event": "effect",
+                "kind": "sets-visibility",
+                "what": f"{name}={value}",
+                "stack": current(sys._getframe()),
+            }
+        )
+
+
+def _hook(
+    actions: dict[str, Callable[[tuple[Any, ...]], None]], trouble: Callable[[str, BaseException], None]
+) -> Callable[[str, tuple[Any, ...]], None]:
+    find = actions.get
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        action = find(event)
+        if action is not None:
+            try:
+                action(arguments)
+            except Exception as error:
+                trouble(event, error)
+
+    return hook
+
+
+def _command(args: Any) -> list[str]:
+    if isinstance(args, (str, bytes)) or hasattr(args, "__fspath__"):
+        args = [args]
+    return redaction.command(
+        os.fsdecode(a) if isinstance(a, bytes) or hasattr(a, "__fspath__") else a for a in args
+    )
+
+
+def _drop(event: Event) -> None:
+    return None
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,183 @@
+"""Watches modules being loaded: polls before and after each, and knows for each thread which ones are in
+progress.
+
+Every import passes through `importlib._bootstrap._load_unlocked`, and every Python module that is loaded by
+hand, late or again passes through `exec_module` of importlib's own loaders. Both are replaced by doors that
+call the original. What is seen before a module is loaded was done by the module that asks for it, the one on
+top of the stack.
+
+A door carries importlib's own file name. CPython cuts importlib's frames out of tracebacks, and `warnings`
+counts around them, by that name: with it, both stay as they are without us.
+"""
+
+from __future__ import annotations
+
+import importlib._bootstrap as bootstrap
+import importlib._bootstrap_external as external
+from _thread import get_ident
+from time import monotonic
+
+from coldfork.observe.loads import Load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from coldfork.observe.attribution import Attribution
+    from coldfork.observe.events import Event
+
+
+class Imports:
+    """The doors, while they hang; `switch` hears whenever the module in progress on a thread changes."""
+
+    def __init__(
+        self,
+        attribution: Attribution,
+        emit: Callable[[Event], None] | None,
+        switch: Callable[[Load | None], None] | None = None,
+        loaded: Callable[[Load], None] | None = None,
+        trouble: Callable[[str, BaseException], None] | None = None,
+    ) -> None:
+        self._attribution = attribution
+        self._emit = emit
+        self._switch = switch
+        self._loaded = loaded
+        self._trouble = trouble
+        self._load_unlocked = bootstrap._load_unlocked  # type: ignore[attr-defined]
+        self._exec_module = external._LoaderBasics.exec_module  # type: ignore[attr-defined]
+        self._load_door = _load_door(self, self._load_unlocked)
+        self._exec_door = _exec_door(self, self._exec_module)
+
+    def hang(self) -> None:
+        """From here on, imports pass through the doors."""
+        self._attribution.doors.update((self._load_door.__code__, self._exec_door.__code__))
+        bootstrap._load_unlocked = self._load_door  # type: ignore[attr-defined]
+        external._LoaderBasics.exec_module = self._exec_door  # type: ignore[attr-defined]
+
+    def take_down(self) -> None:
+        """Put importlib back, where nobody has hung another door before ours meanwhile."""
+        if bootstrap._load_unlocked is self._load_door:  # type: ignore[attr-defined]
+            bootstrap._load_unlocked = self._load_unlocked  # type: ignore[attr-defined]
+        if external._LoaderBasics.exec_module is self._exec_door:  # type: ignore[attr-defined]
+            external._LoaderBasics.exec_module = self._exec_module  # type: ignore[attr-defined]
+
+    def enter(self, spec: Any) -> Load | None:
+        """A module is about to be loaded."""
+        try:
+            return self._begin(spec.name, getattr(spec, "origin", None), spec)
+        except Exception as error:
+            self._failed("import-begin", error)
+            return None
+
+    def enter_body(self, module: Any) -> Load | None:
+        """A module's body is about to run: news only if the import system did not just announce it."""
+        try:
+            names = object.__getattribute__(module, "__dict__")
+            spec = names.get("__spec__")
+            loads = self._attribution.stacks.get(get_ident())
+            if loads and spec is not None and loads[-1].spec is spec:
+                return None
+            name = getattr(spec, "name", None) or names.get("__name__")
+            path = getattr(spec, "origin", None) or names.get("__file__")
+            return self._begin(str(name), path, spec)
+        except Exception as error:
+            self._failed("body-begin", error)
+            return None
+
+    def leave(self, load: Load) -> None:
+        """A load ended, well or badly."""
+        try:
+            self._end(load)
+        except Exception as error:
+            self._failed("import-end", error)
+
+    def _begin(self, name: str, path: Any, spec: Any) -> Load:
+        attribution = self._attribution
+        attribution.poll()
+        me = get_ident()
+        loads = attribution.stacks.get(me)
+        if loads is None:
+            loads = attribution.stacks[me] = []
+        load = Load(
+            name, path if type(path) is str else None, spec, monotonic(), loads[-1] if loads else None
+        )
+        loads.append(load)
+        if self._switch is not None:
+            self._switch(load)
+        return load
+
+    def _end(self, load: Load) -> None:
+        attribution = self._attribution
+        attribution.poll()
+        me = get_ident()
+        loads = attribution.stacks.get(me)
+        if loads is not None:
+            while loads and loads.pop() is not load:
+                pass
+            if not loads:
+                del attribution.stacks[me]
+        if self._switch is not None:
+            self._switch(load.parent)
+        if self._loaded is not None:
+            self._loaded(load)
+        if self._emit is not None:
+            self._emit(
+                {
+                    "event": "import",
+                    "module": load.name,
+                    "path": load.path,
+                    "start": load.start,
+                    "seconds": round(monotonic() - load.start, 6),
+                    "parent": load.parent.name if load.parent is not None else None,
+                }
+            )
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        if self._trouble is not None:
+            self._trouble(what, error)
+
+
+def _load_door(imports: Imports, original: Any) -> Any:
+    enter = imports.enter
+    leave = imports.leave
+
+    def _load_unlocked(spec: Any) -> Any:
+        load = None
+        try:
+            load = enter(spec)
+            return original(spec)
+        finally:
+            if load is not None:
+                leave(load)
+
+    return _dressed_as(original, _load_unlocked)
+
+
+def _exec_door(imports: Imports, original: Any) -> Any:
+    enter = imports.enter_body
+    leave = imports.leave
+
+    def exec_module(self: Any, module: Any) -> Any:
+        load = None
+        try:
+            load = enter(module)
+            return original(self, module)
+        finally:
+            if load is not None:
+                leave(load)
+
+    return _dressed_as(original, exec_module)
+
+
+def _dressed_as(original: Any, door: Any) -> Any:
+    """Give a door the file, line, names and document of what it stands before."""
+    code = getattr(original, "__code__", None)
+    if code is not None:
+        door.__code__ = door.__code__.replace(
+            co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_qualname=code.co_qualname
+        )
+    door.__doc__ = original.__doc__
+    door.__module__ = original.__module__
+    door.__qualname__ = original.__qualname__
+    return door

@@ -1,0 +1,174 @@
+"""Imports one module under watch and writes what it did to accelerators."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic, sleep
+
+from coldfork.observe.bootstrap import Session, senses
+from coldfork.observe.events import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from coldfork.observe.events import Event
+    from coldfork.observe.watch import Watch
+
+#: What wakes and is no device: it makes a fork unsafe and does not make an import warm.
+RUNTIMES = frozenset({"openmp", "threads", "polars", "tokenizers", "jax-cpu", "grpc"})
+SETTLE_SECONDS = 0.25
+"""How long threads that an import started are given to do what they were started for."""
+
+
+class Probe:
+    """One import and what was seen of it; each wake is written down as it happens."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._module: str = settings["module"]
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._descriptor = _high(os.open(settings["result"], flags, 0o600))
+        self._wakes: list[Event] = []
+        self._loaded = 0
+        self._home = os.getpid()
+
+    def sink(self, event: Event) -> None:
+        """Count imports, keep wakes, and write down all that is rare."""
+        kind = event["event"]
+        if kind == "import":
+            self._loaded += 1
+            return
+        if kind == "wake" and os.getpid() == self._home:
+            self._wakes.append(event)
+        self.write(event)
+
+    def write(self, event: Event) -> None:
+        """Append one line to the result."""
+        os.write(self._descriptor, encode(event))
+
+    def run(self, watching: Watch) -> None:
+        """Import the module and write the result."""
+        if self._settings.get("timeout"):
+            self._tell_where_it_hangs(self._settings["timeout"])
+        failure: Event | None = None
+        began = monotonic()
+        try:
+            __import__(self._module)
+        except BaseException as error:
+            failure = describe(error)
+        seconds = monotonic() - began
+        watching.poll()
+        if watching.attribution.windows.starts:
+            self._settle(watching)
+        self.write(self._result(watching, failure, seconds))
+
+    def _result(self, watching: Watch, failure: Event | None, seconds: float) -> Event:
+        wakes = [wake for wake in self._wakes if wake["accelerator"] not in RUNTIMES]
+        first = wakes[0] if wakes else None
+        status, reason = _judge(failure, first)
+        return {
+            "event": "result",
+            "module": self._module,
+            "status": status,
+            "reason": reason,
+            "accelerator": first and first["accelerator"],
+            "level": first and first["level"],
+            "woken_by": first and first["waker"],
+            "suspects": (first or {}).get("suspects", []),
+            "wakes": self._wakes,
+            "modules_loaded": self._loaded,
+            "seconds": round(seconds, 4),
+            "states": watching.states(),
+            "error": failure,
+        }
+
+    def _settle(self, watching: Watch) -> None:
+        until = monotonic() + SETTLE_SECONDS
+        while monotonic() < until and len(sys._current_frames()) > 1:
+            sleep(0.005)
+            watching.poll()
+
+    def _tell_where_it_hangs(self, seconds: float) -> None:
+        import faulthandler
+
+        place = os.open(self._settings["result"] + ".stack", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        faulthandler.dump_traceback_later(seconds, file=_high(place), exit=False)
+
+
+def probe() -> NoReturn:
+    """Do what the environment asks of this process, and end it."""
+    session = Session.current
+    if session is None:
+        sys.exit("coldfork: this process was not started to be watched")
+    settings = session.settings
+    if settings.get("forked"):
+        child = os.fork()
+        if child:
+            _, status = os.waitpid(child, 0)
+            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    leave = os._exit
+    work = Probe(settings)
+    watching = _begin(work, settings)
+
+    def _exit(status: int) -> NoReturn:
+        # A module that ends the process while it is imported must not hide what it woke.
+        watching.poll()
+        leave(status)
+
+    os._exit = _exit
+    work.run(watching)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    leave(0)
+
+
+def describe(error: BaseException) -> Event:
+    """An exception as the result holds it, its traceback without our frames and importlib's."""
+    import traceback
+
+    written = traceback.extract_tb(error.__traceback__)
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frames = [
+        {"path": frame.filename, "line": frame.lineno, "function": frame.name}
+        for frame in written
+        if not frame.filename.startswith((own, "<frozen importlib"))
+    ]
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return {"type": type(error).__name__, "message": said[:2000], "stack": frames[-100:]}
+
+
+def _judge(failure: Event | None, wake: Event | None) -> tuple[str, str | None]:
+    failed = None if failure is None else f"{failure['type']}: {failure['message']}".rstrip(": ")
+    if wake is not None:
+        return "woken", f"the import then failed with {failed}" if failed else None
+    if failed is not None:
+        return "failed", f"the import failed with {failed}"
+    return "cold", None
+
+
+def _begin(work: Probe, settings: dict[str, Any]) -> Watch:
+    from coldfork.observe.watch import watch
+
+    return watch(
+        work.sink,
+        stage2=settings.get("stage2") or (),
+        began=settings.get("began"),
+        outside=False,
+        **senses(settings),
+    )
+
+
+def _high(descriptor: int) -> int:
+    import fcntl
+
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 200)
+    os.close(descriptor)
+    return moved

@@ -1,0 +1,234 @@
+"""Composes what watches a process: attribution, imports, calls and forks, all telling one sink."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import get_native_id
+from time import monotonic
+
+from coldfork.observe import redaction
+from coldfork.observe.attribution import Attribution
+from coldfork.observe.forks import Forks
+from coldfork.observe.imports import Imports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from typing import Any
+
+    from coldfork.observe.attribution import Sensor
+    from coldfork.observe.calls import Calls
+    from coldfork.observe.events import Event, Sink
+    from coldfork.observe.loads import Load
+
+MAIN = "__main__"
+"""The name for what the main thread runs outside of imports."""
+
+PASSER = "multiprocessing.util"
+"""The module whose `spawnv_passfds` starts the processes of multiprocessing."""
+
+_TROUBLES = 20
+"""So many failures of the watch are told; one that fails at every import would fill a recording."""
+
+
+class Watch:
+    """A process being watched; `stop` ends it and puts everything back."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        sensor: Sensor,
+        states: Callable[[], Iterable[object]],
+        remember: Callable[[], None],
+        *,
+        stage2: Collection[str] = (),
+        follow: bool = False,
+        base: str | None = None,
+        began: float | None = None,
+        imports: bool = True,
+        outside: bool = True,
+    ) -> None:
+        self._sink = sink
+        self._states = states
+        self._remember = remember
+        self._follow = follow
+        self._began = monotonic() if began is None else began
+        self._troubles = 0
+        self._silent = False
+        self._restore: Callable[[], None] | None = None
+        self.attribution = Attribution(sensor, self.emit, base, outside=outside)
+        self._calls: Calls | None = None
+        if stage2:
+            from coldfork.observe.calls import Calls
+
+            self._calls = Calls(self.attribution, stage2, base, self.trouble)
+        self._imports = Imports(
+            self.attribution,
+            self.emit if imports else None,
+            None if self._calls is None else self._calls.switch,
+            self._loaded,
+            self.trouble,
+        )
+        self._forks = Forks(
+            self.emit,
+            self.states,
+            before_fork=self._before_fork,
+            in_child=self._in_child,
+            thread_started=self._thread_started,
+            trouble=self.trouble,
+        )
+
+    def start(self) -> None:
+        """Begin to watch."""
+        if PASSER in sys.modules:
+            self._guard_passer()
+        self._imports.hang()
+        self._forks.listen()
+        if self._calls is not None:
+            self._calls.begin()
+
+    def stop(self) -> None:
+        """End it: one last look, then everything is put back; what cannot be removed falls silent."""
+        self.poll()
+        self._silent = True
+        if self._calls is not None:
+            self._calls.end()
+        self._imports.take_down()
+        self._forks.fall_silent()
+        if self._restore is not None:
+            self._restore()
+
+    def poll(self) -> None:
+        """Look now whether something woke."""
+        try:
+            self.attribution.poll()
+        except Exception as error:
+            self.trouble("poll", error)
+
+    def states(self) -> list[Event]:
+        """The state of every runtime now, as a recording holds it."""
+        try:
+            return [as_event(state) for state in self._states()]
+        except Exception as error:
+            self.trouble("states", error)
+            return []
+
+    def emit(self, event: Event) -> None:
+        """Hand an event to the sink, with its time, process and thread."""
+        if self._silent:
+            return
+        start = event.get("start")
+        if start is not None:
+            event["start"] = round(start - self._began, 6)
+        event["t"] = round(monotonic() - self._began, 6)
+        event["pid"] = os.getpid()
+        event["tid"] = get_native_id()
+        try:
+            self._sink(event)
+        except Exception as error:
+            self._silent = isinstance(error, RecursionError)
+
+    def trouble(self, what: str, error: BaseException) -> None:
+        """Tell that the watch itself failed somewhere; the program goes on."""
+        self._troubles += 1
+        if self._troubles <= _TROUBLES:
+            self.emit({"event": "trouble", "what": what, "detail": f"{type(error).__name__}: {error}"[:300]})
+
+    def process(self, how: str, command: Iterable[object] = ()) -> None:
+        """Tell that this process begins, or that watching it begins."""
+        self.emit(
+            {
+                "event": "process",
+                "ppid": os.getppid(),
+                "how": how,
+                "command": redaction.command(command),
+                "states": self.states(),
+            }
+        )
+
+    def _before_fork(self) -> None:
+        self.poll()
+        self._remember()
+
+    def _in_child(self) -> None:
+        if not self._follow:
+            self._silent = True
+            self._imports.take_down()
+            self._forks.fall_silent()
+            return
+        self.attribution.forked()
+        if self._calls is not None:
+            self._calls.forked()
+        self.process("fork")
+
+    def _thread_started(self) -> None:
+        # What the starting thread did until now cannot have been done by the new one.
+        self.attribution.poll()
+        self.attribution.windows.starts += 1
+
+    def _loaded(self, load: Load) -> None:
+        if load.name == PASSER:
+            self._guard_passer()
+
+    def _guard_passer(self) -> None:
+        util: Any = sys.modules[PASSER]
+        original = util.spawnv_passfds
+        door = util.spawnv_passfds = self._forks.spawned_by_multiprocessing(original)
+
+        def restore() -> None:
+            if util.spawnv_passfds is door:
+                util.spawnv_passfds = original
+
+        self._restore = restore
+
+
+def watch(
+    sink: Sink,
+    *,
+    stage2: Collection[str] = (),
+    follow: bool = False,
+    base: str | None = None,
+    began: float | None = None,
+    imports: bool = True,
+    outside: bool = True,
+    sensor: Sensor | None = None,
+    states: Callable[[], Iterable[object]] | None = None,
+    remember: Callable[[], None] | None = None,
+) -> Watch:
+    """Watch this process from here on; events go to `sink`, a callable that takes a dictionary.
+
+    `stage2` names modules inside which the exact call is wanted. `base` is what runs outside of imports,
+    where that is known (a program started to be watched: `"__main__"`). `follow` keeps watching in forked
+    children. `imports` also tells every module loaded. The sensor, the states and what to remember before a
+    fork are the real ones by default.
+    """
+    if sensor is None or states is None or remember is None:
+        from coldfork.observe import states as real
+
+        sensor = sensor if sensor is not None else real.Poller()
+        states = states if states is not None else real.examine
+        remember = remember if remember is not None else real.remember_for_children
+    watching = Watch(
+        sink,
+        sensor,
+        states,
+        remember,
+        stage2=stage2,
+        follow=follow,
+        base=base,
+        began=began,
+        imports=imports,
+        outside=outside,
+    )
+    watching.start()
+    return watching
+
+
+def as_event(state: Any) -> Event:
+    """A state as a recording holds it."""
+    if isinstance(state, dict):
+        return state
+    return {
+        name: getattr(state, name, None) for name in ("accelerator", "status", "level", "reason", "library")
+    }

@@ -1,0 +1,92 @@
+"""Whether anybody but this thread can have acted between two moments.
+
+A poll that finds a device awake knows that it was woken since the poll before, and not by whom. With one
+thread there is nothing to ask. With more, the kernel is asked whether any other thread of the process ran in
+between: it counts how often each was taken off a processor and for how long they computed. If none did, this
+thread did it.
+"""
+
+from __future__ import annotations
+
+# By name, because gevent and others replace these in their modules while the program runs.
+from _thread import _count, get_ident
+from time import process_time_ns, sleep, thread_time_ns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Mark = int | tuple[int, int]
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+#: macOS counts for processes only.
+_COUNTS_THREADS = hasattr(resource, "RUSAGE_THREAD")
+
+#: Others may seem to have computed this long when they did not: the two clocks are read one after the other.
+NOISE_NS = 20_000
+#: A thread inside C code has shown up in the kernel's counts after this long.
+GRACE_SECONDS = 0.005
+
+
+class Windows:
+    """Remembers for each thread the last moment at which it looked."""
+
+    __slots__ = ("_home", "_marks", "starts")
+
+    def __init__(self) -> None:
+        self.starts = 0
+        """How many threads were started while somebody watched."""
+        self._marks: dict[int, Mark | None] = {}
+        self._home = get_ident()
+
+    def mark(self) -> None:
+        """Remember this moment for this thread: its window begins now."""
+        me = get_ident()
+        # `_count` counts what Python code started: nought means that the thread that began to watch is alone.
+        self._marks[me] = self.starts if _count() == 0 and me == self._home else _others()
+
+    def alone(self) -> bool:
+        """True when no other Python thread can have done anything since this thread's mark."""
+        mark = self._marks.get(get_ident())
+        if mark is None:
+            return False
+        if isinstance(mark, int):
+            return mark == self.starts
+        if not _same(mark, _others()):
+            return False
+        # Who waits for the interpreter's lock right now ran before we asked and is not counted yet.
+        sleep(GRACE_SECONDS)
+        return _same(mark, _others())
+
+    def forget(self) -> None:
+        """This thread will look no more."""
+        self._marks.pop(get_ident(), None)
+
+    def forked(self) -> None:
+        """In a forked child there is one thread."""
+        self._marks.clear()
+        self._home = get_ident()
+        self.mark()
+
+
+def _others() -> tuple[int, int] | None:
+    """What every other thread together did so far: times taken off a processor, nanoseconds computed."""
+    if not _COUNTS_THREADS:
+        return None
+    getrusage = resource.getrusage
+    this, everyone = resource.RUSAGE_THREAD, resource.RUSAGE_SELF
+    for _ in range(5):
+        before = getrusage(this)
+        own = thread_time_ns()
+        everybody = getrusage(everyone)
+        computed = process_time_ns() - own
+        after = getrusage(this)
+        if before[14:16] == after[14:16]:
+            return int(everybody[14] + everybody[15] - after[14] - after[15]), computed
+    return None
+
+
+def _same(one: tuple[int, int], two: tuple[int, int] | None) -> bool:
+    return two is not None and one[0] == two[0] and abs(two[1] - one[1]) <= NOISE_NS

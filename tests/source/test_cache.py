@@ -14,6 +14,7 @@ import pytest
 
 from coldfork.model.effects import Observation
 from coldfork.source import cache
+from coldfork.source.results import Results
 from tests.source.expectations import Setting, observe, write
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -136,6 +137,66 @@ def test_an_edited_dependency_is_read_again(place: Path) -> None:
         "import torch\ntorch.cuda.is_available()\n\ndef start():\n    return 1\n",
     )
     assert lines(run(place)) == [("pkg/dependent.py", 1), ("pkg/user.py", 2)]
+    assert_same_as_cold(place)
+
+
+ENGINE = {
+    "tree/pkg/engine.py": (
+        "from pkg.base import Platform\n\ndef ask(platform: Platform):\n    return platform.level()\n"
+        "def current() -> Platform:\n    return eval('x')\nLEVEL = ask(current())\n"
+    ),
+    "tree/pkg/base.py": "class Platform:\n    def level(self):\n        return 0\n",
+    "tree/pkg/cuda.py": "import torch\nfrom pkg.base import Platform\n",
+}
+DERIVED = (
+    "\n\nclass Cuda(Platform):\n    def level(self):\n        return torch.cuda.get_device_capability()\n"
+)
+
+
+def test_a_class_that_begins_to_derive_is_seen_where_nothing_names_its_module(place: Path) -> None:
+    write(ENGINE, place)
+    assert lines(run(place)) == [("pkg/user.py", 2)]
+    edit(place / "tree/pkg/cuda.py", ENGINE["tree/pkg/cuda.py"] + DERIVED)
+    assert ("pkg/engine.py", 7) in lines(run(place))
+    assert_same_as_cold(place)
+    edit(place / "tree/pkg/cuda.py", ENGINE["tree/pkg/cuda.py"])
+    assert lines(run(place)) == [("pkg/user.py", 2)]
+    assert_same_as_cold(place)
+
+
+def test_an_edit_of_what_dispatches_still_sees_classes_that_were_not_read_again(place: Path) -> None:
+    write(ENGINE, place)
+    edit(place / "tree/pkg/cuda.py", ENGINE["tree/pkg/cuda.py"] + DERIVED)
+    run(place)
+    edit(place / "tree/pkg/engine.py", "X = 1\n" + ENGINE["tree/pkg/engine.py"])
+    assert ("pkg/engine.py", 8) in lines(run(place))
+    assert_same_as_cold(place)
+
+
+def test_an_edit_that_leaves_all_classes_alone_spares_what_dispatches(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(ENGINE, place)
+    run(place)
+    edit(place / "tree/pkg/other.py", "X = 1\n")
+    followed: list[str] = []
+    follow = Results._evaluate_one
+
+    def noted(results: Results, name: str) -> object:
+        followed.append(name)
+        return follow(results, name)
+
+    monkeypatch.setattr(Results, "_evaluate_one", noted)
+    run(place)
+    assert followed == ["pkg.other"]
+
+
+def test_a_dependency_that_an_edit_brings_in_may_hold_classes_that_derive(place: Path) -> None:
+    write(ENGINE, place)
+    write({"beside/extra.py": ENGINE["tree/pkg/cuda.py"] + DERIVED}, place)
+    run(place)
+    edit(place / "tree/pkg/other.py", "import extra\n")
+    assert ("pkg/engine.py", 7) in lines(run(place))
     assert_same_as_cold(place)
 
 

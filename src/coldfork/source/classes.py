@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coldfork.source import ir
 from coldfork.source.ir import Node
 from coldfork.source.lookup import class_value
-from coldfork.source.program import EVERYTHING, ModuleState
+from coldfork.source.program import HIERARCHY, ModuleState
+from coldfork.source.summary import Summary
 from coldfork.source.unions import alternatives
 from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, External, Instance, Value
 
@@ -96,34 +98,54 @@ def is_enumeration(ev: Evaluator, cls: ClassRef) -> bool:
 
 def subclasses(ev: Evaluator, cls: ClassRef) -> list[ClassRef]:
     """Classes of the modules read so far that derive from `cls`."""
-    ev.program.consulted |= ev.program.bit(EVERYTHING)
+    ev.program.consulted |= ev.program.bit(HIERARCHY)
     if ev.subclass_index is None:
         ev.subclass_index = _index(ev)
     found: list[ClassRef] = []
     pending = [cls]
     while pending and len(found) < _MOST_SUBCLASSES:
-        for module, node in ev.subclass_index.get(pending.pop().name, ()):
-            candidate = ev.program.class_ref(module, node, None, "")
-            if candidate in found or candidate is cls or cls not in linear(ev, candidate):
-                continue
-            found.append(candidate)
-            pending.append(candidate)
+        name = pending.pop().name
+        for module in ev.subclass_index.get(name, ()):
+            for node in _deriving(ev, module, name):
+                candidate = ev.program.class_ref(node[0], node[1], None, "")
+                if candidate in found or candidate is cls or cls not in linear(ev, candidate):
+                    continue
+                found.append(candidate)
+                pending.append(candidate)
     return found
 
 
-def _index(ev: Evaluator) -> dict[str, list[tuple[ModuleState, Node]]]:
-    """Top-level classes by the last part of their bases' names."""
-    index: dict[str, list[tuple[ModuleState, Node]]] = {}
-    for module in ev.program.loaded():
-        for entries in module.summary.binds.values():
-            for how, payload, _line, _guards in entries:
-                if how != ir.BY_CLASS:
-                    continue
-                for base in payload[4]:
-                    last = base[2] if base[0] == ir.ATTR else base[1] if base[0] == ir.NAME else None
-                    if last is not None:
-                        index.setdefault(last, []).append((module, payload))
+def _index(ev: Evaluator) -> dict[str, list[str]]:
+    """The modules with a top-level class that has a base so named."""
+    index: dict[str, list[str]] = {}
+    for module, bases in sorted(ev.program.derived.items()):
+        for name in bases:
+            index.setdefault(name, []).append(module)
     return index
+
+
+def _deriving(ev: Evaluator, module: str, name: str) -> list[tuple[ModuleState, Node]]:
+    """The top-level classes of a module that have a base so named."""
+    state = ev.program.module(module)
+    if state is None:
+        return []
+    return [(state, node) for base, node in _bases(state.summary) if base == name]
+
+
+def base_names(summary: Summary) -> tuple[str, ...]:
+    """What the top-level classes of a file derive from: the last part of each name."""
+    return tuple(dict.fromkeys([name for name, _ in _bases(summary)]))
+
+
+def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
+    for entries in summary.binds.values():
+        for how, payload, _line, _guards in entries:
+            if how != ir.BY_CLASS:
+                continue
+            for base in payload[4]:
+                last = base[2] if base[0] == ir.ATTR else base[1] if base[0] == ir.NAME else None
+                if last is not None:
+                    yield last, payload
 
 
 def instance_of_annotation(ev: Evaluator, module: ModuleState, env: Env | None, node: Node) -> Value:

@@ -7,6 +7,7 @@ from typing import Any
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import EffectKind
 from coldfork.model.positions import Position
+from coldfork.source.program import Program
 from coldfork.source.reach import ModuleResult
 from coldfork.source.values import Condition
 from coldfork.source.wakes import Edge, Link, Site, SiteEdge, Wake
@@ -94,3 +95,26 @@ def _to_edge(data: Any) -> Edge:
     if isinstance(data, str):
         return Edge(data, (), (), None)
     return Edge(data[0], _to_conditions(data[1]), data[2], _to_link(data[3]), data[4])
+
+
+class Translation:
+    """Turns the dependencies of another process or an earlier run into this program's."""
+
+    def __init__(self, names: list[str], program: Program) -> None:
+        self._same = list(program.bits)[: len(names)] == names
+        self._bits = [program.bit(name) for name in names]
+        self._same = self._same or list(program.bits) == names
+
+    def __call__(self, mask: int) -> int:
+        """The same set of modules in this program's bits."""
+        if self._same:
+            return mask
+        translated = 0
+        index = 0
+        while mask:
+            zeros = (mask & -mask).bit_length() - 1
+            index += zeros
+            translated |= self._bits[index]
+            mask >>= zeros + 1
+            index += 1
+        return translated

@@ -77,7 +77,7 @@ class Evaluator:
         self.level = 0
         self.cut = NEVER
         """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
-        self.subclass_index: dict[str, list[tuple[ModuleState, Node]]] | None = None
+        self.subclass_index: dict[str, list[str]] | None = None
 
     def set_global(self, frame: Frame, name: str, value: Value) -> None:
         """A function rebinds a variable of its module."""

@@ -13,8 +13,8 @@ from coldfork.source.ir import Node
 from coldfork.source.summary import Summary, explain_body, function_code
 from coldfork.source.values import ClassRef, Env, Function, Value
 
-#: Stands for every module there is, in the dependencies of a result.
-EVERYTHING = "*"
+#: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
+HIERARCHY = "*"
 
 
 class ModuleState:
@@ -107,7 +107,9 @@ class Program:
         self._modules: dict[str, ModuleState | None] = {}
         self.consulted = 0
         """Modules looked at since this was last cleared, a bit each: what a result depends on."""
-        self.bits: dict[str, int] = {EVERYTHING: 1}
+        self.bits: dict[str, int] = {HIERARCHY: 1}
+        self.derived: dict[str, tuple[str, ...]] = {}
+        """For every module of the analysis, what its top-level classes derive from: last parts of names."""
         self.unparsed: list[ModuleState] = []
         """Modules with a function that does not parse."""
 

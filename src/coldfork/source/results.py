@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from coldfork.source.cache import Stamp, content_hash, load_pack, save_pack, stamp
-from coldfork.source.encode import decode, encode
+from coldfork.source.classes import base_names
+from coldfork.source.encode import Translation, decode, encode
 from coldfork.source.evaluator import Evaluator
 from coldfork.source.loader import Loader
 from coldfork.source.program import Program
@@ -64,6 +65,7 @@ class Results:
         level = self._expanded(roots)
         if not self._kept:
             self._read_ahead(level, progress)
+            self._note_derived()
         while level:
             missing = [name for name in level if name not in self._kept]
             if missing:
@@ -86,6 +88,7 @@ class Results:
             ]
             if level and not self._kept:
                 self._read_ahead(level, progress)
+                self._note_derived()
 
     def _expanded(self, roots: Iterable[str]) -> list[str]:
         names: dict[str, None] = {}
@@ -101,10 +104,20 @@ class Results:
 
     # -- reading ------------------------------------------------------------------------------------
 
-    def _read_ahead(self, level: list[str], progress: Progress | None) -> None:
-        """Have the summaries of everything that may be imported ready, level by level and many at a time."""
+    def _note_derived(self) -> None:
+        """Have the program know what the classes of every module that was read derive from."""
+        derived = self.program.derived
+        for state in self.program.loaded():
+            if state.name not in derived:
+                derived[state.name] = base_names(state.summary)
+
+    def _read_ahead(self, level: list[str], progress: Progress | None, known: Iterable[str] = ()) -> None:
+        """Have the summaries of everything that may be imported ready, level by level and many at a time.
+
+        What the modules of `known` import is not looked at.
+        """
         finder = self.program.finder
-        seen = set(level)
+        seen = {*level, *known}
         while level:
             paths: list[str] = []
             for name in level:
@@ -205,12 +218,25 @@ class Results:
             if index and (now and (now[0], now[2])) != (place and (place[0], place[2])):
                 changed |= 1 << index
         if changed:
-            changed |= 1
             self._dirty = True
+            changed |= self._hierarchy_changed(names, loaded["derived"], changed)
+        else:
+            self.program.derived = loaded["derived"]
         translate = Translation(names, self.program)
         for name, (raw, broken, depends) in loaded["results"].items():
             if not changed & depends:
                 self._kept[name] = (raw, broken, translate(depends))
+
+    def _hierarchy_changed(self, names: list[str], before: dict[str, tuple[str, ...]], changed: int) -> int:
+        """1 when the modules that changed, or that those now import, alter what derives from what."""
+        touched = [name for index, name in enumerate(names) if changed >> index & 1]
+        self._read_ahead([name for name in touched if self._has_source(name)], None, before)
+        self._note_derived()
+        derived = self.program.derived
+        altered = any(derived.get(name, ()) != before.get(name, ()) for name in {*touched, *derived})
+        # What nothing imports any more stays: it can only make more ways possible than there are.
+        self.program.derived = {name: at for name, at in before.items() if name not in touched} | derived
+        return int(altered)
 
     def _place(self, name: str, before: Place) -> Place:
         located = self.program.finder.find(name)
@@ -238,27 +264,13 @@ class Results:
             name: (self._raw.get(name) or encode(result), self._broken.get(name, ()), self._depends[name])
             for name, result in self.by_name.items()
         }
-        save_pack(self.pack, {"key": self.key, "names": names, "places": places, "results": results})
-
-
-class Translation:
-    """Turns the dependencies of another process or an earlier run into this program's."""
-
-    def __init__(self, names: list[str], program: Program) -> None:
-        self._same = list(program.bits)[: len(names)] == names
-        self._bits = [program.bit(name) for name in names]
-        self._same = self._same or list(program.bits) == names
-
-    def __call__(self, mask: int) -> int:
-        """The same set of modules in this program's bits."""
-        if self._same:
-            return mask
-        translated = 0
-        index = 0
-        while mask:
-            zeros = (mask & -mask).bit_length() - 1
-            index += zeros
-            translated |= self._bits[index]
-            mask >>= zeros + 1
-            index += 1
-        return translated
+        save_pack(
+            self.pack,
+            {
+                "key": self.key,
+                "names": names,
+                "places": places,
+                "results": results,
+                "derived": self.program.derived,
+            },
+        )

@@ -171,17 +171,22 @@ def skeleton(source: bytes) -> Skeleton | None:
                 indent + keyword + found.group(1) + b"():0" + b"\n" * source.count(b"\n", start, end)
             )
             if b"." in plain:
-                for part in plain.split(b","):
-                    if b"." in part:
-                        annotation = part[part.find(b":") + 1 :] or part  # said alike by many parameters
-                        if annotation not in met:
-                            met.add(annotation)
-                            for name in _DOTTED.findall(part):
-                                names.setdefault(name, line)
+                _note_names(plain, line, names, met)
         spans[line] = Span(start, end, line)
         position = end
     parts.append(source[position:])
     return Skeleton(b"".join(parts), spans, names)
+
+
+def _note_names(header: bytes, line: int, names: dict[bytes, int], met: set[bytes]) -> None:
+    """Note the dotted names of a header that were not met before."""
+    for part in header.split(b","):
+        if b"." in part:
+            annotation = part[part.find(b":") + 1 :] or part  # many parameters say the same one
+            if annotation not in met:
+                met.add(annotation)
+                for name in _DOTTED.findall(part):
+                    names.setdefault(name, line)
 
 
 def _within(starts: list[int], ends: list[int], at: int) -> int:

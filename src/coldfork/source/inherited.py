@@ -27,6 +27,7 @@ class Inherited:
         self._program = program
         self._walks: dict[str, _Walk] = {}
         self._left: dict[str, Environment] = {}
+        self._writers = _Writers(program)
 
     def environment(self, module: ModuleState) -> Environment:
         """The variables that are set when `module` begins, because its top package has run."""
@@ -58,8 +59,8 @@ class Inherited:
         if known is None:
             walk = _Walk({}, {})
             target = self._program.module(name)
-            if target is not None:
-                self._enter(target, top, walk)
+            if target is not None and self._writers.led_to_by(name, top):
+                self._enter(target, top, walk, self._writers)
             known = self._left[name] = walk.final
         return known
 
@@ -77,7 +78,7 @@ class Inherited:
             self._enter(state, top, walk)
         return walk
 
-    def _enter(self, state: ModuleState, top: str, walk: _Walk) -> None:
+    def _enter(self, state: ModuleState, top: str, walk: _Walk, only: _Writers | None = None) -> None:
         """Follow one module that is imported now; what `walk` calls final is what is set so far."""
         at_start, current = walk.at_start, walk.final
         if state.name in at_start or len(at_start) > _MOST_MODULES:
@@ -88,10 +89,72 @@ class Inherited:
                 for name in _imported(state, node):
                     if name.partition(".")[0] == top and name not in at_start:
                         target = self._program.module(name)
-                        if target is not None:
-                            self._enter(target, top, walk)
+                        if target is not None and (only is None or only.led_to_by(name, top)):
+                            self._enter(target, top, walk, only)
             else:
                 _apply(node, current)
+
+
+class _Writers:
+    """The modules whose import sets a variable, by themselves or through what they import.
+
+    They are few, and a walk that enters no other is over at once.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._importers: dict[str, list[str]] = {}
+        self._seen: set[str] = set()
+        self._leading: set[str] = set()
+
+    def led_to_by(self, name: str, top: str) -> bool:
+        """True when importing a module may set a variable."""
+        if name not in self._seen:
+            self._explore(name, top)
+        return name in self._leading
+
+    def _explore(self, name: str, top: str) -> None:
+        """Look at a module and all of its package that it may import."""
+        pending = [name]
+        self._seen.add(name)
+        found: list[str] = []
+        while pending:
+            here = pending.pop()
+            state = self._program.module(here)
+            if state is None:
+                continue
+            if _writes(state):
+                found.append(here)
+            for imported in _own_imports(state, top):
+                self._importers.setdefault(imported, []).append(here)
+                if imported in self._leading:
+                    found.append(here)
+                if imported not in self._seen:
+                    self._seen.add(imported)
+                    pending.append(imported)
+        while found:
+            leading = found.pop()
+            if leading not in self._leading:
+                self._leading.add(leading)
+                found += self._importers.get(leading, ())
+
+
+def _writes(state: ModuleState) -> bool:
+    """True when a plain statement of the module's body sets a variable."""
+    changed: Environment = {}
+    for node in state.summary.body:
+        if node[0] in (ir.ASSIGN, ir.EXPR):
+            _apply(node, changed)
+    return bool(changed)
+
+
+def _own_imports(state: ModuleState, top: str) -> dict[str, None]:
+    """The modules of the package that plain imports of a module's body may run."""
+    found: dict[str, None] = {}
+    for node in state.summary.body:
+        if node[0] in (ir.IMPORT, ir.FROM):
+            found.update(dict.fromkeys(n for n in _imported(state, node) if n.partition(".")[0] == top))
+    return found
 
 
 def _imported(state: ModuleState, node: Node) -> list[str]:

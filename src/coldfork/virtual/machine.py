@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 
@@ -23,6 +24,7 @@ class Machine:
         """Why the driver has no C library, if it has none."""
         self.offered = True
         self._count: int | None = None
+        self._runtime_started = False
         self._chosen = threading.local()
 
     def offer(self, offered: bool) -> None:
@@ -40,21 +42,33 @@ class Machine:
         return self._count
 
     def _count_once(self) -> int:
-        code = self.driver.initialise()
+        code = self._initialise()
         if code == driver_codes.NOT_INITIALISED:
             warnings.warn(f"CUDA initialization: {_NO_START}", stacklevel=4)
             return 0
         return len(self.driver.visible()) if code == driver_codes.SUCCESS else 0
 
+    def wake_unnoticed(self) -> None:
+        """Initialise the driver as torch's C++ part does on its own; torch does not mark later forks then."""
+        if self.offered:
+            self._initialise()
+
     def require_devices(self) -> int:
         """Initialise the driver, or raise what torch raises; how many devices there are."""
         self.driver.watch_forks()
-        code = self.driver.initialise() if self.offered else driver_codes.NO_DEVICE
+        started = self._runtime_started
+        code = self._initialise() if self.offered else driver_codes.NO_DEVICE
         if code == driver_codes.NOT_INITIALISED:
-            raise RuntimeError(_NO_START)
+            # The runtime library still believes what it found before the fork, and fails at the next step.
+            raise cuda_error("initialization error") if started else RuntimeError(_NO_START)
         if code != driver_codes.SUCCESS:
             raise RuntimeError("No CUDA GPUs are available")
         return len(self.driver.visible())
+
+    def _initialise(self) -> int:
+        code = self.driver.initialise()
+        self._runtime_started = self._runtime_started or code == driver_codes.SUCCESS
+        return code
 
     @property
     def chosen(self) -> int:
@@ -69,6 +83,11 @@ class Machine:
         if with_context:
             self.driver.retain(index)
 
+    def check(self, index: int) -> None:
+        """Raise what torch raises if this process sees no device of this number."""
+        if not 0 <= index < len(self.driver.visible()):
+            raise cuda_error("invalid device ordinal")
+
     def uuid(self, index: int) -> str:
         """The UUID of a device that this process sees."""
         return uuid_of(self.driver.visible()[index])
@@ -76,3 +95,9 @@ class Machine:
     def pci_bus(self, index: int) -> int:
         """The PCI bus that a device of this process sits on."""
         return 0x10 + self.driver.visible()[index]
+
+
+def cuda_error(text: str) -> RuntimeError:
+    """The error that torch makes of a code of CUDA's runtime library."""
+    kind: type[RuntimeError] = getattr(sys.modules.get("torch"), "AcceleratorError", RuntimeError)
+    return kind(f"CUDA error: {text}")

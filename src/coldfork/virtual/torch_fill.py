@@ -10,7 +10,12 @@ from types import ModuleType
 from coldfork.virtual.errors import VirtualDeviceError
 from coldfork.virtual.imports import After
 from coldfork.virtual.machine import Machine
+from coldfork.virtual.torch_accelerator import AcceleratorFunctions
 from coldfork.virtual.torch_functions import ROCM, TOOLKIT, TorchFunctions, refusal
+from coldfork.virtual.torch_redirect import Redirection
+from coldfork.virtual.torch_refusals import refuse_classes, refuse_tensors, spare_fake_tensors
+from coldfork.virtual.torch_streams import stand_in_streams
+from coldfork.virtual.visible import uuid_of
 
 _BOUND_AT_IMPORT = (
     ("_is_in_bad_fork", "_cuda_isInBadFork"),
@@ -28,16 +33,26 @@ class TorchFill:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._functions = TorchFunctions(machine)
+        self._redirection = Redirection(machine)
+        self._accelerator = AcceleratorFunctions(machine, self._functions)
 
     def steps(self) -> dict[str, After]:
         """The steps by module, in the order in which they must be taken where torch is imported already."""
-        return {"torch.version": self.version, "torch._C": self.compiled, "torch.cuda": self.cuda}
+        steps: dict[str, After] = {
+            "torch.version": self.version,
+            "torch._C": self.compiled,
+            "torch.cuda": self.cuda,
+            "torch._subclasses.fake_tensor": lambda module: spare_fake_tensors(module, self._machine),
+        }
+        if self._machine.setup.redirect:
+            steps["torch"] = self._redirection.torch
+        return steps
 
     def version(self, version: ModuleType) -> None:
         """Make torch say that it was built for this kind of device."""
         if getattr(version, "cuda", None) or getattr(version, "hip", None):
             raise VirtualDeviceError(
-                f"torch {version.__version__} is built for real devices, which no virtual one can stand in for; "
+                f"torch {version.__version__} is built for real devices, and a virtual one cannot stand in; "
                 "install the CPU build of torch to use a virtual device"
             )
         if self._machine.setup.profile.accelerator == "rocm":
@@ -49,18 +64,35 @@ class TorchFill:
         """Add the functions of a CUDA build: those simulated, and for the others one that says it is not."""
         for name, value in self._functions.named().items():
             setattr(compiled, name, value)
+        for name, value in self._accelerator.named().items():
+            if hasattr(compiled, name):
+                setattr(compiled, name, value)
         for name in _declared(compiled):
             if not hasattr(compiled, name):
                 setattr(compiled, name, refusal(f"torch._C.{name}"))
 
     def cuda(self, cuda: ModuleType) -> None:
-        """Renew the copies that torch.cuda made when it was imported before the device was there."""
+        """Renew what torch.cuda copied from torch._C, and what it put there because it found no CUDA."""
         compiled = sys.modules["torch._C"]
+        functions = self._functions.named()
         for name, original in _BOUND_AT_IMPORT:
-            setattr(cuda, name, getattr(compiled, original))
-        graphs = sys.modules.get("torch.cuda.graphs")
-        if graphs is not None:
-            graphs._cuda_isCurrentStreamCapturing = compiled._cuda_isCurrentStreamCapturing  # type: ignore[attr-defined]
+            setattr(cuda, name, functions[original])
+        refuse_classes(compiled)
+        stand_in_streams(compiled, self._machine)
+        capturing = "_cuda_isCurrentStreamCapturing"
+        for module in (compiled, sys.modules.get("torch.cuda.graphs")):
+            if module is not None:
+                setattr(module, capturing, functions[capturing])
+        if not self._machine.setup.redirect:
+            refuse_tensors(cuda, self._machine)
+        if self._machine.setup.profile.nvml and self._machine.driver.library is None:
+            self._answer_for_nvml(cuda)
+
+    def _answer_for_nvml(self, cuda: ModuleType) -> None:
+        # There is no library to ask, and torch would go to the driver instead, which is another effect.
+        count = self._machine.setup.count
+        cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
+        cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]
 
 
 def _declared(compiled: ModuleType) -> list[str]:

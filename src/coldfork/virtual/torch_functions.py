@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,9 @@ TOOLKIT = "12.8"
 ROCM = "6.4.43483-a187df25c"
 _ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 _ROCM_ARCHITECTURES = "gfx90a gfx942 gfx1100 gfx1201"
+
+CUDA = 1
+"""What torch calls the kind of device, as a number."""
 
 _POOLS = ("all", "small_pool", "large_pool")
 _AMOUNTS = ("current", "peak", "allocated", "freed")
@@ -63,6 +67,7 @@ class TorchFunctions:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self._streams = threading.local()
 
     def named(self) -> dict[str, object]:
         """Every name to set in `torch._C`."""
@@ -90,7 +95,7 @@ class TorchFunctions:
         return {
             **{name: _answering(name, answer) for name, answer in constants},
             **methods,
-            "_cudart": Cudart(self._machine),
+            "_cudart": Cudart(self),
             "_CudaDeviceProperties": CudaDeviceProperties,
             "_has_cuda": True,
         }
@@ -113,12 +118,12 @@ class TorchFunctions:
         return CudaDeviceProperties(self._machine, index)
 
     def _cuda_getDevice(self) -> int:
-        _lazy_init()
+        lazy_init()
         return self._machine.chosen
 
     def _cuda_setDevice(self, index: int) -> None:
-        _lazy_init()
-        self._check(index)
+        lazy_init()
+        self._machine.check(index)
         self._machine.choose(index, with_context=True)
 
     def _cuda_exchangeDevice(self, index: int) -> int:
@@ -130,16 +135,11 @@ class TorchFunctions:
     def _exchange(self, index: int, *, with_context: bool) -> int:
         if index < 0:
             return -1
-        _lazy_init()
-        self._check(index)
+        lazy_init()
+        self._machine.check(index)
         before = self._machine.chosen
         self._machine.choose(index, with_context=with_context)
         return before
-
-    def _check(self, index: int) -> None:
-        if not 0 <= index < len(self._machine.driver.visible()):
-            error = getattr(sys.modules["torch"], "AcceleratorError", RuntimeError)
-            raise error("CUDA error: invalid device ordinal")
 
     def _cuda_synchronize(self) -> None:
         self._machine.driver.retain(self._machine.chosen)
@@ -156,11 +156,29 @@ class TorchFunctions:
         return CUDA_VERSION
 
     def _cuda_canDeviceAccessPeer(self, index: int, peer: int) -> bool:
-        _lazy_init()
+        lazy_init()
         return index != peer
 
+    def _cuda_getCurrentStream(self, index: int) -> tuple[int, int, int]:
+        streams: dict[str, int] = vars(self._streams)
+        return streams.get(str(index), 0), index, CUDA
+
+    def _cuda_getDefaultStream(self, index: int) -> tuple[int, int, int]:
+        return 0, index, CUDA
+
+    def _cuda_setStream(self, stream_id: int, device_index: int, device_type: int) -> None:
+        lazy_init()
+        self._machine.check(device_index)
+        self._machine.choose(device_index, with_context=True)
+        vars(self._streams)[str(device_index)] = stream_id
+
+    def memory(self, index: int) -> tuple[int, int]:
+        """The free and the whole memory of a device; asking creates its context."""
+        self._machine.driver.retain(index)
+        return self._machine.setup.profile.memory, self._machine.setup.profile.memory
+
     def _cuda_memoryStats(self, index: int) -> dict[str, Any]:
-        self._check(index)
+        self._machine.check(index)
         pools = {pool: dict.fromkeys(_AMOUNTS, 0) for pool in _POOLS}
         kinds = ("allocation", "segment", "active", "inactive_split")
         sizes = (
@@ -195,14 +213,9 @@ class Cudart(ModuleType):
 
         success = 0
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, functions: TorchFunctions) -> None:
         super().__init__("torch._C._cudart")
-        self._machine = machine
-
-    def cudaMemGetInfo(self, index: int) -> tuple[int, int]:
-        """The free and the whole memory of a device; asking creates its context."""
-        self._machine.driver.retain(index)
-        return self._machine.setup.profile.memory, self._machine.setup.profile.memory
+        self.cudaMemGetInfo = functions.memory
 
     def cudaGetErrorString(self, code: int) -> str:
         """What a code means."""
@@ -238,5 +251,6 @@ def _answering(name: str, answer: object) -> Callable[..., object]:
     return answer_always
 
 
-def _lazy_init() -> None:
+def lazy_init() -> None:
+    """Have torch initialise CUDA, or raise as it does in a child forked too late."""
     sys.modules["torch.cuda"]._lazy_init()

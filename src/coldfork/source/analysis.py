@@ -13,6 +13,7 @@ from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.effects import Observation, Statistics
 from coldfork.model.errors import UsageError
 from coldfork.model.profiles import Profile
+from coldfork.source.answers import Answer, Answers
 from coldfork.source.cache import digest_of, tool_digest
 from coldfork.source.discover import Found, discover
 from coldfork.source.effects import Reporter
@@ -76,31 +77,41 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         Environment(request.search),
     )
     _check_entries(request.entries, program)
+    work = f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}"
     results = Results(
         program,
         loader,
-        packs / f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}.results"
-        if packs
-        else None,
+        packs / f"{work}.results" if packs else None,
         digest_of(sorted(program.versions.items())),
     )
-    roots = list(found.files) if not request.entries else list(request.entries)
-    results.evaluate(roots, progress)
-    reporter = Reporter(program, results, found, request.entries)
-    effects = reporter.effects()
-    unreadable = reporter.unreadable()
-    ignores = reporter.ignores()
-    results.save()
+    answers = Answers(
+        packs / f"{work}.answers" if packs else None,
+        digest_of(request.entries, sorted(found.display.items()), found.broken),
+    )
+    results.recall()
+    answer = answers.recall(results.token)
+    if answer is None:
+        answer = _answer(request, found, program, results, progress)
+        results.save()
+        answers.keep(results.token, answer)
     loader.close()
     statistics = Statistics(
-        modules=len(results.names),
+        modules=answer.modules,
         read=loader.read,
-        cached=max(0, len(results.names) - loader.read),
+        cached=max(0, answer.modules - loader.read),
         seconds=round(time.perf_counter() - started, 3),
         own_modules=len(found.files),
         bytes_read=loader.bytes_read,
     )
-    return Observation(request.profile.name, effects, unreadable, ignores, statistics)
+    return Observation(request.profile.name, answer.effects, answer.unreadable, answer.ignores, statistics)
+
+
+def _answer(
+    request: Request, found: Found, program: Program, results: Results, progress: Progress | None
+) -> Answer:
+    results.evaluate(list(request.entries or found.files), progress)
+    reporter = Reporter(program, results, found, request.entries)
+    return Answer(reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.names))
 
 
 def _check_entries(entries: tuple[str, ...], program: Program) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ class Results:
         self._kept: dict[str, Any] = {}
         self._places: dict[str, Place] = {}
         self._dirty = False
+        self.token: str | None = None
+        """Names what is remembered, as long as all of it holds; None as soon as something changed."""
         self._evaluator: Evaluator | None = None
 
     @property
@@ -60,8 +63,7 @@ class Results:
         return list(self.by_name)
 
     def evaluate(self, roots: Iterable[str], progress: Progress | None = None) -> None:
-        """Evaluate the roots and everything they import."""
-        self._recall()
+        """Evaluate the roots and everything they import; call `recall` first."""
         level = self._expanded(roots)
         if not self._kept:
             self._read_ahead(level, progress)
@@ -205,7 +207,7 @@ class Results:
 
     # -- remembering --------------------------------------------------------------------------------
 
-    def _recall(self) -> None:
+    def recall(self) -> None:
         """Take what the cache holds, less what depends on a module that changed, came or went."""
         loaded = load_pack(self.pack) if self.pack is not None else None
         if not isinstance(loaded, dict) or loaded.get("key") != self.key:
@@ -221,6 +223,7 @@ class Results:
             self._dirty = True
             changed |= self._hierarchy_changed(names, loaded["derived"], changed)
         else:
+            self.token = loaded["token"]
             self.program.derived = loaded["derived"]
         translate = Translation(names, self.program)
         for name, (raw, broken, depends) in loaded["results"].items():
@@ -264,10 +267,12 @@ class Results:
             name: (self._raw.get(name) or encode(result), self._broken.get(name, ()), self._depends[name])
             for name, result in self.by_name.items()
         }
+        self.token = os.urandom(8).hex()
         save_pack(
             self.pack,
             {
                 "key": self.key,
+                "token": self.token,
                 "names": names,
                 "places": places,
                 "results": results,

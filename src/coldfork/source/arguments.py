@@ -15,6 +15,7 @@ from coldfork.source.values import (
     Mapping,
     Sequence,
     Union,
+    Unknown,
     Value,
 )
 from coldfork.source.wakes import Frame
@@ -30,12 +31,17 @@ def first_union(positional: tuple[Value, ...], keywords: Keywords, combinations:
     """An argument that is one of few values: the call is followed for each, as long as that stays few."""
     most = _MOST_COMBINATIONS // combinations
     for index, value in enumerate(positional):
-        if type(value) is Union and len(value.alternatives) <= most:
+        if type(value) is Union and len(value.alternatives) <= most and _tells(value):
             return index
     for name, value in keywords.items():
-        if type(value) is Union and name is not None and len(value.alternatives) <= most:
+        if type(value) is Union and name is not None and len(value.alternatives) <= most and _tells(value):
             return name
     return None
+
+
+def _tells(value: Union) -> bool:
+    """Whether following the alternatives one by one tells more than following them together."""
+    return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 
 def bind_arguments(

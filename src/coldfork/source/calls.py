@@ -179,6 +179,8 @@ def _result(
         first_yield_only,
     )
     known = ev.results.get(key)
+    if known is None and ev.journal.outstanding:
+        known = ev.journal.kept(key)
     if known is not None:
         ev.fuel -= 1
         ev.program.consulted |= known.consulted
@@ -204,8 +206,11 @@ def _result(
         too_long = ev.fuel <= 0 and ev.plenty(
             fuel
         )  # nor would it end next time: take what was found for the answer
-        if too_long or (ev.cut >= ev.level and ev.journal.shared == changes and not ev.journal.outstanding):
+        holds = ev.cut >= ev.level and ev.journal.shared == changes
+        if too_long or (holds and not ev.journal.outstanding):
             ev.results[key] = result
+        elif holds:
+            ev.journal.keep(key, result)
     finally:
         ev.program.consulted |= outer
         ev.failing.pop()

@@ -82,8 +82,11 @@ class Evaluator:
     def set_global(self, frame: Frame, name: str, value: Value) -> None:
         """A function rebinds a variable of its module."""
         key = (frame.module.name, name)
+        known = self.global_value(frame, name)
         if frame.conditions or self.joining:
-            value = union((self.global_value(frame, name), value))
+            value = union((known, value))
+        if value is known or value == known:
+            return  # nobody can tell, and what has been worked out still holds
         self.journal.note_variable(self.globals, key)
         self.globals[key] = value
 

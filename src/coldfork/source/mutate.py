@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.source.unions import union
-from coldfork.source.values import ClassRef, Instance, Mapping, Sequence, Value
+from coldfork.source.values import ClassRef, Instance, Mapping, Sequence, Union, Value
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator
-    from coldfork.source.wakes import Frame
+    from coldfork.source.wakes import CallResult, Frame
 
 
 #: Attributes that describe a class, and never run.
@@ -42,6 +42,10 @@ class Journal:
         """Changes that others can see now: what is worked out on top of them holds for this module only."""
         self.shared = 0
         """Changes to objects that other calls can see: a call that made one may not be remembered."""
+        self.generation = 0
+        """Counts the states that what others can see has been in."""
+        self._passing: dict[object, tuple[int, CallResult]] = {}
+        """What calls came to on top of outstanding changes: good until the next change."""
 
     def note(self, target: Mapping | Sequence) -> None:
         """Keep what `target` holds, before all of it may be changed."""
@@ -49,16 +53,27 @@ class Journal:
         self._changes.append(_Change(target, held, target.exact, target.shared))
         self.shared += target.shared
         self.outstanding += target.shared
+        self.generation += target.shared
 
     def note_entry(self, entries: dict[Any, Value], key: object, shared: bool) -> None:
         """Keep what one entry holds, before it is changed."""
         self._changes.append(_Change(entries, (key, entries.get(key)), True, shared))
         self.shared += shared
         self.outstanding += shared
+        self.generation += shared
 
     def note_variable(self, variables: dict[Any, Value], name: object) -> None:
         """Keep what a variable of an enclosing function or a module holds, before a call rebinds it."""
         self.note_entry(variables, name, shared=True)
+
+    def keep(self, key: object, result: CallResult) -> None:
+        """Remember what a call came to until something changes again."""
+        self._passing[key] = self.generation, result
+
+    def kept(self, key: object) -> CallResult | None:
+        """What a call came to, if nothing has changed since."""
+        known = self._passing.get(key)
+        return known[1] if known is not None and known[0] == self.generation else None
 
     def mark(self) -> int:
         """Where the journal is now, for `forget`."""
@@ -74,6 +89,7 @@ class Journal:
             if change.shared:
                 _restore(change)
                 self.outstanding -= 1
+                self.generation += 1
         self._changes += [change for change in behind if not change.shared]
 
     def roll_back(self) -> None:
@@ -81,6 +97,7 @@ class Journal:
         for change in reversed(self._changes):
             _restore(change)
         self._changes.clear()
+        self._passing.clear()
         self.outstanding = 0
 
 
@@ -117,10 +134,14 @@ def set_attribute(ev: Evaluator, frame: Frame, target: Instance, name: str, valu
     """`target.name = value`, in a way that may only have been taken perhaps."""
     if frame.off is not None:
         return
-    ev.journal.note_entry(target.attributes, name, target.shared)
     known = target.attributes.get(name)
-    straight = known is None or not (frame.conditions or ev.joining)
-    target.attributes[name] = value if straight or known is None else union((known, value))
+    if known is not None:
+        if frame.conditions or ev.joining:
+            value = union((known, value))
+        if value is known or (type(value) is Union and value == known):
+            return
+    ev.journal.note_entry(target.attributes, name, target.shared)
+    target.attributes[name] = value
 
 
 def set_on_class(ev: Evaluator, frame: Frame, target: ClassRef, name: str, value: Value) -> None:
@@ -129,9 +150,13 @@ def set_on_class(ev: Evaluator, frame: Frame, target: ClassRef, name: str, value
         return
     if target.outside is None:
         target.outside = {}
-    ev.journal.note_entry(target.outside, name, shared=True)
-    known = ev.member(target, name) if frame.conditions or ev.joining else None
-    target.outside[name] = value if known is None else union((known[0], value))
+    before = ev.member(target, name) if frame.conditions or ev.joining else None
+    if before is not None:
+        value = union((before[0], value))
+    known = target.outside.get(name)
+    if known is None or (known is not value and known != value):
+        ev.journal.note_entry(target.outside, name, shared=True)
+        target.outside[name] = value
 
 
 def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Value) -> None:

@@ -51,6 +51,7 @@ Options:
 
 Commands:
   check       Find the lines that wake an accelerator when a module is imported.
+  report      Show a recording, or how two of them differ.
   rule        Explain a rule, or list them all.
   baseline    Accept today's findings, so that only new ones fail.
   completion  Print the completion script for a shell.

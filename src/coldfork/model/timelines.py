@@ -1,0 +1,215 @@
+"""A recording that was read: its processes, what each imported, woke and started, and in which states.
+
+`model.recordings` tells what stands in the file; these classes are what is left when the file's lines have
+been put together. Every time is in seconds since the recording began.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from coldfork.model.states import Frame, Level, State, Status, Waker
+
+#: What does not survive a fork and is no device. Whatever else a recording names is an accelerator.
+FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
+
+#: The standard library's own ways of starting processes: what called them is the line to look at.
+_STARTERS = re.compile(
+    r"<frozen |(?:^|/python3\.\d+/)"
+    r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
+)
+
+
+class How(StrEnum):
+    """How a process came to run."""
+
+    RUN = "run"
+    FORK = "fork"
+    SPAWN = "spawn"
+    EXEC = "exec"
+    SUBPROCESS = "subprocess"
+    UNKNOWN = "unknown"
+    """The line that says so is missing from the recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One module that was loaded, with the imports that its own loading caused."""
+
+    module: str
+    path: str | None
+    start: float
+    seconds: float
+    thread: int
+    children: tuple[Import, ...] = ()
+    finished: bool = True
+    """False when only what it imported was recorded: it was in progress when the recording ended."""
+
+    @property
+    def own_seconds(self) -> float:
+        """The time that none of its nested imports took."""
+        return max(0.0, self.seconds - sum(child.seconds for child in self.children))
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """The moment an accelerator became awake, and who did it."""
+
+    at: float
+    accelerator: str
+    level: Level | None
+    waker: Waker | None
+    thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something else that matters to accelerators: an effect, with the stack it was seen in."""
+
+    at: float
+    kind: str
+    what: str
+    thread: int
+    stack: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A fork, a spawn or an exec: the process at that moment, and the process it led to."""
+
+    at: float
+    how: How
+    method: str
+    """`fork`, `exec`, or the way of spawning: `spawn`, `forkserver`, `subprocess`, `posix_spawn`."""
+    thread: int
+    thread_name: str | None
+    stack: tuple[Frame, ...]
+    states: tuple[State, ...]
+    """The states of the departing process just before."""
+    child: int | None
+    """The number of the process it led to."""
+
+    @property
+    def site(self) -> Frame | None:
+        """The innermost Python line that caused it and does not belong to the standard library's starters."""
+        others = [frame for frame in self.stack if not _STARTERS.search(frame.path)]
+        return (others or self.stack or (None,))[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A while in which one accelerator of one process stayed in one state."""
+
+    accelerator: str
+    begin: float
+    end: float
+    status: Status
+    level: Level | None = None
+    reason: str | None = None
+    inferred: bool = False
+    """True when nobody looked inside the process: the state follows from its parent's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process from its first line in the recording to its last."""
+
+    number: int
+    """Its place in the recording; a pid alone may be used twice."""
+    pid: int | None
+    parent: int | None
+    """The number of the process that started it."""
+    how: How
+    command: tuple[str, ...]
+    begin: float
+    end: float
+    watched: bool = True
+    """False when the recording knows of it only from its parent."""
+    ended: bool = False
+    """True when its exit was seen; without, `end` is the last that was seen of it."""
+    status: int | None = None
+    signal: int | None = None
+    imports: tuple[Import, ...] = ()
+    """The outermost imports, in the order in which they began."""
+    wakes: tuple[Wake, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    departures: tuple[Departure, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+
+    @property
+    def last_states(self) -> Mapping[str, Stretch]:
+        """The last known state of each accelerator."""
+        return {stretch.accelerator: stretch for stretch in self.stretches}
+
+    @property
+    def executed_at(self) -> float | None:
+        """When it became another program, which leaves every inherited state behind; None if it did not."""
+        return next((departure.at for departure in self.departures if departure.how is How.EXEC), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What of a file could not be read."""
+
+    lines: int = 0
+    """How many whole lines made no sense."""
+    first: int | None = None
+    """The number of the first of them."""
+    reason: str = ""
+    """Why the first one made no sense."""
+    cut_short: bool = False
+    """True when the last line is incomplete."""
+    foreign: Mapping[str, int] = field(default_factory=dict)
+    """Kinds of events that this version does not know, and how many lines of each were skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The recording reached its limit; what came afterwards is not in it."""
+
+    at: float
+    reason: str
+    dropped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The watcher failed somewhere and went on."""
+
+    at: float
+    process: int
+    what: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Everything a recording says, in the order in which it happened."""
+
+    name: str
+    """What it was read from."""
+    tool: str = ""
+    started: str = ""
+    python: str = ""
+    platform: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    device: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    processes: tuple[Process, ...] = ()
+    cut: Cut | None = None
+    troubles: tuple[Trouble, ...] = ()
+    damage: Damage = Damage()
+
+    @property
+    def end(self) -> float:
+        """The time of the last thing seen."""
+        return max((process.end for process in self.processes), default=0.0)
+
+    @property
+    def complete(self) -> bool:
+        """True when nothing is known to be missing from it."""
+        return self.cut is None and not self.damage.lines and not self.damage.cut_short

@@ -1,0 +1,1 @@
+"""Recordings of watched programs: read, put together, summed up, and shown in every format."""

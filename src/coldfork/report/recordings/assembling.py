@@ -1,0 +1,163 @@
+"""Puts the events of a recording together: one life for each process, and who started whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from coldfork.model.timelines import Cut, Departure, Happening, How, Process, Trouble, Wake
+from coldfork.report.recordings.lines import (
+    CutLine,
+    EffectLine,
+    Event,
+    ExecLine,
+    ExitLine,
+    ForkLine,
+    ImportLine,
+    ProcessLine,
+    SpawnLine,
+    StateLine,
+    TroubleLine,
+    WakeLine,
+    words,
+)
+from coldfork.report.recordings.linking import Departing, Life, link
+from coldfork.report.recordings.nesting import nested
+from coldfork.report.recordings.stretches import stretches
+
+Assembled = tuple[tuple[Process, ...], Cut | None, tuple[Trouble, ...]]
+
+
+def assemble(events: Iterable[Event]) -> Assembled:
+    """The processes of a recording in the order in which they began, where it was cut, and what failed."""
+    lives = _Lives()
+    for event in events:
+        lives.take(event)
+    everybody = lives.linked()
+    processes: list[Process] = []
+    for life in everybody:
+        processes.append(_process(life, processes))
+    troubles = tuple(
+        Trouble(line.t, life.number, line.what, line.detail or "") for life, line in lives.troubles
+    )
+    return tuple(processes), lives.cut, troubles
+
+
+class _Lives:
+    """The processes met so far, by pid; a pid that begins again is another process."""
+
+    def __init__(self) -> None:
+        self.cut: Cut | None = None
+        self.troubles: list[tuple[Life, TroubleLine]] = []
+        self._current: dict[int, Life] = {}
+        self._all: list[Life] = []
+
+    def take(self, event: Event) -> None:
+        """Add one event to the life it belongs to."""
+        if isinstance(event, ProcessLine):
+            life = self._begin(event)
+        else:
+            life = self._current.get(event.pid) or self._unannounced(event)
+        life.end = max(life.end, event.t)
+        match event:
+            case ImportLine():
+                life.imports.append(event)
+            case WakeLine():
+                life.wakes.append(event)
+            case EffectLine():
+                life.happenings.append(event)
+            case StateLine():
+                life.moments.append((event.t, event.states))
+            case ForkLine():
+                self._fork(life, event)
+            case SpawnLine():
+                life.departings.append(Departing(event, How.SPAWN))
+            case ExecLine():
+                life.departings.append(Departing(event, How.EXEC))
+            case ExitLine():
+                life.exit = event
+            case CutLine():
+                self._cut(event)
+            case TroubleLine():
+                self.troubles.append((life, event))
+
+    def linked(self) -> list[Life]:
+        """Every process with its number and its parent, those that only a parent knows included."""
+        return link(self._all)
+
+    def _begin(self, line: ProcessLine) -> Life:
+        how = How(line.how) if line.how in set(How) else How.UNKNOWN
+        life = Life(line.pid, how, line.t, line, words(line.command), end=line.t)
+        if line.states:
+            life.moments.append((line.t, line.states))
+        self._current[line.pid] = life
+        self._all.append(life)
+        return life
+
+    def _unannounced(self, event: Event) -> Life:
+        begin = event.start if isinstance(event, ImportLine) else event.t
+        life = Life(event.pid, How.UNKNOWN, begin, end=event.t)
+        self._current[event.pid] = life
+        self._all.append(life)
+        return life
+
+    def _fork(self, life: Life, line: ForkLine) -> None:
+        """A fork may be written twice: just before it, and again when the child is known."""
+        last = life.departings[-1] if life.departings else None
+        if line.child is not None and last is not None and isinstance(last.line, ForkLine):
+            if last.line.child is None and last.line.tid == line.tid:
+                before = last.line
+                last.line = ForkLine(
+                    t=before.t,
+                    pid=before.pid,
+                    tid=before.tid,
+                    child=line.child,
+                    stack=before.stack or line.stack,
+                    states=before.states or line.states,
+                    thread=before.thread or line.thread,
+                )
+                return
+        life.departings.append(Departing(line, How.FORK))
+
+    def _cut(self, line: CutLine) -> None:
+        if self.cut is None or line.t < self.cut.at:
+            self.cut = Cut(line.t, line.reason, line.dropped)
+
+
+def _process(life: Life, before: list[Process]) -> Process:
+    """The finished process; `before` holds those that began earlier, its parent among them."""
+    # A clock that jumped must not make anybody the child of a later process, or of itself.
+    parent = life.parent if life.parent is not None and life.parent.number < life.number else None
+    process = Process(
+        number=life.number,
+        pid=life.pid,
+        parent=None if parent is None else parent.number,
+        how=life.how,
+        command=life.command,
+        begin=life.begin,
+        end=life.end,
+        watched=life.watched,
+        ended=life.exit is not None,
+        status=None if life.exit is None else life.exit.status,
+        signal=None if life.exit is None else life.exit.signal,
+        imports=nested(life.imports),
+        wakes=tuple(Wake(line.t, line.accelerator, line.level, line.waker, line.tid) for line in life.wakes),
+        happenings=tuple(
+            Happening(line.t, line.kind, line.what or "", line.tid, line.stack) for line in life.happenings
+        ),
+        departures=tuple(_departure(going) for going in life.departings),
+    )
+    forked_from = before[parent.number] if life.how is How.FORK and parent is not None else None
+    fork_states = life.by.line.states if life.by is not None and life.by.how is How.FORK else ()
+    moments = [*life.moments, *((going.line.t, going.line.states) for going in life.departings)]
+    if life.exit is not None:
+        moments.append((life.exit.t, life.exit.states))
+    return replace(process, stretches=stretches(process, moments, forked_from, fork_states))
+
+
+def _departure(going: Departing) -> Departure:
+    line = going.line
+    method = line.method if isinstance(line, SpawnLine) else going.how.value
+    thread = line.thread if isinstance(line, ForkLine) else None
+    child = None if going.child is None else going.child.number
+    return Departure(line.t, going.how, method, line.tid, thread, line.stack, line.states, child)

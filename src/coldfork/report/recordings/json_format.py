@@ -1,0 +1,199 @@
+"""The JSON of `coldfork report`: schema_version 1, stable, described by `schemas/report.schema.json`.
+
+Every process and every import stands on a line of its own, so that two outputs can be compared with `diff`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coldfork.model.states import Frame, Waker
+from coldfork.model.timelines import Departure, Process, Recording, Wake
+from coldfork.report.characters import well_formed
+from coldfork.report.recordings.effects_of_imports import marks
+from coldfork.report.recordings.nesting import walk
+from coldfork.report.recordings.outcomes import Outcome, outcome
+from coldfork.report.recordings.view import View
+
+SCHEMA_VERSION = 1
+
+
+def render(recording: Recording, view: View) -> str:
+    """Write the recording as JSON in plain ASCII."""
+    return written(document(recording, view))
+
+
+def written(document: dict[str, Any]) -> str:
+    """A JSON object with one key a line, and one item a line in its lists."""
+    parts = [f"  {json.dumps(key)}: {_value(value)}" for key, value in document.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def document(recording: Recording, view: View) -> dict[str, Any]:
+    """The recording as JSON objects, keys in the order of the schema."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "coldfork", "version": view.version},
+        "recording": recording_object(recording),
+        "verdict": verdict_object(outcome(recording)),
+        "processes": [_process(process) for process in recording.processes],
+        "imports": [item for process in recording.processes for item in _imports(process)],
+        "troubles": [
+            {
+                "at": _time(trouble.at),
+                "process": trouble.process,
+                "what": well_formed(trouble.what),
+                "detail": well_formed(trouble.detail),
+            }
+            for trouble in recording.troubles
+        ],
+    }
+
+
+def recording_object(recording: Recording) -> dict[str, Any]:
+    """Where the recording comes from, and what of it is missing."""
+    damage, cut = recording.damage, recording.cut
+    return {
+        "name": well_formed(recording.name),
+        "tool": well_formed(recording.tool),
+        "started": well_formed(recording.started),
+        "python": well_formed(recording.python),
+        "platform": well_formed(recording.platform),
+        "command": [well_formed(word) for word in recording.command],
+        "cwd": well_formed(recording.cwd),
+        "device": well_formed(recording.device),
+        "seconds": _time(recording.end),
+        "cut": None
+        if cut is None
+        else {"at": _time(cut.at), "reason": well_formed(cut.reason), "dropped": cut.dropped},
+        "damage": {
+            "cut_short": damage.cut_short,
+            "lines": damage.lines,
+            "first": damage.first,
+            "reason": well_formed(damage.reason),
+            "unknown_events": {well_formed(kind): count for kind, count in damage.foreign.items()},
+        },
+    }
+
+
+def verdict_object(summed_up: Outcome) -> dict[str, Any]:
+    """What the recording comes to."""
+    process = summed_up.wake_process
+    return {
+        "standing": summed_up.standing.value,
+        "headline": well_formed(summed_up.headline),
+        "accelerator": _optional(summed_up.accelerator),
+        "process": None if process is None else process.number,
+        "wake": None if summed_up.wake is None else wake_object(summed_up.wake),
+        "poisoned": [one.number for one in summed_up.poisoned],
+        "escaped": [one.number for one in summed_up.escaped],
+        "notes": [well_formed(note) for note in summed_up.notes],
+        "doubts": [well_formed(doubt) for doubt in summed_up.doubts],
+        "next_command": well_formed(summed_up.next_command),
+    }
+
+
+def wake_object(wake: Wake) -> dict[str, Any]:
+    """One wake and who did it."""
+    return {
+        "at": _time(wake.at),
+        "accelerator": well_formed(wake.accelerator),
+        "level": None if wake.level is None else wake.level.value,
+        "waker": None if wake.waker is None else _waker(wake.waker),
+    }
+
+
+def _waker(waker: Waker) -> dict[str, Any]:
+    return {
+        "module": _optional(waker.module),
+        "path": _optional(waker.path),
+        "line": waker.line,
+        "function": _optional(waker.function),
+        "call": _optional(waker.call),
+        "thread": well_formed(waker.thread),
+        "import_chain": [
+            {"module": well_formed(site.module), "path": _optional(site.path), "line": site.line}
+            for site in waker.import_chain
+        ],
+        "stack": [_frame(frame) for frame in waker.stack],
+    }
+
+
+def _process(process: Process) -> dict[str, Any]:
+    return {
+        "number": process.number,
+        "pid": process.pid,
+        "parent": process.parent,
+        "how": process.how.value,
+        "command": [well_formed(word) for word in process.command],
+        "begin": _time(process.begin),
+        "end": _time(process.end),
+        "watched": process.watched,
+        "ended": process.ended,
+        "status": process.status,
+        "signal": process.signal,
+        "imports": sum(1 for _ in walk(process.imports)),
+        "import_seconds": _time(sum(span.seconds for span in process.imports)),
+        "wakes": [wake_object(wake) for wake in process.wakes],
+        "starts": [_departure(going) for going in process.departures],
+        "states": [
+            {
+                "accelerator": well_formed(stretch.accelerator),
+                "status": stretch.status.value,
+                "level": None if stretch.level is None else stretch.level.value,
+                "begin": _time(stretch.begin),
+                "end": _time(stretch.end),
+                "reason": _optional(stretch.reason),
+                "inferred": stretch.inferred,
+            }
+            for stretch in process.stretches
+        ],
+    }
+
+
+def _departure(going: Departure) -> dict[str, Any]:
+    return {
+        "at": _time(going.at),
+        "how": going.how.value,
+        "method": well_formed(going.method),
+        "child": going.child,
+        "site": None if going.site is None else _frame(going.site),
+        "stack": [_frame(frame) for frame in going.stack],
+    }
+
+
+def _imports(process: Process) -> list[dict[str, Any]]:
+    marked = marks(process)
+    return [
+        {
+            "process": process.number,
+            "depth": depth,
+            "module": well_formed(span.module),
+            "path": _optional(span.path),
+            "start": _time(span.start),
+            "seconds": _time(span.seconds),
+            "own_seconds": _time(span.own_seconds),
+            "finished": span.finished,
+            "effects": [well_formed(mark.text) for mark in marked.of(span)],
+        }
+        for span, depth in walk(process.imports)
+    ]
+
+
+def _frame(frame: Frame) -> dict[str, Any]:
+    return {"path": well_formed(frame.path), "line": frame.line, "function": well_formed(frame.function)}
+
+
+def _time(seconds: float) -> float:
+    return round(seconds, 6)
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else well_formed(text)
+
+
+def _value(value: object) -> str:
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"

@@ -1,0 +1,231 @@
+"""The lines of a recording as they stand in the file, checked one by one.
+
+A recording may be cut anywhere, may come from a newer coldfork, and may have been written by anybody: a line
+that makes no sense is counted and skipped, and never ends the reading.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+
+from coldfork.model.recordings import SCHEMA_VERSION, EventKind
+from coldfork.model.states import Frame, Level, State, Waker
+from coldfork.model.timelines import Damage
+
+#: Thirty years in seconds: what is further away is no time but a mistake.
+Seconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
+Duration = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Number = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+Command = list[str] | str | None
+
+_LONGEST_REASON = 200
+
+
+class Line(msgspec.Struct, kw_only=True, frozen=True):
+    """What every event has; each event below is tagged with its kind."""
+
+    t: Seconds
+    pid: Number
+    tid: Number = 0
+
+
+class ProcessLine(Line, tag="process", tag_field="event", frozen=True, kw_only=True):
+    """A process begins."""
+
+    ppid: int | None = None
+    how: str = ""
+    command: Command = None
+    states: tuple[State, ...] = ()
+
+
+class ImportLine(Line, tag="import", tag_field="event", frozen=True, kw_only=True):
+    """One load ended."""
+
+    module: str
+    path: str | None = None
+    start: Seconds
+    seconds: Duration
+    parent: str | None = None
+
+
+class WakeLine(Line, tag="wake", tag_field="event", frozen=True, kw_only=True):
+    """An accelerator became awake."""
+
+    accelerator: str
+    level: Level | None = None
+    waker: Waker | None = None
+
+
+class StateLine(Line, tag="state", tag_field="event", frozen=True, kw_only=True):
+    """The states at a moment."""
+
+    at: str = ""
+    states: tuple[State, ...] = ()
+
+
+class EffectLine(Line, tag="effect", tag_field="event", frozen=True, kw_only=True):
+    """Something else that matters happened."""
+
+    kind: str
+    what: str | None = None
+    stack: tuple[Frame, ...] = ()
+
+
+class ForkLine(Line, tag="fork", tag_field="event", frozen=True, kw_only=True):
+    """The process forked."""
+
+    child: Number | None = None
+    stack: tuple[Frame, ...] = ()
+    states: tuple[State, ...] = ()
+    thread: str | None = None
+
+
+class SpawnLine(Line, tag="spawn", tag_field="event", frozen=True, kw_only=True):
+    """The process started a fresh one."""
+
+    child: Number | None = None
+    method: str = "spawn"
+    command: Command = None
+    stack: tuple[Frame, ...] = ()
+    states: tuple[State, ...] = ()
+
+
+class ExecLine(Line, tag="exec", tag_field="event", frozen=True, kw_only=True):
+    """The process became another program."""
+
+    command: Command = None
+    stack: tuple[Frame, ...] = ()
+    states: tuple[State, ...] = ()
+
+
+class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
+    """The process ends."""
+
+    status: int | None = None
+    signal: int | None = None
+    states: tuple[State, ...] = ()
+
+
+class CutLine(Line, tag="cut", tag_field="event", frozen=True, kw_only=True):
+    """The recording reached its limit."""
+
+    reason: str = ""
+    dropped: int | None = None
+
+
+class TroubleLine(Line, tag="trouble", tag_field="event", frozen=True, kw_only=True):
+    """The watcher failed somewhere and went on."""
+
+    what: str = ""
+    detail: str | None = None
+
+
+Event = (
+    ProcessLine
+    | ImportLine
+    | WakeLine
+    | StateLine
+    | EffectLine
+    | ForkLine
+    | SpawnLine
+    | ExecLine
+    | ExitLine
+    | CutLine
+    | TroubleLine
+)
+
+
+class Lines:
+    """Reads the events behind the header one by one, and keeps account of what could not be read."""
+
+    def __init__(self, content: Iterable[bytes]) -> None:
+        self._content = content
+        self._decoder = msgspec.json.Decoder(Event)
+        self._spoilt = 0
+        self._first: int | None = None
+        self._reason = ""
+        self._cut_short = False
+        self._foreign: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Event]:
+        # The header is line 1, so the events begin with line 2.
+        for number, line in enumerate(self._content, 2):
+            if self._cut_short:
+                # Not the end after all: an endless line, of which this is the next piece.
+                self._cut_short = False
+                self._spoil(number - 1, ValueError("the line is longer than a line of a recording can be"))
+            if line.isspace():
+                continue
+            try:
+                yield self._decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                again = self._second_reading(line, number, error)
+                if again is not None:
+                    yield again
+
+    @property
+    def damage(self) -> Damage:
+        """What could not be read so far."""
+        return Damage(self._spoilt, self._first, self._reason, self._cut_short, dict(self._foreign))
+
+    def _second_reading(self, line: bytes, number: int, error: Exception) -> Event | None:
+        """Python's own parser takes the lone surrogates of undecodable paths, which the fast one refuses."""
+        try:
+            raw = parse(line)
+        except (ValueError, RecursionError):
+            if not line.endswith(b"\n"):
+                self._cut_short = True
+            else:
+                self._spoil(number, error)
+            return None
+        kind = raw.get("event") if isinstance(raw, dict) else None
+        if isinstance(kind, str) and kind not in set(EventKind):
+            self._foreign[kind] = self._foreign.get(kind, 0) + 1
+            return None
+        try:
+            event: Event = msgspec.convert(raw, Event)
+        except (msgspec.ValidationError, RecursionError) as refused:
+            self._spoil(number, refused)
+            return None
+        return event
+
+    def _spoil(self, number: int, error: Exception) -> None:
+        self._spoilt += 1
+        if self._first is None:
+            self._first = number
+            self._reason = str(error)[:_LONGEST_REASON]
+
+
+def header(line: bytes) -> dict[str, Any] | None:
+    """The header in a recording's first line; None when the line is something else."""
+    try:
+        raw = parse(line)
+    except (ValueError, RecursionError):
+        return None
+    is_header = isinstance(raw, dict) and raw.get("event") == EventKind.HEADER
+    return raw if is_header and isinstance(raw.get("schema_version"), int) else None
+
+
+def is_newer(head: dict[str, Any]) -> bool:
+    """Whether a newer coldfork wrote the recording, in a way that this one may misread."""
+    return int(head["schema_version"]) > SCHEMA_VERSION
+
+
+def words(command: Command | object) -> tuple[str, ...]:
+    """A command as words, however it was written down."""
+    if isinstance(command, str):
+        return (command,)
+    return tuple(str(word) for word in command) if isinstance(command, list | tuple) else ()
+
+
+def parse(line: bytes) -> Any:
+    """The JSON value of a line; NaN and infinity are refused, because they are no JSON."""
+    return json.loads(line, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,166 @@
+"""The import icicle: what the script draws it from, and what stands there without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from coldfork.model.timelines import Import, Process, Recording
+from coldfork.report.characters import printable
+from coldfork.report.recordings import phrases
+from coldfork.report.recordings.effects_of_imports import Mark, Marks, marks
+from coldfork.report.recordings.nesting import walk
+from coldfork.report.recordings.outcomes import Outcome
+from coldfork.report.recordings.page.markup import Markup, element, joined
+
+#: What an import is drawn as; the script knows the same numbers.
+PLAIN, ACTS, LEADS_TO_WAKE, WAKES = 0, 1, 2, 3
+
+_MOST_SLOW = 20
+
+
+def icicle(recording: Recording) -> Markup:
+    """The section that the script fills."""
+    importing = [process for process in recording.processes if process.imports]
+    if not importing:
+        empty = element("p", "No import was recorded.", class_="quiet")
+        return element("section", element("h2", "Imports"), empty, class_="card")
+    controls = element(
+        "div",
+        element("label", "Process ", element("select", id="icicle-process")),
+        element(
+            "label",
+            "Search ",
+            element("input", id="icicle-search", type="search", placeholder="module or path"),
+        ),
+        element("button", "Whole", id="icicle-whole", type="button"),
+        element("output", id="icicle-found", for_="icicle-search"),
+        class_="controls",
+    )
+    drawing = element(
+        "div",
+        controls,
+        element(
+            "div",
+            id="icicle",
+            class_="scroll icicle",
+            role="tree",
+            aria_label="Imports, the outermost first; the width is the time",
+        ),
+        element("div", id="icicle-detail", class_="detail", aria_live="polite"),
+        _legend(),
+        element("p", _KEYS, class_="quiet"),
+        id="icicle-section",
+        hidden=True,
+    )
+    without = element(
+        "p",
+        "The picture of the imports needs JavaScript; ",
+        element("code", "coldfork report FILE --format text"),
+        " shows them without.",
+        id="icicle-without",
+        class_="quiet",
+    )
+    return element("section", element("h2", "Imports"), drawing, without, _slowest(importing), class_="card")
+
+
+_KEYS = (
+    "Keys: arrows move (down into an import, up out of it), Enter zooms in, Escape zooms out, "
+    "Home goes to the top, / searches, Enter in the search goes to the next hit."
+)
+
+
+def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
+    """The imports of every process as numbers and one list of strings."""
+    strings = _Strings()
+    importing = [process for process in recording.processes if process.imports]
+    importing.sort(key=lambda process: (process is not summed_up.wake_process, process.number))
+    return {
+        "processes": [
+            {
+                "label": f"{phrases.pid(process)} ({phrases.arrival(process)})",
+                "imports": _rows(process, strings),
+            }
+            for process in importing
+        ],
+        "strings": strings.all,
+    }
+
+
+class _Strings:
+    """Gives every text a number, so that the page holds each only once."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, foreign: str) -> int:
+        """The number of a text, made visible."""
+        known = self._numbers.get(foreign)
+        if known is None:
+            known = self._numbers[foreign] = len(self.all)
+            self.all.append(printable(foreign))
+        return known
+
+
+def _rows(process: Process, strings: _Strings) -> list[list[int]]:
+    """One row for each import, outer first: name, path, depth, microseconds, start, drawn as, effects."""
+    marked = marks(process)
+    rows = []
+    for span, depth in walk(process.imports):
+        effects = [mark.text for mark in marked.of(span)]
+        if not span.finished:
+            effects.append("was in progress when the recording ended")
+        rows.append(
+            [
+                strings.number(span.module or "?"),
+                strings.number(span.path or ""),
+                depth,
+                round(span.seconds * 1e6),
+                round(span.start * 1e6),
+                _drawn_as(span, marked),
+                strings.number("; ".join(effects)),
+            ]
+        )
+    return rows
+
+
+def _drawn_as(span: Import, marked: Marks) -> int:
+    own: list[Mark] = marked.of(span)
+    if any(mark.wakes for mark in own):
+        return WAKES
+    if marked.leads_to_wake(span):
+        return LEADS_TO_WAKE
+    return ACTS if own or not span.finished else PLAIN
+
+
+def _legend() -> Markup:
+    items = (
+        ("wakes", "\u25c6 wakes an accelerator"),
+        ("leads", "\u25c7 leads to the import that does"),
+        ("acts", "\u2022 does something else that matters, or did not finish"),
+        ("plain", "does nothing to accelerators"),
+    )
+    signs = (element("li", element("span", class_=f"cell {name}"), f" {words}") for name, words in items)
+    return element("ul", joined(signs), class_="legend")
+
+
+def _slowest(importing: Iterable[Process]) -> Markup:
+    """The slowest imports by their own time, for readers without a script."""
+    own: dict[str, float] = {}
+    for process in importing:
+        for span, _ in walk(process.imports):
+            own[span.module] = own.get(span.module, 0.0) + span.own_seconds
+    slowest = sorted(own, key=lambda module: -own[module])[:_MOST_SLOW]
+    rows = joined(
+        element(
+            "tr",
+            element("td", element("code", module or "?")),
+            element("td", phrases.span(own[module]), class_="number"),
+        )
+        for module in slowest
+    )
+    head = element("tr", element("th", "module", scope="col"), element("th", "own time", scope="col"))
+    caption = element("caption", "Without what they import, summed over all processes.")
+    table = element("table", caption, element("thead", head), element("tbody", rows))
+    return element("details", element("summary", "The slowest imports as a table"), table)

@@ -1,0 +1,79 @@
+"""The signs of the states: told apart by their shape, the colour only repeats it."""
+
+from __future__ import annotations
+
+from coldfork.model.states import Status
+from coldfork.report.recordings.outcomes import Standing
+from coldfork.report.recordings.page.markup import Markup, element, joined
+
+MEANINGS = {
+    Status.COLD: "cold: its library is loaded, nothing was initialised",
+    Status.AWAKE: "awake: initialised in this process",
+    Status.POISONED: "poisoned: forked from a process where it was awake",
+    Status.UNKNOWN: "unknown: could not be found out",
+}
+
+_STANDINGS = {
+    Standing.COLD: Status.COLD,
+    Standing.WOKEN: Status.AWAKE,
+    Standing.POISONED: Status.POISONED,
+    Standing.UNKNOWN: Status.UNKNOWN,
+}
+
+
+def patterns() -> Markup:
+    """The hatching of what is poisoned and the dots of what is unknown, defined once for the page."""
+    hatch = element(
+        "pattern",
+        element("rect", width=7, height=7, class_="hatch-ground"),
+        element("rect", width=3.5, height=7, class_="hatch-stroke"),
+        id="hatch",
+        width=7,
+        height=7,
+        patternUnits="userSpaceOnUse",
+        patternTransform="rotate(45)",
+    )
+    dots = element(
+        "pattern",
+        element("rect", width=5, height=5, class_="hatch-ground"),
+        element("circle", cx=2.5, cy=2.5, r=1.1, class_="dot"),
+        id="dots",
+        width=5,
+        height=5,
+        patternUnits="userSpaceOnUse",
+    )
+    return element(
+        "svg", element("defs", hatch, dots), width=0, height=0, class_="definitions", aria_hidden="true"
+    )
+
+
+def swatch(status: Status) -> Markup:
+    """A small bar as it is drawn in the timeline."""
+    bar = element("rect", x=1, y=1, width=26, height=10, class_=f"state {status.value}")
+    return element("svg", bar, width=28, height=12, class_="swatch", aria_hidden="true")
+
+
+def standing_sign(standing: Standing) -> Markup:
+    """The large sign of the verdict, drawn like the state it stands for."""
+    status = _STANDINGS[standing]
+    bar = element("rect", x=2, y=2, width=52, height=24, class_=f"state {status.value}")
+    return element("svg", bar, width=56, height=28, class_="sign", aria_hidden="true")
+
+
+def diamond() -> Markup:
+    """The sign of a wake."""
+    return element(
+        "svg",
+        element("path", d="M7 1 L13 7 L7 13 L1 7 Z", class_="wake"),
+        width=14,
+        height=14,
+        class_="swatch",
+        aria_hidden="true",
+    )
+
+
+def legend() -> Markup:
+    """What the signs in the timeline mean."""
+    items = [element("li", swatch(status), " ", meaning) for status, meaning in MEANINGS.items()]
+    items.append(element("li", diamond(), " the moment of a wake"))
+    return element("ul", joined(items), class_="legend")

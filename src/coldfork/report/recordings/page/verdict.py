@@ -1,0 +1,107 @@
+"""The verdict card: what happened, who did it, who suffers, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.states import Waker
+from coldfork.model.timelines import Process
+from coldfork.report.recordings import phrases
+from coldfork.report.recordings.outcomes import Outcome
+from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.symbols import standing_sign
+from coldfork.report.recordings.view import View
+
+_MOST_NAMED = 12
+
+
+def verdict_card(summed_up: Outcome, view: View) -> Markup:
+    """The card at the top of the page."""
+    standing = summed_up.standing.value
+    return element(
+        "section",
+        element("p", standing_sign(summed_up.standing), " ", element("strong", standing), class_="standing"),
+        element("h1", summed_up.headline),
+        joined(_waker(summed_up, view)),
+        joined(_facts(summed_up)),
+        joined(_doubts(summed_up)),
+        joined(_next(summed_up)),
+        class_=f"verdict is-{standing}",
+        aria_label="Verdict",
+    )
+
+
+def _waker(summed_up: Outcome, view: View) -> Iterator[Markup]:
+    wake, process = summed_up.wake, summed_up.wake_process
+    if wake is None or process is None or wake.waker is None:
+        return
+    waker = wake.waker
+    inside = f" in {waker.function}" if waker.function else ""
+    yield element(
+        "p",
+        "Woken by ",
+        element("code", phrases.place(waker.path, waker.line), class_="place"),
+        inside,
+        f", {phrases.moment(wake.at)} in process {phrases.pid(process)}, thread {waker.thread}",
+        class_="site",
+    )
+    if waker.path is not None and waker.line is not None:
+        source = view.source(waker.path, waker.line)
+        if source:
+            yield element("pre", element("code", source), class_="source")
+    steps = list(_steps(waker, view))
+    if steps:
+        yield element("ol", joined(steps), class_="chain", aria_label="From the first import to the device")
+
+
+def _steps(waker: Waker, view: View) -> Iterator[Markup]:
+    importers = (None, *waker.import_chain)
+    for importer, site in zip(importers, waker.import_chain, strict=False):
+        place = None if importer is None else phrases.place(importer.path, importer.line)
+        yield _step("imports ", site.module, place, "")
+    for frame in waker.stack:
+        source = view.source(frame.path, frame.line)
+        yield _step("", frame.function, phrases.frame_place(frame), source)
+    if waker.call:
+        yield _step("calls ", waker.call, None, "")
+
+
+def _step(verb: str, symbol: str, place: str | None, source: str) -> Markup:
+    return element(
+        "li",
+        verb,
+        element("code", symbol),
+        joined((" ", element("code", place, class_="place"))) if place else None,
+        element("code", source, class_="source") if source else None,
+    )
+
+
+def _facts(summed_up: Outcome) -> Iterator[Markup]:
+    items = []
+    if summed_up.poisoned:
+        names = joined((_link(process) for process in summed_up.poisoned[:_MOST_NAMED]), ", ")
+        more = len(summed_up.poisoned) - _MOST_NAMED
+        tail = f" and {more} more" if more > 0 else ""
+        items.append(element("li", "forked while it was awake, and so poisoned: ", names, tail))
+    if summed_up.escaped:
+        names = joined((_link(process) for process in summed_up.escaped[:_MOST_NAMED]), ", ")
+        items.append(element("li", "forked too, but then executed another program, which clears it: ", names))
+    items += [element("li", note) for note in summed_up.notes]
+    if items:
+        yield element("ul", joined(items), class_="facts")
+
+
+def _link(process: Process) -> Markup:
+    return element("a", phrases.pid(process), href=f"#process-{process.number}")
+
+
+def _doubts(summed_up: Outcome) -> Iterator[Markup]:
+    if summed_up.doubts:
+        items = joined(element("li", doubt) for doubt in summed_up.doubts)
+        yield element("div", element("p", "Not everything was seen:"), element("ul", items), class_="doubts")
+
+
+def _next(summed_up: Outcome) -> Iterator[Markup]:
+    if summed_up.next_command:
+        command = element("code", summed_up.next_command)
+        yield element("p", "Next: ", command, f" {summed_up.next_reason}", class_="next")

@@ -1,0 +1,120 @@
+"""The words in which every rendering of a recording speaks of times, processes and states."""
+
+from __future__ import annotations
+
+from coldfork.model.states import Frame, Status
+from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
+
+NO_PLACE = "a place that was not seen"
+
+_ARRIVED = {
+    How.RUN: "run",
+    How.FORK: "forked",
+    How.SPAWN: "spawned",
+    How.EXEC: "executed",
+    How.SUBPROCESS: "started fresh",
+    How.UNKNOWN: "how it began was not recorded",
+}
+
+
+def span(seconds: float) -> str:
+    """A duration as a person would say it: `0.4 ms`, `412 ms`, `3.21 s`, `5 min 03 s`, `2 h 05 min`."""
+    if seconds == 0:
+        return "0 s"
+    if seconds < 0.00995:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 99.95:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes} min {rest:02} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min"
+
+
+def moment(seconds: float) -> str:
+    """A time since the recording began: `at 3.214 s`, `at 5 min 03 s`."""
+    return f"at {seconds:.3f} s" if abs(seconds) < 99.95 else f"at {span(seconds)}"
+
+
+def place(path: str | None, line: int | None) -> str:
+    """A line of a file: `engine/core.py:175`; says so where there is none."""
+    if path is None:
+        return NO_PLACE
+    return path if line is None else f"{path}:{line}"
+
+
+def frame_place(frame: Frame | None) -> str:
+    """The line of a frame."""
+    return NO_PLACE if frame is None else place(frame.path, frame.line)
+
+
+def pid(process: Process) -> str:
+    """The number a process goes by."""
+    return "pid not known" if process.pid is None else str(process.pid)
+
+
+def processes(count: int) -> str:
+    """`1 process`, `2 processes`."""
+    return "1 process" if count == 1 else f"{count} processes"
+
+
+def was(count: int) -> str:
+    """The verb that goes with so many."""
+    return "was" if count == 1 else "were"
+
+
+def command(process: Process) -> str:
+    """What the process runs, as one would type it."""
+    return " ".join(process.command)
+
+
+def arrival(process: Process) -> str:
+    """How a process came to run: `forked`."""
+    return _ARRIVED[process.how]
+
+
+def departure(going: Departure) -> str:
+    """What a departure did: `forked`, `spawned (forkserver)`, `executed another program`."""
+    if going.how is How.FORK:
+        return "forked"
+    if going.how is How.EXEC:
+        return "executed another program"
+    return "spawned" if going.method == How.SPAWN else f"spawned ({going.method})"
+
+
+def ending(process: Process) -> str:
+    """How a process ended, as far as that was seen."""
+    if not process.watched:
+        return "not watched"
+    if process.executed_at is not None and not process.ended:
+        return "became another program"
+    if not process.ended:
+        return "its end was not recorded"
+    if process.signal is not None:
+        return f"killed by signal {process.signal}"
+    return "exit status unknown" if process.status is None else f"exit {process.status}"
+
+
+def state(stretch: Stretch) -> str:
+    """A state in words: `awake (context)`, `poisoned`, `poisoned (inferred)`."""
+    remarks = []
+    if stretch.level is not None and stretch.status is Status.AWAKE:
+        remarks.append(stretch.level.value)
+    if stretch.inferred:
+        remarks.append("inferred")
+    return f"{stretch.status.value} ({', '.join(remarks)})" if remarks else stretch.status.value
+
+
+def waking(wake: Wake) -> str:
+    """What woke and how deep: `cuda was woken (context)`."""
+    return f"{wake.accelerator} was woken" + (f" ({wake.level.value})" if wake.level else "")
+
+
+def listed(items: tuple[str, ...], most: int = 6) -> str:
+    """`a, b and c`; of a long list the beginning and how many more."""
+    if len(items) > most:
+        return f"{', '.join(items[:most])} and {len(items) - most} more"
+    return " and ".join([*([", ".join(items[:-1])] if items[:-1] else []), *items[-1:]])

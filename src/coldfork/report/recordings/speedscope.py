@@ -1,0 +1,85 @@
+"""The imports of a recording in speedscope's file format: one profile for each thread that imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from coldfork.model.timelines import Import, Process, Recording
+from coldfork.report.characters import printable
+from coldfork.report.recordings import phrases
+from coldfork.report.recordings.nesting import in_microseconds, threads
+from coldfork.report.recordings.outcomes import outcome
+from coldfork.report.recordings.view import View
+
+#: The address by which a file says what it is; nothing is fetched from it.
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def render(recording: Recording, view: View) -> str:
+    """Write the imports as one JSON object, a profile a line."""
+    frames = _Frames()
+    woken = outcome(recording).wake_process
+    profiles: list[dict[str, Any]] = []
+    active = 0
+    for process in recording.processes:
+        for thread, imports in threads(process.imports).items():
+            if process is woken and not active:
+                active = len(profiles)
+            profiles.append(_profile(process, thread, imports, frames))
+    head = {
+        "$schema": SCHEMA,
+        "exporter": f"coldfork {view.version}".strip(),
+        "name": printable(" ".join(recording.command) or recording.name),
+        "activeProfileIndex": active,
+        "shared": {"frames": frames.all},
+    }
+    written = ",\n".join(json.dumps(profile) for profile in profiles)
+    return f'{json.dumps(head)[:-1]}, "profiles": [\n{written}\n]}}\n'
+
+
+class _Frames:
+    """One frame for each module and file."""
+
+    def __init__(self) -> None:
+        self.all: list[dict[str, str]] = []
+        self._numbers: dict[tuple[str, str | None], int] = {}
+
+    def number(self, span: Import) -> int:
+        """The number of an import's frame."""
+        key = (span.module, span.path)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.all)
+            frame = {"name": printable(span.module) or "?"}
+            self.all.append(frame if span.path is None else {**frame, "file": printable(span.path)})
+        return self._numbers[key]
+
+
+def _profile(process: Process, thread: int, imports: Iterable[Import], frames: _Frames) -> dict[str, Any]:
+    events: list[dict[str, Any]] = []
+    open_frames: list[tuple[int, int]] = []
+    for span, depth, begin, end in in_microseconds(imports):
+        while len(open_frames) > depth:
+            events.append(_close(open_frames.pop()))
+        frame = frames.number(span)
+        open_frames.append((frame, end))
+        events.append({"type": "O", "frame": frame, "at": begin})
+    while open_frames:
+        events.append(_close(open_frames.pop()))
+    name = f"{phrases.pid(process)} {phrases.arrival(process)} {phrases.command(process)}".strip()
+    if thread not in (0, process.pid):
+        name += f", thread {thread}"
+    return {
+        "type": "evented",
+        "name": printable(name),
+        "unit": "microseconds",
+        "startValue": events[0]["at"],
+        "endValue": events[-1]["at"],
+        "events": events,
+    }
+
+
+def _close(opened: tuple[int, int]) -> dict[str, Any]:
+    frame, end = opened
+    return {"type": "C", "frame": frame, "at": end}

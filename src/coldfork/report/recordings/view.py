@@ -1,0 +1,26 @@
+"""How to show a recording: what the reader's stream can say, and whether source lines may go along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Source = Callable[[str, int], str]
+
+
+def _no_source(path: str, line: int) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a renderer may be told besides the recording; every default suits a pipe."""
+
+    version: str = ""
+    """coldfork's own version."""
+    width: int | None = None
+    """Columns of the terminal; None when the output is no terminal, and then nothing is cut."""
+    colour: bool = False
+    encoding: str | None = "utf-8"
+    source: Source = _no_source
+    """The text of a line of a file; empty where it is not to be shown or cannot be."""

@@ -1,0 +1,47 @@
+"""AMD's ROCm, and Intel's Level Zero: runtimes that answer no question without initialising themselves.
+
+`hipGetDeviceCount` and `zeInit` initialise. What can be seen from outside is whether the process holds open
+the device file that initialising opens.
+"""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, DRIVER, UNKNOWN, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import Process
+
+PREFIXES = ("libamdhip64", "libhsa-runtime64")
+_KERNEL_DRIVERS = ("/dev/kfd", "/dev/dxg")
+_LEVEL_ZERO_LOADER = ("libze_loader",)
+_LEVEL_ZERO_DRIVER = ("libze_intel_gpu",)
+
+
+def examine_rocm(process: Process) -> Reading:
+    """ROCm, by the file of its kernel driver: initialising the runtime opens it and keeps it open."""
+    path = process.library(*PREFIXES)
+    if path is None:
+        return Reading("rocm", ABSENT)
+    try:
+        device = process.holds_open(*_KERNEL_DRIVERS)
+    except OSError:
+        why = "HIP answers nothing without initialising itself, and this process's open files cannot be seen"
+        return Reading("rocm", UNKNOWN, reason=why, library=path)
+    if device is None:
+        why = f"the runtime is loaded and holds neither {' nor '.join(_KERNEL_DRIVERS)} open"
+        return Reading("rocm", COLD, reason=why, library=path)
+    why = f"the process holds {device} open"
+    return Reading("rocm", AWAKE, level=DRIVER, reason=why, library=path, copied=True)
+
+
+def examine_xpu(process: Process) -> Reading:
+    """Intel's GPUs, by the driver that Level Zero's loader opens when it is initialised."""
+    driver = process.library(*_LEVEL_ZERO_DRIVER)
+    if driver is not None:
+        why = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"
+        return Reading("xpu", UNKNOWN, reason=why, library=driver)
+    loader = process.library(*_LEVEL_ZERO_LOADER)
+    if loader is None:
+        return Reading("xpu", ABSENT)
+    return Reading("xpu", COLD, reason="Level Zero has not loaded its GPU driver", library=loader)

@@ -1,0 +1,61 @@
+"""OpenCL, which answers no question without initialising every vendor's driver that is installed.
+
+Its loader opens those drivers at the first question. Whether one of them is in memory, and whether it has
+started threads, can be seen without asking.
+"""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.pools import counted, doubt, owned
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, DRIVER, UNKNOWN, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import Process
+
+ACCELERATOR = "opencl"
+LOADER = ("libOpenCL",)
+POCL = ("libpocl",)
+DRIVERS = (
+    *POCL,
+    "libnvidia-opencl",
+    "libamdocl",
+    "libigdrcl",
+    "libintelocl",
+    "libMesaOpenCL",
+    "libRusticlOpenCL",
+    "libmali",
+    "libclvk",
+)
+_POCL_DEVICES = "POCL_DEVICES"
+
+
+def examine(process: Process) -> Reading:
+    """Awake while a vendor's driver has threads; without threads, what is known of that driver."""
+    driver = process.library(*DRIVERS)
+    loader = process.library(*LOADER)
+    if driver is None and loader is None:
+        return Reading(ACCELERATOR, ABSENT)
+    if driver is None:
+        return Reading(ACCELERATOR, COLD, reason="no vendor's driver has been opened", library=loader)
+    threads = owned(process, DRIVERS)
+    if threads:
+        why = f"{counted(len(threads))} of {threads[0].owner} are running"
+        return Reading(ACCELERATOR, AWAKE, level=DRIVER, reason=why, library=threads[0].library)
+    return doubt(ACCELERATOR, process, driver) or _without_threads(process, driver)
+
+
+def _without_threads(process: Process, driver: str) -> Reading:
+    name = driver.rpartition("/")[2]
+    others = process.library(*(prefix for prefix in DRIVERS if prefix not in POCL))
+    if others is not None or not name.startswith(POCL):
+        other = (others or driver).rpartition("/")[2]
+        why = f"{other} is loaded and answers nothing without initialising itself"
+        return Reading(ACCELERATOR, UNKNOWN, reason=why, library=others or driver)
+    if process.setting(_POCL_DEVICES) is not None:
+        why = (
+            f"{name} is loaded without threads, and {_POCL_DEVICES} may have asked for devices that have none"
+        )
+        return Reading(ACCELERATOR, UNKNOWN, reason=why, library=driver)
+    why = f"{name} is loaded, and has not started the threads of its devices"
+    return Reading(ACCELERATOR, COLD, reason=why, library=driver)

@@ -1,0 +1,77 @@
+"""What one probe says: the fields of `coldfork.model.states.State`, before that class is needed.
+
+Dataclasses and enumerations cost more to import than everything else here together, and a program that is
+only watched never needs them. `coldfork.observe.states` makes `State` of these when it is asked for states.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+    Awake = tuple[tuple[str, str | None], ...]
+    """Accelerators that are awake, each with its level where it has one."""
+
+# The values of `Status` and `Level`: a test compares them with the enumerations.
+ABSENT: Final = "absent"
+COLD: Final = "cold"
+AWAKE: Final = "awake"
+POISONED: Final = "poisoned"
+UNKNOWN: Final = "unknown"
+
+DRIVER: Final = "driver"
+CONTEXT: Final = "context"
+
+
+class Reading:
+    """One accelerator's state, as one probe sees it."""
+
+    __slots__ = ("accelerator", "copied", "level", "library", "reason", "status")
+
+    def __init__(
+        self,
+        accelerator: str,
+        status: str,
+        *,
+        level: str | None = None,
+        reason: str | None = None,
+        library: str | None = None,
+        copied: bool = False,
+    ) -> None:
+        self.accelerator = accelerator
+        self.status = status
+        self.level = level
+        self.reason = reason
+        self.library = library
+        self.copied = copied
+        """True when a fork would have copied what was seen, so that it says nothing of this very process."""
+
+    def turned(self, status: str, reason: str) -> Reading:
+        """The same accelerator and library in another state, which has no level."""
+        return Reading(self.accelerator, status, reason=reason, library=self.library)
+
+    def as_object(self) -> dict[str, str | None]:
+        """What a recording says of it: the keys of a state, without those that nobody knows here."""
+        return {
+            "accelerator": self.accelerator,
+            "status": self.status,
+            "level": self.level,
+            "reason": self.reason,
+            "library": self.library,
+        }
+
+    def __repr__(self) -> str:
+        return f"<{self.accelerator} {self.status} {self.level} {self.reason!r} {self.library}>"
+
+
+def failed(accelerator: str, error: Exception) -> Reading:
+    """What is said of an accelerator whose probe failed."""
+    return Reading(accelerator, UNKNOWN, reason=f"the probe failed: {type(error).__name__}: {error}")
+
+
+def deeper(one: str | None, two: str | None) -> str | None:
+    """The deeper of two levels, where None means that none is known."""
+    if CONTEXT in (one, two):
+        return CONTEXT
+    return one or two

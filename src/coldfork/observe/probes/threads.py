@@ -1,0 +1,197 @@
+"""The threads that Python did not start, and the library each belongs to.
+
+The kernel keeps for every thread the address of a list that the C library registered, and the C library keeps
+that list at a fixed place in its own record of the thread. The record also holds the function in which the
+thread began: the library that holds this function owns the thread, whatever the thread is doing and whatever
+it is called. It works for threads that compute as well as for those that wait, and disturbs none.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import _count as python_threads
+from _thread import get_ident
+
+from coldfork.observe.probes.maps import Maps, contents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from coldfork.observe.probes.loader import Loader
+
+_TASKS = "/proc/self/task"
+_GET_ROBUST_LIST = {
+    "x86_64": 274,
+    "aarch64": 100,
+    "riscv64": 100,
+    "loongarch64": 100,
+    "ppc64le": 300,
+    "s390x": 305,
+}
+_RECORD_BYTES = 0x900
+"""The size of glibc's `struct pthread` where it is largest; a shorter read is fine too."""
+_WORD = 8
+# What glibc tells debuggers of itself: how many threads it has; a field's size in bits, number and offset.
+_TOTAL = "__nptl_nthreads"
+_START = "_thread_db_pthread_start_routine"
+# Both begin every thread they are given in a function of their own, with the real one in its argument.
+_TRAMPOLINES = ("libstdc++.so", "libc++.so")
+_C_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "ld-musl")
+
+
+class NativeThread:
+    """A thread that some library started."""
+
+    __slots__ = ("library", "name", "tid")
+
+    def __init__(self, tid: int, name: str, library: str | None) -> None:
+        self.tid = tid
+        self.name = name
+        self.library = library
+        """The file that holds the function in which it began; None when that could not be read."""
+
+    def __repr__(self) -> str:
+        return f"<thread {self.tid} {self.name!r} of {self.library}>"
+
+    @property
+    def owner(self) -> str:
+        """The name of the owning file, empty when it is not known."""
+        return self.library.rpartition("/")[2] if self.library else ""
+
+
+class ThreadReader:
+    """Reads the threads of this process."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._ctypes = loader.ctypes
+        self._syscall = loader.program.syscall
+        self._syscall.restype = loader.ctypes.c_long
+        self._number = _GET_ROBUST_LIST.get(os.uname().machine)
+        self._total = _described(loader, _TOTAL, 1)
+        start = _described(loader, _START, 3)
+        self._start: int | None = start[2] if start is not None and start[0] == _WORD * 8 else None
+
+    def count(self) -> int | None:
+        """How many threads there are that Python did not start, the main one included.
+
+        glibc counts its threads for debuggers, and reading that takes a tenth of a microsecond; the kernel's
+        own count takes five. None where neither is there.
+        """
+        if self._total is not None:
+            return int(self._total[0]) - python_threads()
+        try:
+            return os.stat(_TASKS).st_nlink - 2 - python_threads()
+        except OSError:
+            return None
+
+    def native(self, maps: Maps) -> tuple[NativeThread, ...]:
+        """Every thread but the main one and those of Python; `OSError` where the kernel shows no threads."""
+        offset = self._offset()
+        found = []
+        memory = _open_memory() if offset is not None else None
+        try:
+            for tid in sorted(map(int, os.listdir(_TASKS))):
+                if tid == os.getpid():
+                    continue
+                thread = self._thread(tid, maps, memory, offset)
+                if thread is not None and not _is_python(thread):
+                    found.append(thread)
+        finally:
+            if memory is not None:
+                os.close(memory)
+        return tuple(found)
+
+    def _thread(self, tid: int, maps: Maps, memory: int | None, offset: int | None) -> NativeThread | None:
+        """One thread, or None if it has ended meanwhile."""
+        try:
+            name = contents(f"{_TASKS}/{tid}/comm").rstrip(b"\n").decode("utf-8", "replace")
+        except OSError:
+            return None
+        library = None
+        if memory is not None and offset is not None:
+            library = self._beginning(tid, maps, memory, offset)
+        return NativeThread(tid, name, library or _waiting_in(tid, maps))
+
+    def _offset(self) -> int | None:
+        """How far into its record the C library keeps the list it registers, as seen on the asking thread."""
+        head = self._robust_list(0)
+        if head is None:
+            return None
+        distance = head - get_ident()
+        return distance if 0 < distance < _RECORD_BYTES else None
+
+    def _robust_list(self, tid: int) -> int | None:
+        if self._number is None:
+            return None
+        head, length = self._ctypes.c_void_p(), self._ctypes.c_size_t()
+        reference = self._ctypes.byref
+        failed = self._syscall(self._number, tid, reference(head), reference(length))
+        return None if failed else head.value
+
+    def _beginning(self, tid: int, maps: Maps, memory: int, offset: int) -> str | None:
+        head = self._robust_list(tid)
+        if head is None:
+            return None
+        record = head - offset
+        if self._start is not None:
+            words = _words(memory, record + self._start, 2 * _WORD)
+        else:
+            # The first address of code in the record is that of the function in which the thread began.
+            words = _words(memory, record, _RECORD_BYTES)
+        for word, argument in zip(words, [*words[1:], 0], strict=True):
+            path = maps.file_at(word)
+            if path is None:
+                continue
+            if path.rpartition("/")[2].startswith(_TRAMPOLINES):
+                # A std::thread: the argument is an object, and its first word points to its class's table.
+                table = _words(memory, argument, _WORD)
+                return (maps.file_at(table[0], code=False) if table else None) or path
+            return path
+        return None
+
+
+def _described(loader: Loader, name: str, length: int) -> Any:
+    """A piece of what glibc tells debuggers, or None where it keeps that to itself."""
+    try:
+        return (loader.ctypes.c_uint32 * length).in_dll(loader.program, name)
+    except ValueError:
+        return None
+
+
+def _open_memory() -> int | None:
+    """This process's memory as a file: what is gone meanwhile is an error there and no crash."""
+    try:
+        return os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _words(memory: int, address: int, length: int) -> list[int]:
+    try:
+        data = os.pread(memory, length, address)
+    except (OSError, OverflowError):
+        return []
+    return memoryview(data[: len(data) // _WORD * _WORD]).cast("Q").tolist()
+
+
+def _waiting_in(tid: int, maps: Maps) -> str | None:
+    """The library in whose code a thread waits, if it is not the C library, in which most of them wait."""
+    try:
+        where = contents(f"{_TASKS}/{tid}/syscall").split()[-1]
+        path = maps.file_at(int(where, 16))
+    except (OSError, ValueError, IndexError):
+        return None
+    return None if path is None or path.rpartition("/")[2].startswith(_C_LIBRARIES) else path
+
+
+def _is_python(thread: NativeThread) -> bool:
+    """Whether Python started it: it began in libpython, or in the program where Python is built in."""
+    return thread.owner.startswith(("libpython", "python")) or thread.library == _program()
+
+
+def _program() -> str:
+    try:
+        return os.readlink("/proc/self/exe")
+    except OSError:
+        return ""

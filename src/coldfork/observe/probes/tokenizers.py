@@ -1,0 +1,39 @@
+"""Hugging Face's tokenizers: whether a batch was encoded in parallel, and what a fork then does."""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.pools import counted, doubt, owned
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import Process
+
+ACCELERATOR = "tokenizers"
+PREFIXES = ("tokenizers.abi3", "tokenizers.cpython")
+VARIABLE = "TOKENIZERS_PARALLELISM"
+
+
+def examine(process: Process) -> Reading:
+    """Awake while its pool exists."""
+    library = process.library(*PREFIXES)
+    if library is None:
+        return Reading(ACCELERATOR, ABSENT)
+    workers = owned(process, PREFIXES)
+    if workers:
+        why = f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}"
+        return Reading(ACCELERATOR, AWAKE, reason=why, library=library)
+    return doubt(ACCELERATOR, process, library) or Reading(
+        ACCELERATOR, COLD, reason="nothing was encoded in parallel", library=library
+    )
+
+
+def survives_fork(process: Process) -> bool:
+    """Whether its own handler makes a forked child go on without the pool: so unless the variable is set."""
+    return process.setting(VARIABLE) is None
+
+
+def _after_a_fork(process: Process) -> str:
+    if survives_fork(process):
+        return f"{VARIABLE} is not set, so its own handler makes a forked child go on without it"
+    return f"{VARIABLE} is set, so a forked child waits for it in vain"

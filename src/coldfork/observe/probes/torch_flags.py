@@ -1,0 +1,57 @@
+"""PyTorch's own flags, for the accelerators it initialises lazily: CUDA, ROCm under CUDA's name, XPU."""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.modules import namespace
+from coldfork.observe.probes.reading import AWAKE, CONTEXT, POISONED, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.reading import Awake
+
+BAD_FORK = "PyTorch says that this process was forked from one in which it had touched the device"
+
+
+class TorchFlags:
+    """One of torch's device modules, `torch.cuda` or `torch.xpu`.
+
+    The flag is enough to call a device awake and never enough to call it cold: `torch.cuda.is_available()`
+    initialises the driver and leaves it False.
+    """
+
+    def __init__(self, module: str, accelerator: str) -> None:
+        self.module = module
+        self._accelerator = accelerator
+
+    def awake(self) -> Awake:
+        """The accelerator when torch has initialised it in this process; a fraction of a microsecond."""
+        names = namespace(self.module)
+        if names is None or names.get("_initialized") is not True:
+            return ()
+        return ((self.accelerator, CONTEXT),)
+
+    @property
+    def accelerator(self) -> str:
+        """What the module stands for: a PyTorch built for ROCm calls it CUDA."""
+        if self._accelerator == "cuda" and is_rocm(namespace("torch.version")):
+            return "rocm"
+        return self._accelerator
+
+    def examine(self, process: Process) -> Reading | None:
+        """Awake or poisoned if torch knows it, else None."""
+        names = process.module(self.module)
+        if names is None:
+            return None
+        library = process.library("libtorch_python")
+        forked = names.get("_is_in_bad_fork")
+        if callable(forked) and forked() is True:
+            return Reading(self.accelerator, POISONED, reason=BAD_FORK, library=library)
+        if names.get("_initialized") is True:
+            return Reading(self.accelerator, AWAKE, level=CONTEXT, library=library)
+        return None
+
+
+def is_rocm(version: object) -> bool:
+    """Whether the names of `torch.version` are those of a build for ROCm."""
+    return isinstance(version, dict) and isinstance(version.get("hip"), str)

@@ -1,0 +1,77 @@
+"""The state of every accelerator in this process, asked without waking any.
+
+`examine()` says it in full, `Poller().awake()` says in microseconds which are awake, and
+`remember_for_children()` lets a child forked next know what it was forked from.
+"""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.examination import Examination
+from coldfork.observe.probes.polling import Poller as _Poller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldfork.model.states import State
+    from coldfork.observe.probes.reading import Reading
+    from coldfork.observe.probes.threads import NativeThread
+
+__all__ = ["Poller", "examine", "native_threads", "readings", "remember_for_children"]
+
+# One for the process, because a child has one parent, and what was found of a driver is good for all who ask.
+_HERE = Examination()
+
+
+class Poller(_Poller):
+    """Says which accelerators are awake, cheaply enough to be asked thousands of times."""
+
+    def __init__(self) -> None:
+        super().__init__(_HERE)
+
+
+def examine(parent: Iterable[State] | None = None) -> tuple[State, ...]:
+    """The state of every accelerator in this process now.
+
+    `parent` are the states of the process this one was forked from, where the caller knows them; without it,
+    what `remember_for_children` left counts.
+    """
+    earlier = None if parent is None else {state.accelerator: state for state in parent}
+    return tuple(map(_state, _HERE.readings(earlier)))
+
+
+def readings() -> tuple[Reading, ...]:
+    """What `examine` says, for those who live in a program that is watched: nothing is imported for it.
+
+    Importing `State` loads an extension module of the standard library, and in a forked child the dynamic
+    loader may be locked for good.
+    """
+    return _HERE.readings()
+
+
+def remember_for_children() -> tuple[Reading, ...]:
+    """Note the state of this process for a child that this thread is about to fork, and return it.
+
+    To be called before each fork. A child for which it was not called says `unknown` where it cannot tell.
+    """
+    found = _HERE.readings()
+    _HERE.lineage.remember(found)
+    return found
+
+
+def native_threads() -> tuple[NativeThread, ...] | None:
+    """The threads that were started by libraries, each with its library; None where they cannot be read."""
+    return _HERE.process().threads
+
+
+def _state(reading: Reading) -> State:
+    # Imported when somebody asks: dataclasses and enumerations cost more than all of the above.
+    from coldfork.model.states import Level, State, Status
+
+    return State(
+        accelerator=reading.accelerator,
+        status=Status(reading.status),
+        level=None if reading.level is None else Level(reading.level),
+        reason=reading.reason,
+        library=reading.library,
+    )

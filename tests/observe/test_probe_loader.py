@@ -1,0 +1,212 @@
+"""The dynamic loader, asked: it is noticed what was loaded, nothing is loaded, nobody hears it, nobody hangs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.observe.probing import ask
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux's dynamic loader")
+
+LIBRARIES = """
+import ctypes
+from coldfork.observe.probes.loader import Gate, Loader
+loader = Loader()
+raw = ctypes.CDLL(None)
+raw.dlopen.restype, raw.dlclose.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+loadable = [path.encode() for path in os.environ["LOADABLE"].split(":")]
+"""
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which a program finds five libraries that nobody has loaded."""
+    folder = tmp_path_factory.mktemp("libraries")
+    source = folder / "library.c"
+    source.write_text("int nothing(void) { return 0; }\n", encoding="utf-8")
+    paths = [folder / f"library{number}.so" for number in range(5)]
+    for path in paths:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), str(source)], check=True, timeout=60)
+    return {"LOADABLE": ":".join(map(str, paths))}
+
+
+def test_the_fingerprint_changes_with_every_library_and_only_then(libraries: dict[str, str]) -> None:
+    said = ask(
+        LIBRARIES
+        + """
+def deep(depth):
+    return loader.fingerprint() if not depth else deep(depth - 1)
+# The padding of the structure that is hashed lies on the stack: what lay there before must not count.
+quiet = {deep(depth) for depth in range(100) for _ in range(3)}
+found = []
+for library in loadable:
+    handle = raw.dlopen(library, os.RTLD_NOW)
+    found.append((bool(handle), deep(3), deep(17)))
+tell(quiet=len(quiet), loaded=[one for one, _, _ in found])
+tell(fingerprints=len({one for _, one, _ in found} | quiet), same=all(one == two for _, one, two in found))
+raw.dlclose(handle)
+tell(unloaded=deep(3) not in {one for _, one, _ in found})
+""",
+        environment=libraries,
+    )
+    assert said["loaded"] == [True] * 5
+    assert said == said | {"quiet": 1, "fingerprints": 6, "same": True, "unloaded": True}
+
+
+def test_the_gate_opens_once_for_every_library(libraries: dict[str, str]) -> None:
+    said = ask(
+        LIBRARIES
+        + """
+gate = Gate(loader)
+first = gate.changed()
+gate.settled()
+quiet = [gate.changed() for _ in range(3)]
+raw.dlopen(loadable[0], os.RTLD_NOW)
+after = [gate.changed(), gate.changed()]
+gate.settled()
+tell(first=first, quiet=quiet, after=after, settled=gate.changed())
+""",
+        environment=libraries,
+    )
+    assert said == {"first": True, "quiet": [False] * 3, "after": [True, True], "settled": False}
+
+
+def test_asking_loads_nothing_and_imports_only_what_is_needed_to_ask() -> None:
+    said = ask(
+        """
+poller = states.Poller()
+poller.awake()
+states.examine()
+from coldfork.observe.probes.maps import executable_files, mapped
+files, modules = executable_files(mapped()), set(sys.modules)
+for _ in range(50):
+    poller.awake()
+    states.examine()
+tell(files=len(executable_files(mapped()) - files), modules=sorted(set(sys.modules) - modules))
+tell(ours=sorted(name for name in modules if name.partition(".")[0] in ("torch", "jax", "numpy")))
+"""
+    )
+    assert said == {"files": 0, "modules": [], "ours": []}
+
+
+def test_polling_raises_no_audit_event() -> None:
+    said = ask(
+        """
+poller = states.Poller()
+poller.awake()
+heard = []
+listening = True
+sys.addaudithook(lambda event, arguments: heard.append(event) if listening else None)
+for _ in range(50):
+    poller.awake()
+listening = False
+tell(heard=heard)
+"""
+    )
+    assert said == {"heard": []}
+
+
+def test_imports_in_other_threads_do_not_lock_up_with_polls(libraries: dict[str, str]) -> None:
+    """`dlopen` with the interpreter's lock held against a poll: a callback in Python waits here for ever."""
+    said = ask(
+        LIBRARIES
+        + """
+import threading
+# As an import does it: the interpreter's lock is held while the library is loaded.
+held = ctypes.PyDLL(None)
+held.dlopen.restype, held.dlclose.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+stop = False
+loads = [0]
+def load():
+    while not stop:
+        for library in loadable:
+            held.dlclose(held.dlopen(library, os.RTLD_NOW))
+            loads[0] += 1
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=load) for _ in range(2)]
+for thread in threads:
+    thread.start()
+signal.alarm(60)
+poller = states.Poller()
+polls = 0
+ends = time.monotonic() + 3
+while polls < 200 or loads[0] < 200 or time.monotonic() < ends:
+    poller.awake()
+    polls += 1
+stop = True
+for thread in threads:
+    thread.join()
+signal.alarm(0)
+tell(polls=polls, failures=poller.failures)
+""",
+        environment=libraries,
+    )
+    assert said["polls"] >= 200
+    assert said["failures"] == {}
+
+
+def test_a_child_forked_while_another_thread_is_in_the_loader_can_poll(libraries: dict[str, str]) -> None:
+    """glibc leaves the loader's locks taken in such a child, and who asks the loader there waits for ever."""
+    said = ask(
+        LIBRARIES
+        + """
+import threading
+stop = False
+def load():
+    while not stop:
+        for library in loadable:
+            raw.dlclose(raw.dlopen(library, os.RTLD_NOW))
+for _ in range(2):
+    threading.Thread(target=load, daemon=True).start()
+poller = states.Poller()
+stuck = asked = 0
+while asked < 60:
+    poller.awake()
+    states.remember_for_children()
+    asked += 1
+    stuck += in_child(lambda: [poller.awake(), states.readings()[0].status], seconds=10) != [[], "absent"]
+stop = True
+tell(stuck=stuck, asked=asked)
+""",
+        environment=libraries,
+    )
+    assert said == {"stuck": 0, "asked": 60}
+
+
+def test_a_child_trusts_the_loader_again_once_it_has_loaded_something(libraries: dict[str, str]) -> None:
+    said = ask(
+        LIBRARIES
+        + """
+def child():
+    gate = Gate(loader, forked=True)
+    asked = []
+    original = gate._fingerprint
+    gate._fingerprint = lambda: asked.append(True) or original()
+    before = [gate.changed(), len(asked)]
+    raw.dlopen(loadable[0], os.RTLD_NOW)
+    after = [gate.changed(), len(asked)]
+    gate.settled()
+    return [before, after, gate.changed()]
+tell(child=in_child(child))
+""",
+        environment=libraries,
+    )
+    assert said == {"child": [[False, 0], [True, 1], False]}
+
+
+def test_where_python_offers_no_hash_every_poll_looks(libraries: dict[str, str]) -> None:
+    said = ask(
+        LIBRARIES
+        + """
+loader._digest = None
+gate = Gate(loader)
+first = gate.changed()
+gate.settled()
+tell(fingerprint=loader.fingerprint(), first=first, again=gate.changed())
+""",
+        environment=libraries,
+    )
+    assert said == {"fingerprint": None, "first": True, "again": True}

@@ -253,4 +253,4 @@ def _answering(name: str, answer: object) -> Callable[..., object]:
 
 def lazy_init() -> None:
     """Have torch initialise CUDA, or raise as it does in a child forked too late."""
-    sys.modules["torch.cuda"]._lazy_init()
+    vars(sys.modules["torch.cuda"])["_lazy_init"]()

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from coldfork.virtual.machine import Machine
+from coldfork.virtual.torch_functions import lazy_init
 
 _FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices", "_efficientzerotensor")
 """Every tensor that is made on a device comes from one of these kernels."""
@@ -85,7 +86,7 @@ class Redirection:
         return "cpu"
 
     def _wake(self) -> None:
-        sys.modules["torch.cuda"]._lazy_init()
+        lazy_init()
         self._machine.driver.retain(self._machine.chosen)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from coldfork.virtual.errors import NotSimulatedError
 from coldfork.virtual.machine import Machine
-from coldfork.virtual.torch_functions import INSTEAD
+from coldfork.virtual.torch_functions import INSTEAD, lazy_init
 
 _CLASSES = {
     "_CUDAGraph": "torch.cuda.CUDAGraph",
@@ -44,19 +44,24 @@ def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
     """Refuse tensors on the device where torch's C++ part prepares to make one.
 
     It calls `torch.cuda._lazy_init` first, at every attempt until one succeeds, and so does Python code that
-    has nothing to do with tensors. Code that calls it by its name is Python's, and code that does not
-    know the name has asked for a tensor.
+    has nothing to do with tensors. Code that calls it by its name is Python's, and code that does not know
+    the name has asked for a tensor.
+
+    torch.cuda itself finds the name among its globals, where the function stays as it was; only those who
+    look at the module from outside, as C++ does, are given another.
     """
-    initialise: Callable[[], None] = cuda._lazy_init
 
     def _lazy_init() -> None:
-        initialise()
+        lazy_init()
         if "_lazy_init" not in sys._getframe(1).f_code.co_names:
             machine.driver.retain(machine.chosen)
             raise NotSimulatedError("tensors on the device", INSTEAD)
 
-    _lazy_init.__doc__ = initialise.__doc__
-    cuda._lazy_init = _lazy_init  # type: ignore[attr-defined]
+    def replace(module: ModuleType, value: object) -> None:
+        vars(module)["_lazy_init"] = value
+
+    attribute = property(lambda module: _lazy_init, replace)
+    cuda.__class__ = type(cuda.__name__, (type(cuda),), {"_lazy_init": attribute})
 
 
 def spare_fake_tensors(fake_tensor: ModuleType, machine: Machine) -> None:

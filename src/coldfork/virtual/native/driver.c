@@ -551,6 +551,41 @@ static int not_supported(void) {
     return NOT_SUPPORTED;
 }
 
+/* What needs a real device. The names are here for programs that are linked against the driver: they could not
+ * even be loaded without. */
+#define UNSIMULATED(X) \
+    X(cuModuleLoad) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleLoadFatBinary) X(cuModuleUnload)               \
+    X(cuModuleGetFunction) X(cuModuleGetGlobal_v2) X(cuModuleGetLoadingMode) X(cuLibraryLoadData) X(cuLibraryLoadFromFile)\
+    X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuLibraryGetModule) X(cuKernelGetFunction) X(cuKernelGetAttribute)      \
+    X(cuKernelSetAttribute) X(cuLinkCreate_v2) X(cuLinkAddData_v2) X(cuLinkAddFile_v2) X(cuLinkComplete) X(cuLinkDestroy)\
+    X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncSetCacheConfig) X(cuFuncSetSharedMemConfig) X(cuFuncGetModule) \
+    X(cuFuncLoad) X(cuLaunchKernel) X(cuLaunchKernelEx) X(cuLaunchCooperativeKernel) X(cuLaunchHostFunc)               \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)             \
+    X(cuOccupancyMaxPotentialBlockSize) X(cuOccupancyMaxActiveClusters) X(cuMemAlloc_v2) X(cuMemAllocPitch_v2)         \
+    X(cuMemAllocManaged) X(cuMemAllocHost_v2) X(cuMemHostAlloc) X(cuMemHostRegister_v2) X(cuMemHostUnregister)         \
+    X(cuMemHostGetDevicePointer_v2) X(cuMemFree_v2) X(cuMemFreeHost) X(cuMemAllocAsync) X(cuMemFreeAsync)              \
+    X(cuMemAllocFromPoolAsync) X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolSetAttribute) X(cuMemPoolGetAttribute)\
+    X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceSetMemPool) X(cuMemGetAddressRange_v2) X(cuMemCreate) \
+    X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) X(cuMemAddressReserve) X(cuMemAddressFree)             \
+    X(cuMemGetAllocationGranularity) X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle)                 \
+    X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle_v2) X(cuIpcCloseMemHandle) X(cuMemcpy) X(cuMemcpyAsync) X(cuMemcpyHtoD_v2)\
+    X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoD_v2) X(cuMemcpyDtoDAsync_v2)      \
+    X(cuMemcpyPeer) X(cuMemcpyPeerAsync) X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32_v2)     \
+    X(cuMemsetD32Async) X(cuPointerGetAttribute) X(cuPointerGetAttributes) X(cuPointerSetAttribute) X(cuStreamCreate)  \
+    X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent)   \
+    X(cuStreamGetCtx) X(cuStreamGetFlags) X(cuStreamGetPriority) X(cuStreamAddCallback) X(cuStreamBeginCapture_v2)     \
+    X(cuStreamEndCapture) X(cuStreamIsCapturing) X(cuStreamGetCaptureInfo_v2) X(cuEventCreate) X(cuEventDestroy_v2)    \
+    X(cuEventRecord) X(cuEventRecordWithFlags) X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime)             \
+    X(cuIpcGetEventHandle) X(cuIpcOpenEventHandle) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphLaunch)                 \
+    X(cuGraphInstantiateWithFlags) X(cuGraphExecDestroy) X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess)            \
+    X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig) X(cuCtxSetCacheConfig) X(cuCtxGetSharedMemConfig)         \
+    X(cuCtxSetSharedMemConfig) X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) X(cuProfilerStart) X(cuProfilerStop)\
+    X(cuDeviceGetP2PAttribute) X(cuDeviceGetLuid) X(cuDeviceGetTexture1DLinearMaxWidth) X(cuDeviceGetNvSciSyncAttributes)\
+    X(cuGreenCtxCreate) X(cuDeviceGetDevResource)
+#define NOT_HERE(name)                                                                                                 \
+    API int name(void) { return not_supported(); }
+UNSIMULATED(NOT_HERE)
+
 /* NVIDIA's runtime library asks for tables that nobody documents; without them it reports "not supported". */
 API int cuGetExportTable(const void **table, const void *id) {
     (void)id;

@@ -1,0 +1,35 @@
+"""An import of cutlass that wakes the driver without torch: `./dev integration s3`"""
+
+from __future__ import annotations
+
+import sys
+
+from integrations.environment import Environment
+from integrations.transcript import Transcript, main
+
+WITH_JAX = Environment("s3", ("nvidia-cutlass-dsl==4.4.1", "jax==0.10.2"))
+
+INTRODUCTION = """
+`./dev integration s3` installs nvidia-cutlass-dsl 4.4.1 with jax beside it and imports cutlass on a virtual
+H100 whose driver is coldfork's C library. torch is not there, so that no flag of torch could tell. The machine
+has no GPU.
+"""
+
+
+def run() -> Transcript:
+    """Everything that is promised about this import."""
+    WITH_JAX.prepare()
+    transcript = Transcript("S3: importing cutlass initialises the driver", INTRODUCTION)
+    transcript.step(
+        "The import alone initialises the driver, and a child forked after it never can.",
+        WITH_JAX.run("s3"),
+        r"^before: driver cold, cuDeviceGetCount 3$",
+        r"^imported cutlass: driver awake, cuDeviceGetCount 0$",
+        r"^jax imported: True, torch imported: False$",
+        r"^a forked child: cuInit 3$",
+    )
+    return transcript
+
+
+if __name__ == "__main__":
+    sys.exit(main("s3", run))

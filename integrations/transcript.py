@@ -1,0 +1,52 @@
+"""What an integration did and saw, as a page, and whether it saw what it had to see."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from integrations.environment import Ended, IntegrationError
+
+
+class Transcript:
+    """The page of an integration while it is being written, and the promises it did not keep."""
+
+    def __init__(self, title: str, introduction: str) -> None:
+        self._parts = [f"# {title}", introduction.strip()]
+        self.broken: list[str] = []
+
+    def step(self, sentence: str, ended: Ended, *needed: str, status: int = 0) -> None:
+        """Add what a program printed; every pattern must be found in it, and it must end with this status."""
+        self._parts += [sentence, f"```text\n{ended.output.strip()}\n```"]
+        if ended.status != status:
+            self.broken.append(f"{sentence} It ended with {ended.status} and not with {status}.")
+        self.broken += [
+            f"{sentence} Not found: {pattern}"
+            for pattern in needed
+            if not re.search(pattern, ended.output, re.MULTILINE)
+        ]
+
+    def text(self) -> str:
+        """The page."""
+        return "\n\n".join(self._parts) + "\n"
+
+
+def main(name: str, work: Callable[[], Transcript], arguments: Sequence[str] | None = None) -> int:
+    """Run an integration from the command line: 1 when a promise is broken, 2 when it cannot be run here."""
+    parser = argparse.ArgumentParser(prog=f"./dev integration {name}")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the transcript there")
+    options = parser.parse_args(arguments)
+    try:
+        transcript = work()
+    except IntegrationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(transcript.text())
+    for sentence in transcript.broken:
+        print(f"FAIL {sentence}", file=sys.stderr)
+    if options.write and not transcript.broken:
+        options.write.write_text(transcript.text(), encoding="utf-8")
+    return 1 if transcript.broken else 0

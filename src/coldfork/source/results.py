@@ -14,11 +14,13 @@ from coldfork.source.evaluator import Evaluator
 from coldfork.source.loader import Loader
 from coldfork.source.program import Program
 from coldfork.source.reach import ModuleResult, targets
-from coldfork.source.workers import Worker, can_fork
+from coldfork.source.workers import Deal, Worker, can_fork
 
 Progress = Callable[[str, int, int], None]
 #: With fewer modules than this, evaluating them is done before a second process has started.
 _WORTH_A_WORKER = 250
+#: How many modules a process takes at a time: few enough that all processes end together.
+_HANDFUL = 32
 
 #: Where a module was found, and what tells that its file is untouched; None for what was not found.
 Place = tuple[str, Stamp | None, bytes] | None
@@ -41,7 +43,8 @@ class Results:
         self._raw: dict[str, Any] = {}
         self._broken: dict[str, Broken] = {}
         self._depends: dict[str, int] = {}
-        self._kept: dict[str, Any] = {}
+        self._kept: dict[str, tuple[Any, Broken, int]] = {}
+        """What is known of modules that may not have been reached yet: results, encoded or not."""
         self._places: dict[str, Place] = {}
         self._dirty = False
         self.token: str | None = None
@@ -65,9 +68,11 @@ class Results:
     def evaluate(self, roots: Iterable[str], progress: Progress | None = None) -> None:
         """Evaluate the roots and everything they import; call `recall` first."""
         level = self._expanded(roots)
-        if not self._kept:
-            self._read_ahead(level, progress)
+        if not self._kept:  # nearly all that may be imported is: following all of it at once shares it best
+            ahead = self._read_ahead(level, progress)
             self._note_derived()
+            self._evaluate_many(ahead, progress)
+            self._dirty = True
         while level:
             missing = [name for name in level if name not in self._kept]
             if missing:
@@ -75,22 +80,12 @@ class Results:
                 self._evaluate_many(missing, progress)
             found: list[str] = []
             for name in level:
-                result = self.by_name.get(name)
-                if result is None:
-                    kept = self._kept.get(name)
-                    if kept is None:
-                        continue
-                    self._raw[name] = kept[0]
-                    self._take(name, decode(kept[0]), kept[1], kept[2])
-                    result = self.by_name[name]
-                for site_edge in result.edges:
+                self._take(name, *self._kept[name])
+                for site_edge in self.by_name[name].edges:
                     found.extend(targets(site_edge.edge.target, name))
             level = [
                 name for name in dict.fromkeys(found) if name not in self.by_name and self._has_source(name)
             ]
-            if level and not self._kept:
-                self._read_ahead(level, progress)
-                self._note_derived()
 
     def _expanded(self, roots: Iterable[str]) -> list[str]:
         names: dict[str, None] = {}
@@ -113,13 +108,16 @@ class Results:
             if state.name not in derived:
                 derived[state.name] = base_names(state.summary)
 
-    def _read_ahead(self, level: list[str], progress: Progress | None, known: Iterable[str] = ()) -> None:
+    def _read_ahead(
+        self, level: list[str], progress: Progress | None, known: Iterable[str] = ()
+    ) -> list[str]:
         """Have the summaries of everything that may be imported ready, level by level and many at a time.
 
-        What the modules of `known` import is not looked at.
+        What the modules of `known` import is not looked at. Returns the names of what was read.
         """
         finder = self.program.finder
         seen = {*level, *known}
+        names_read: list[str] = []
         while level:
             paths: list[str] = []
             for name in level:
@@ -127,6 +125,7 @@ class Results:
                 if located is not None and located.path is not None:
                     paths.append(located.path)
             self.loader.load_many(paths, progress)
+            names_read += level
             following: dict[str, None] = {}
             for name in level:
                 state = self.program.module(name)
@@ -141,43 +140,38 @@ class Results:
                         following.update((f"{target}.{imported}", None) for imported in names)
             level = [name for name in following if name not in seen and self._has_source(name)]
             seen.update(following)
+        return names_read
 
     # -- evaluating ---------------------------------------------------------------------------------
 
     def _evaluate_many(self, names: list[str], progress: Progress | None) -> None:
-        """Evaluate modules, the second half of them in a helper process when there are many.
+        """Evaluate modules, with helper processes when there are many."""
+        # Neighbours in the alphabet are neighbours in the source: they look at the same modules.
+        deal = Deal(sorted(names), _HANDFUL)
 
-        Neighbours in the list are neighbours in the source: they look at the same modules.
-        """
-        share: list[str] = []
-        worker: Worker | None = None
-        if len(names) >= _WORTH_A_WORKER and self.jobs > 1 and can_fork():
-            middle = len(names) // 2
-            names, share = names[:middle], names[middle:]
-            worker = Worker(self._evaluate_share)
-            worker.ask(share)
-        for done, name in enumerate(names):
-            self._take(name, *self._evaluate_one(name))
-            if progress is not None and done % 16 == 0:
-                progress("following imports", done * (2 if share else 1), len(names) + len(share))
-        if worker is not None:
+        def share(_request: Any) -> Any:
+            done = [(name, *self._evaluate_one(name)) for name in deal]
+            packed = [(name, encode(result), broken, depends) for name, result, broken, depends in done]
+            return packed, list(self.program.bits)
+
+        helpers = min(self.jobs - 1, len(names) // _WORTH_A_WORKER)
+        workers = [Worker(share) for _ in range(helpers if can_fork() else 0)]
+        for worker in workers:
+            worker.ask(None)
+        for name in deal:
+            self._kept[name] = self._evaluate_one(name)
+            if progress is not None and len(self._kept) % 16 == 0:
+                progress("following imports", len(self._kept) * (helpers + 1), len(names))
+        for worker in workers:
             answered, bits = worker.answer() or ([], [])
             worker.close()
             translate = Translation(bits, self.program)
             for name, raw, broken, depends in answered:
-                self._raw[name] = raw
-                self._take(name, decode(raw), broken, translate(depends))
-            for name in share:
-                if name not in self.by_name:
-                    self._take(name, *self._evaluate_one(name))
-
-    def _evaluate_share(self, names: Any) -> Any:
-        """Evaluate some modules in a helper process: results, and what the bits of dependencies mean."""
-        done = []
+                self._kept[name] = raw, broken, translate(depends)
+        deal.close()
         for name in names:
-            result, broken, depends = self._evaluate_one(name)
-            done.append((name, encode(result), broken, depends))
-        return done, list(self.program.bits)
+            if name not in self._kept:  # a helper died over it
+                self._kept[name] = self._evaluate_one(name)
 
     def _evaluate_one(self, name: str) -> tuple[ModuleResult, Broken, int]:
         """Evaluate one module: its result, what could not be read on the way, and the modules looked at."""
@@ -199,7 +193,10 @@ class Results:
         broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
         return ModuleResult(tuple(sites), tuple(edges)), broken, program.consulted
 
-    def _take(self, name: str, result: ModuleResult, broken: Broken, depends: int) -> None:
+    def _take(self, name: str, result: Any, broken: Broken, depends: int) -> None:
+        if not isinstance(result, ModuleResult):
+            self._raw[name] = result
+            result = decode(result)
         self.by_name[name] = result
         self._depends[name] = depends
         if broken:
@@ -259,7 +256,7 @@ class Results:
 
     def save(self) -> None:
         """Remember the results, with where everything was that they depend on."""
-        if self.pack is None or not (self._dirty or not self._kept):
+        if self.pack is None or not self._dirty:
             return
         names = list(self.program.bits)
         places = [self._places.get(name) or self._place(name, None) for name in names]

@@ -77,9 +77,10 @@ def begin(folder: str) -> None:
         return
     settings = decode(text)
     _hide(settings)
-    session = Session.current = Session(settings)
     if os.environ.get(VIRTUAL):
         _install_virtual(os.environ[VIRTUAL])
+    # Only now: without the device that was asked for, nothing that is seen would be true.
+    session = Session.current = Session(settings)
     if settings.get("mode") in ("run", "child"):
         _record(session)
 

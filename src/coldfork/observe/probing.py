@@ -104,10 +104,7 @@ def probe() -> NoReturn:
         sys.exit("coldfork: this process was not started to be watched")
     settings = session.settings
     if settings.get("forked"):
-        child = os.fork()
-        if child:
-            _, status = os.waitpid(child, 0)
-            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+        _go_on_in_a_child(settings)
     leave = os._exit
     work = Probe(settings)
     watching = _begin(work, settings)
@@ -125,6 +122,21 @@ def probe() -> NoReturn:
         except Exception:
             pass
     leave(0)
+
+
+def _go_on_in_a_child(settings: dict[str, Any]) -> None:
+    """Fork, and return in the child only; this process ends as the child does."""
+    from coldfork.observe.states import remember_for_children
+
+    # Without it the child could not tell a cold device from one that was awake here.
+    senses(settings).get("remember", remember_for_children)()
+    child = os.fork()
+    if not child:
+        return
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status < 0:
+        os.kill(os.getpid(), -status)
+    os._exit(status & 0xFF)
 
 
 def describe(error: BaseException) -> Event:

@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -30,6 +31,14 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 60.0
+#: The browser reads commands from descriptor 3 and answers on 4.
+LAUNCH = """
+import fcntl, os, sys
+reading, writing = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 50) for number in sys.argv[1:3])
+os.dup2(reading, 3)
+os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def find() -> str | None:
@@ -44,9 +53,8 @@ class Browser:
         to_browser, our_writing = os.pipe()
         our_reading, from_browser = os.pipe()
         command = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        script = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
         self._process = subprocess.Popen(
-            ["sh", "-c", script, "sh", *command],
+            [sys.executable, "-c", LAUNCH, str(to_browser), str(from_browser), *command],
             pass_fds=(to_browser, from_browser),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -120,6 +128,10 @@ class Browser:
         self.ask("Input.dispatchKeyEvent", type="keyDown", **fields)
         fields.pop("text", None)
         self.ask("Input.dispatchKeyEvent", type="keyUp", **fields)
+
+    def type(self, text: str) -> None:
+        """Write into what has the focus."""
+        self.ask("Input.insertText", text=text)
 
     def resize(self, width: int, height: int) -> None:
         """Give the page this size."""

@@ -74,7 +74,13 @@ class Tape:
     ) -> Tape:
         path = f"{module.replace('.', '/')}.py"
         end = round(start + seconds, 6)
-        fields = {"module": module, "path": path, "start": start, "seconds": seconds, "parent": parent}
+        fields: dict[str, Any] = {
+            "module": module,
+            "path": path,
+            "start": start,
+            "seconds": seconds,
+            "parent": parent,
+        }
         return self.event("import", end, pid, **fields)
 
     def wake(self, t: float, pid: int = 100, accelerator: str = "cuda", **waker: Any) -> Tape:

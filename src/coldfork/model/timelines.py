@@ -18,7 +18,7 @@ FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "
 
 #: The standard library's own ways of starting processes: what called them is the line to look at.
 _STARTERS = re.compile(
-    r"<frozen |(?:^|/python3\.\d+/)"
+    r"<frozen |(?:^|/)python3\.\d+/"
     r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
 )
 

@@ -50,14 +50,19 @@ class _Lives:
         self.cut: Cut | None = None
         self.troubles: list[tuple[Life, TroubleLine]] = []
         self._current: dict[int, Life] = {}
+        self._dropped: dict[int, int] = {}
         self._all: list[Life] = []
 
     def take(self, event: Event) -> None:
         """Add one event to the life it belongs to."""
+        if isinstance(event, CutLine):
+            self._cut(event)
+            return
         if isinstance(event, ProcessLine):
             life = self._begin(event)
         else:
-            life = self._current.get(event.pid) or self._unannounced(event)
+            begin = event.start if isinstance(event, ImportLine) else event.t
+            life = self._current.get(event.pid) or self._unannounced(event.pid, begin)
         life.end = max(life.end, event.t)
         match event:
             case ImportLine():
@@ -75,9 +80,7 @@ class _Lives:
             case ExecLine():
                 life.departings.append(Departing(event, How.EXEC))
             case ExitLine():
-                life.exit = event
-            case CutLine():
-                self._cut(event)
+                self._exit(life, event)
             case TroubleLine():
                 self.troubles.append((life, event))
 
@@ -87,17 +90,20 @@ class _Lives:
 
     def _begin(self, line: ProcessLine) -> Life:
         how = How(line.how) if line.how in set(How) else How.UNKNOWN
-        life = Life(line.pid, how, line.t, line, words(line.command), end=line.t)
+        life = self._current.get(line.pid)
+        if life is None or life.first is not None:
+            life = Life(line.pid, how, line.t, end=line.t)
+            self._current[line.pid] = life
+            self._all.append(life)
+        # What it imported before it could say that it began belongs to it, too.
+        life.first, life.how, life.command = line, how, words(line.command)
         if line.states:
             life.moments.append((line.t, line.states))
-        self._current[line.pid] = life
-        self._all.append(life)
         return life
 
-    def _unannounced(self, event: Event) -> Life:
-        begin = event.start if isinstance(event, ImportLine) else event.t
-        life = Life(event.pid, How.UNKNOWN, begin, end=event.t)
-        self._current[event.pid] = life
+    def _unannounced(self, pid: int, begin: float) -> Life:
+        life = Life(pid, How.UNKNOWN, begin, end=begin)
+        self._current[pid] = life
         self._all.append(life)
         return life
 
@@ -119,9 +125,19 @@ class _Lives:
                 return
         life.departings.append(Departing(line, How.FORK))
 
+    def _exit(self, life: Life, line: ExitLine) -> None:
+        """An end may be told twice: from inside with the states, from outside with the status."""
+        life.ended = True
+        life.status = life.status if line.status is None else line.status
+        life.signal = life.signal if line.signal is None else line.signal
+        life.moments.append((line.t, line.states))
+
     def _cut(self, line: CutLine) -> None:
-        if self.cut is None or line.t < self.cut.at:
-            self.cut = Cut(line.t, line.reason, line.dropped)
+        at = max((life.end for life in self._all), default=0.0) if line.t is None else line.t
+        # Each process counts what it dropped itself, and may say so twice.
+        self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
+        first = self.cut or Cut(at, line.reason)
+        self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)
 
 
 def _process(life: Life, before: list[Process]) -> Process:
@@ -137,9 +153,9 @@ def _process(life: Life, before: list[Process]) -> Process:
         begin=life.begin,
         end=life.end,
         watched=life.watched,
-        ended=life.exit is not None,
-        status=None if life.exit is None else life.exit.status,
-        signal=None if life.exit is None else life.exit.signal,
+        ended=life.ended,
+        status=life.status,
+        signal=life.signal,
         imports=nested(life.imports),
         wakes=tuple(Wake(line.t, line.accelerator, line.level, line.waker, line.tid) for line in life.wakes),
         happenings=tuple(
@@ -150,8 +166,6 @@ def _process(life: Life, before: list[Process]) -> Process:
     forked_from = before[parent.number] if life.how is How.FORK and parent is not None else None
     fork_states = life.by.line.states if life.by is not None and life.by.how is How.FORK else ()
     moments = [*life.moments, *((going.line.t, going.line.states) for going in life.departings)]
-    if life.exit is not None:
-        moments.append((life.exit.t, life.exit.states))
     return replace(process, stretches=stretches(process, moments, forked_from, fork_states))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from coldfork.model.timelines import Recording
 from coldfork.report.characters import well_formed
 from coldfork.report.recordings.differing import ModuleSeen, difference
+from coldfork.report.recordings.familiar import for_people
 from coldfork.report.recordings.json_format import (
     SCHEMA_VERSION,
     recording_object,
@@ -19,6 +20,7 @@ from coldfork.report.recordings.view import View
 
 def render(before: Recording, after: Recording, view: View) -> str:
     """Write the difference as JSON in plain ASCII."""
+    before, after = (for_people(recording, view)[0] for recording in (before, after))
     found = difference(before, after)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,

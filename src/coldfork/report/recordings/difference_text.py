@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from coldfork.model.timelines import Recording, Wake
 from coldfork.report.recordings import phrases
 from coldfork.report.recordings.differing import Difference, ModuleSeen, difference, roots
+from coldfork.report.recordings.familiar import for_people
 from coldfork.report.recordings.outcomes import Outcome
 from coldfork.report.recordings.sheets import Sheet
 from coldfork.report.recordings.view import View
@@ -18,6 +19,7 @@ _MOST = 15
 def render(before: Recording, after: Recording, view: View) -> str:
     """Write the difference as text."""
     sheet = Sheet(view)
+    before, after = (for_people(recording, view)[0] for recording in (before, after))
     found = difference(before, after)
     parts = (
         [_verdict("before", before, found.before, sheet), _verdict("after ", after, found.after, sheet)],
@@ -101,7 +103,8 @@ def _times(found: Difference, sheet: Sheet) -> Iterator[str]:
     for change in found.times[:_MOST]:
         sign = "+" if change.seconds > 0 else "-"
         times = f"{phrases.span(change.before)} -> {phrases.span(change.after)}"
-        lines.append(f"  {sign}{phrases.span(abs(change.seconds)):>8}  {sheet.say(change.module)}  {times}")
+        change_words = sign + phrases.span(abs(change.seconds))
+        lines.append(f"  {change_words:>9}  {sheet.say(change.module)}  {times}")
     lines += _more(len(found.times), sheet)
     yield from _titled("own import times", lines, sheet)
 

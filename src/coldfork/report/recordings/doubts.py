@@ -63,7 +63,8 @@ def _doubtful_processes(processes: Sequence[Process]) -> Iterator[str]:
 
 def _is_other_program(process: Process) -> bool:
     """Whether a process that was not watched runs a program of its own, and not a part of this one."""
-    return not process.watched and process.how is How.SPAWN and bool(process.command)
+    fresh = not process.watched and process.how is How.SPAWN and bool(process.command)
+    return fresh and not phrases.is_of_multiprocessing(process)
 
 
 def _unknown(processes: Sequence[Process]) -> list[tuple[str, str]]:

@@ -110,9 +110,11 @@ class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
     states: tuple[State, ...] = ()
 
 
-class CutLine(Line, tag="cut", tag_field="event", frozen=True, kw_only=True):
-    """The recording reached its limit."""
+class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only=True):
+    """The recording reached its limit; written when there is hardly room left, so it may lack its time."""
 
+    t: Seconds | None = None
+    pid: Number = 0
     reason: str = ""
     dropped: int | None = None
 

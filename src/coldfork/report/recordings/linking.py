@@ -11,7 +11,6 @@ from coldfork.model.timelines import How
 from coldfork.report.recordings.lines import (
     EffectLine,
     ExecLine,
-    ExitLine,
     ForkLine,
     ImportLine,
     ProcessLine,
@@ -48,7 +47,9 @@ class Life:
     number: int = -1
     parent: Life | None = None
     by: Departing | None = None
-    exit: ExitLine | None = None
+    ended: bool = False
+    status: int | None = None
+    signal: int | None = None
     imports: list[ImportLine] = field(default_factory=list)
     wakes: list[WakeLine] = field(default_factory=list)
     happenings: list[EffectLine] = field(default_factory=list)
@@ -75,7 +76,7 @@ def link(lives: list[Life]) -> list[Life]:
         if going.child is None and going.how is not How.EXEC:
             going.child = _unwatched(life, going)
             everybody.append(going.child)
-    everybody.sort(key=lambda life: life.begin)
+    everybody.sort(key=_started)
     _name_parents(everybody, departings)
     for number, life in enumerate(everybody):
         life.number = number
@@ -125,6 +126,11 @@ def _unwatched(life: Life, going: Departing) -> Life:
     command = () if isinstance(line, ForkLine) else words(line.command)
     pid = _named_child(going)
     return Life(pid, going.how, line.t, None, command, watched=False, end=line.t, parent=life, by=going)
+
+
+def _started(life: Life) -> tuple[float, float]:
+    """When a process was started, which is earlier than when it could say that it began."""
+    return (life.begin if life.by is None else min(life.begin, life.by.line.t), life.begin)
 
 
 def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, Departing]]) -> None:

@@ -81,7 +81,7 @@ def outcome(recording: Recording) -> Outcome:
 
 def by_import(waker: Waker | None) -> bool:
     """Whether importing something woke the device, and not the program's own work."""
-    return waker is not None and (bool(waker.import_chain) or waker.module not in (None, "__main__"))
+    return waker is not None and waker.module not in (None, *phrases.PROGRAM)
 
 
 def _poisoned(

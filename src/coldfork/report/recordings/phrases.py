@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coldfork.model.states import Frame, Status
 from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
 
+#: The names under which the program itself runs.
+PROGRAM = ("__main__", "__mp_main__")
+
 NO_PLACE = "a place that was not seen"
+
+_OF_MULTIPROCESSING = {
+    "from multiprocessing.spawn import spawn_main": "(a process of multiprocessing)",
+    "from multiprocessing.forkserver import main": "(the forkserver of multiprocessing)",
+    "from multiprocessing.resource_tracker import main": "(the resource tracker of multiprocessing)",
+}
 
 _ARRIVED = {
     How.RUN: "run",
@@ -66,9 +77,25 @@ def was(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
+def names(struck: Sequence[Process], most: int = 6) -> str:
+    """Several processes by their numbers: `101, 102 and 2 whose pid is not known`."""
+    known = [str(process.pid) for process in struck if process.pid is not None]
+    unknown = len(struck) - len(known)
+    if unknown:
+        known.append(f"{unknown} whose pid is not known")
+    return listed(tuple(known), most)
+
+
 def command(process: Process) -> str:
-    """What the process runs, as one would type it."""
-    return " ".join(process.command)
+    """What the process runs, as one would type it; what multiprocessing runs by what it is for."""
+    typed = " ".join(process.command)
+    return next((meaning for sign, meaning in _OF_MULTIPROCESSING.items() if sign in typed), typed)
+
+
+def is_of_multiprocessing(process: Process) -> bool:
+    """Whether a fresh interpreter runs a part of the same program, as far as its command tells."""
+    typed = " ".join(process.command)
+    return any(sign in typed for sign in ("multiprocessing.spawn", "multiprocessing.forkserver"))
 
 
 def arrival(process: Process) -> str:
@@ -95,7 +122,7 @@ def ending(process: Process) -> str:
         return "its end was not recorded"
     if process.signal is not None:
         return f"killed by signal {process.signal}"
-    return "exit status unknown" if process.status is None else f"exit {process.status}"
+    return "ended" if process.status is None else f"exit {process.status}"
 
 
 def state(stretch: Stretch) -> str:

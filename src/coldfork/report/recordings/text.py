@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings import phrases
+from coldfork.report.recordings.chains import steps
+from coldfork.report.recordings.familiar import for_people
 from coldfork.report.recordings.outcomes import Outcome, Standing, outcome
 from coldfork.report.recordings.sheets import Sheet
 from coldfork.report.recordings.text_imports import import_lines
@@ -23,6 +25,7 @@ _MOST_CHAIN = 14
 
 def render(recording: Recording, view: View) -> str:
     """Write the recording as text."""
+    recording, view = for_people(recording, view)
     sheet = Sheet(view)
     summed_up = outcome(recording)
     parts = (
@@ -33,6 +36,12 @@ def render(recording: Recording, view: View) -> str:
         _next(summed_up, sheet),
     )
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
+
+
+def verdict(recording: Recording, view: View) -> str:
+    """Write the verdict alone: what was woken, by whom, and who was poisoned."""
+    recording, view = for_people(recording, view)
+    return "\n".join(_verdict(outcome(recording), Sheet(view))) + "\n"
 
 
 def _verdict(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
@@ -52,6 +61,7 @@ def _waker(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
         return
     waker = wake.waker
     where = f"  in {sheet.say(waker.function)}" if waker.function else ""
+    where += "  (which line was not recorded)" if waker.path is not None and waker.line is None else ""
     place = sheet.paint("place", sheet.say(phrases.place(waker.path, waker.line)))
     yield f"  {sheet.paint('quiet', '-->')} {place}{where}"
     yield from _source(waker.path, waker.line, sheet)
@@ -71,40 +81,34 @@ def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     waker = summed_up.wake.waker if summed_up.wake else None
     if waker is None:
         return
-    steps: list[_Step] = [(f"imports {site.module}", None) for site in waker.import_chain[:1]]
-    for before, site in zip(waker.import_chain, waker.import_chain[1:], strict=False):
-        steps.append((f"imports {site.module}", phrases.place(before.path, before.line)))
-    steps += [(frame.function, phrases.frame_place(frame)) for frame in waker.stack]
-    if waker.call:
-        steps.append((waker.call, None))
-    column = max((len(sheet.say(symbol)) for symbol, place in steps if place), default=0) + 2
-    for number, (symbol, place) in _shortened(steps):
+    taken = [(f"{step.verb} {step.symbol}".strip(), step.place) for step in steps(waker)]
+    column = max((len(sheet.say(symbol)) for symbol, place in taken if place), default=0) + 2
+    for number, (symbol, place) in _shortened(taken):
         if number is None:
             yield f"      {sheet.paint('quiet', symbol)}"
             continue
-        behind = sheet.paint("place", sheet.say(place)) if place else ""
+        behind = sheet.paint("place", sheet.say(place))
         yield f"  {number:2}. {sheet.letters.pad(sheet.say(symbol), min(column, 60))}{behind}".rstrip()
 
 
-_Step = tuple[str, str | None]
+_Step = tuple[str, str]
 
 
-def _shortened(steps: list[_Step]) -> Iterable[tuple[int | None, _Step]]:
-    numbered: list[tuple[int | None, _Step]] = list(enumerate(steps, 1))
+def _shortened(taken: list[_Step]) -> list[tuple[int | None, _Step]]:
+    numbered: list[tuple[int | None, _Step]] = list(enumerate(taken, 1))
     if len(numbered) <= _MOST_CHAIN:
         return numbered
     half = _MOST_CHAIN // 2
-    gap = f"{len(steps) - 2 * half} steps left out; --format json has them all"
-    return [*numbered[:half], (None, (gap, None)), *numbered[-half:]]
+    gap = f"{len(taken) - 2 * half} steps left out; --format json has them all"
+    return [*numbered[:half], (None, (gap, "")), *numbered[-half:]]
 
 
 def _struck(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     if summed_up.poisoned:
-        names = tuple(phrases.pid(process) for process in summed_up.poisoned)
-        yield f"   = forked while it was awake, and so poisoned: {phrases.listed(names)}"
+        yield f"   = forked while it was awake, and so poisoned: {phrases.names(summed_up.poisoned)}"
     if summed_up.escaped:
-        names = tuple(phrases.pid(process) for process in summed_up.escaped)
-        yield f"   = forked too, but then executed another program, which clears it: {phrases.listed(names)}"
+        names = phrases.names(summed_up.escaped)
+        yield f"   = forked too, but then executed another program, which clears it: {names}"
 
 
 def _origin(recording: Recording, sheet: Sheet) -> Iterator[str]:

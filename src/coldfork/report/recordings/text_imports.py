@@ -15,6 +15,7 @@ from coldfork.report.words import plural
 #: An import is shown when it took this part of its process's import time, or did something.
 _SHARE = 0.02
 _MOST_LINES = 40
+_MOST_LINES_OF_OTHERS = 8
 _MOST_PROCESSES = 3
 
 
@@ -22,8 +23,8 @@ def import_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Iter
     """The imports of the processes that matter most: the one that was woken first, then the busiest."""
     importing = [process for process in recording.processes if process.imports]
     importing.sort(key=lambda one: (one is not summed_up.wake_process, -total(one.imports), one.number))
-    for process in importing[:_MOST_PROCESSES]:
-        yield from _of_process(process, sheet)
+    for index, process in enumerate(importing[:_MOST_PROCESSES]):
+        yield from _of_process(process, _MOST_LINES_OF_OTHERS if index else _MOST_LINES, sheet)
     left = len(importing) - _MOST_PROCESSES
     if left > 0:
         more = f"{sheet.letters.ellipsis} {phrases.processes(left)} more imported something"
@@ -35,13 +36,13 @@ def total(imports: Iterable[Import]) -> float:
     return sum(span.seconds for span in imports)
 
 
-def _of_process(process: Process, sheet: Sheet) -> Iterator[str]:
+def _of_process(process: Process, most: int, sheet: Sheet) -> Iterator[str]:
     whole = total(process.imports)
     count = sum(1 for _ in walk(process.imports))
     title = sheet.paint("title", f"imports of {phrases.pid(process)}")
     yield f"{title}: {plural(count, 'module')}, {phrases.span(whole)}"
     marked = marks(process)
-    keep = _chosen(process, marked, whole)
+    keep = _chosen(process, marked, whole, most)
     drawn = list(_drawn(process.imports, marked, keep, sheet))
     yield from drawn
     left = count - len(drawn)
@@ -50,7 +51,7 @@ def _of_process(process: Process, sheet: Sheet) -> Iterator[str]:
         yield f"  {sheet.paint('quiet', words)}"
 
 
-def _chosen(process: Process, marked: Marks, whole: float) -> set[int]:
+def _chosen(process: Process, marked: Marks, whole: float, most: int) -> set[int]:
     """What to show: the marked ones and their parents, then the slowest until the lines are used up."""
     parents: dict[int, Import] = {}
     every = []
@@ -60,8 +61,8 @@ def _chosen(process: Process, marked: Marks, whole: float) -> set[int]:
     chosen: set[int] = set()
     told = [span for span in every if marked.of(span)]
     slow = sorted((span for span in every if span.seconds >= whole * _SHARE), key=lambda span: -span.seconds)
-    for span in [*told[:_MOST_LINES], *slow]:
-        if len(chosen) >= _MOST_LINES and not marked.of(span):
+    for span in [*told[:most], *slow]:
+        if len(chosen) >= most and not marked.of(span):
             break
         here: Import | None = span
         while here is not None and id(here) not in chosen:

@@ -61,7 +61,7 @@ class _Tree:
         sheet = self._sheet
         name = sheet.paint("title", phrases.pid(process))
         life = f"{phrases.span(process.begin)} to {phrases.span(process.end)}, {phrases.ending(process)}"
-        command = "" if process.how is How.FORK else f"  {phrases.command(process)}"
+        command = "" if process.how is How.FORK else f": {phrases.command(process)}"
         line = sheet.cut(self._arrival(process) + command, len(rest) + len(phrases.pid(process)) + 1)
         yield f"{head}{name} {line}"
         trunk = f"{rest}{sheet.trunk if self.children[process.number] else '   '}"

@@ -8,6 +8,7 @@ from coldfork.model.timelines import Recording
 from coldfork.report.recordings import phrases
 from coldfork.report.recordings.difference_text import module_words, wake_words
 from coldfork.report.recordings.differing import Difference, difference, roots
+from coldfork.report.recordings.familiar import for_people
 from coldfork.report.recordings.outcomes import Outcome
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.shell import masthead, page
@@ -20,6 +21,7 @@ _MOST_TIMES = 100
 
 def render(before: Recording, after: Recording, view: View) -> str:
     """Write the difference as one HTML file."""
+    before, after = (for_people(recording, view)[0] for recording in (before, after))
     found = difference(before, after)
     cards = element(
         "div",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings import phrases
+from coldfork.report.recordings.familiar import for_people
 from coldfork.report.recordings.outcomes import outcome
 from coldfork.report.recordings.page.icicle import icicle, icicle_data
 from coldfork.report.recordings.page.markup import Markup, element, joined
@@ -19,6 +20,7 @@ from coldfork.report.recordings.view import View
 
 def render(recording: Recording, view: View) -> str:
     """Write the recording as one HTML file."""
+    recording, view = for_people(recording, view)
     summed_up = outcome(recording)
     body = joined(
         (

@@ -9,6 +9,7 @@ from coldfork.model.timelines import Import, Process, Recording
 from coldfork.report.characters import printable
 from coldfork.report.recordings import phrases
 from coldfork.report.recordings.effects_of_imports import Mark, Marks, marks
+from coldfork.report.recordings.familiar import familiar
 from coldfork.report.recordings.nesting import walk
 from coldfork.report.recordings.outcomes import Outcome
 from coldfork.report.recordings.page.markup import Markup, element, joined
@@ -79,7 +80,7 @@ def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
         "processes": [
             {
                 "label": f"{phrases.pid(process)} ({phrases.arrival(process)})",
-                "imports": _rows(process, strings),
+                "imports": _rows(process, strings, recording.cwd),
             }
             for process in importing
         ],
@@ -103,7 +104,7 @@ class _Strings:
         return known
 
 
-def _rows(process: Process, strings: _Strings) -> list[list[int]]:
+def _rows(process: Process, strings: _Strings, cwd: str) -> list[list[int]]:
     """One row for each import, outer first: name, path, depth, microseconds, start, drawn as, effects."""
     marked = marks(process)
     rows = []
@@ -114,7 +115,7 @@ def _rows(process: Process, strings: _Strings) -> list[list[int]]:
         rows.append(
             [
                 strings.number(span.module or "?"),
-                strings.number(span.path or ""),
+                strings.number(familiar(span.path or "", cwd)),
                 depth,
                 round(span.seconds * 1e6),
                 round(span.start * 1e6),

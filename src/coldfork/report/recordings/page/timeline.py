@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import floor, log10
 
 from coldfork.model.states import Status
-from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, Departure, How, Process, Recording
+from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, Departure, How, Process, Recording, Stretch
 from coldfork.report.recordings import phrases
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import legend
@@ -16,6 +16,9 @@ _PADDING = 10
 _MOST_LANES = 6
 _TICKS = 8
 _MOST_EDGES = 24
+#: Widths in pixels of bars that would be too narrow to be seen.
+_STUB = 26
+_SHORTEST = 3
 
 
 def timeline(recording: Recording) -> Markup:
@@ -143,17 +146,28 @@ class _Drawing:
                 class_="life" if process.watched else "life unwatched",
             )
         for stretch in shown:
-            title = f"{phrases.pid(process)}: {stretch.accelerator} {phrases.state(stretch)}, "
-            title += f"{phrases.span(stretch.begin)} to {phrases.span(stretch.end)}"
-            yield element(
-                "rect",
-                element("title", title + (f"; {stretch.reason}" if stretch.reason else "")),
-                x=self._at(stretch.begin),
-                y=top + _PADDING / 2 + self._lanes.index(stretch.accelerator) * _LANE + 1,
-                width=self._wide(stretch.end - stretch.begin),
-                height=_LANE - 3,
-                class_=f"state {stretch.status.value}",
-            )
+            yield self._bar(process, stretch, top)
+
+    def _bar(self, process: Process, stretch: Stretch, top: float) -> Markup:
+        title = f"{phrases.pid(process)}: {stretch.accelerator} {phrases.state(stretch)}, "
+        title += f"{phrases.span(stretch.begin)} to {phrases.span(stretch.end)}"
+        title += f"; {stretch.reason}" if stretch.reason else ""
+        place: dict[str, str | float] = {
+            "x": self._at(stretch.begin),
+            "y": top + _PADDING / 2 + self._lanes.index(stretch.accelerator) * _LANE + 1,
+            "height": _LANE - 3,
+        }
+        name = f"state {stretch.status.value}"
+        is_last = stretch is process.last_states[stretch.accelerator]
+        if is_last and not process.ended and process.executed_at is None:
+            # How long it went on is not known: a stub of its own length, open at its end.
+            stub = element("rect", width=_STUB, **place, class_=f"{name} open")
+            title += f"; {phrases.ending(process)}"
+        else:
+            # However short it was, it must be seen.
+            stub = element("rect", width=_SHORTEST, **place, class_=name)
+        bar = element("rect", width=self._wide(stretch.end - stretch.begin), **place, class_=name)
+        return element("g", element("title", title), stub, bar)
 
     def _edges(self, process: Process) -> Iterator[Markup]:
         """From parent to child; of very many only the two ends are drawn, and the rest under the pointer."""
@@ -162,14 +176,18 @@ class _Drawing:
             start, end = self._middle(process.number), self._middle(child.number)
             title = f"{phrases.pid(process)} {phrases.departure(going)} {phrases.pid(child)} "
             title += f"{phrases.moment(going.at)}, {phrases.frame_place(going.site)}"
-            ends = [(start, end)]
+            ends, first = [(start, end)], None
             if self._is_crowded:
+                first = "departs"
                 below = start + self._row_height * 0.5
                 ends = [(below - 5, below), (max(below, end - self._row_height * 0.75), end)]
             yield element(
                 "g",
                 element("title", title),
-                joined(element("line", x1=x, x2=x, y1=top, y2=bottom) for top, bottom in ends),
+                joined(
+                    element("line", x1=x, x2=x, y1=top, y2=bottom, class_=None if index else first)
+                    for index, (top, bottom) in enumerate(ends)
+                ),
                 element("line", x1=x, x2=x, y1=start, y2=end, class_="reach"),
                 class_=f"edge {_edge_class(going, child)}",
             )

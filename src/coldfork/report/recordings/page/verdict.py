@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.states import Waker
 from coldfork.model.timelines import Process
 from coldfork.report.recordings import phrases
+from coldfork.report.recordings.chains import ChainStep, steps
 from coldfork.report.recordings.outcomes import Outcome
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import standing_sign
@@ -37,6 +37,7 @@ def _waker(summed_up: Outcome, view: View) -> Iterator[Markup]:
         return
     waker = wake.waker
     inside = f" in {waker.function}" if waker.function else ""
+    inside += " (which line was not recorded)" if waker.path is not None and waker.line is None else ""
     yield element(
         "p",
         "Woken by ",
@@ -49,29 +50,18 @@ def _waker(summed_up: Outcome, view: View) -> Iterator[Markup]:
         source = view.source(waker.path, waker.line)
         if source:
             yield element("pre", element("code", source), class_="source")
-    steps = list(_steps(waker, view))
-    if steps:
-        yield element("ol", joined(steps), class_="chain", aria_label="From the first import to the device")
+    items = [_step(step, view) for step in steps(waker)]
+    if items:
+        yield element("ol", joined(items), class_="chain", aria_label="From the first import to the device")
 
 
-def _steps(waker: Waker, view: View) -> Iterator[Markup]:
-    importers = (None, *waker.import_chain)
-    for importer, site in zip(importers, waker.import_chain, strict=False):
-        place = None if importer is None else phrases.place(importer.path, importer.line)
-        yield _step("imports ", site.module, place, "")
-    for frame in waker.stack:
-        source = view.source(frame.path, frame.line)
-        yield _step("", frame.function, phrases.frame_place(frame), source)
-    if waker.call:
-        yield _step("calls ", waker.call, None, "")
-
-
-def _step(verb: str, symbol: str, place: str | None, source: str) -> Markup:
+def _step(step: ChainStep, view: View) -> Markup:
+    source = view.source(step.path, step.line) if step.path is not None and step.line is not None else ""
     return element(
         "li",
-        verb,
-        element("code", symbol),
-        joined((" ", element("code", place, class_="place"))) if place else None,
+        f"{step.verb} ".lstrip(),
+        element("code", step.symbol),
+        joined((" ", element("code", step.place, class_="place"))) if step.place else None,
         element("code", source, class_="source") if source else None,
     )
 

@@ -1,0 +1,60 @@
+"""Paths as people know them: below the folder the program ran in, or below the packages' folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from coldfork.model.states import Frame, Waker
+from coldfork.model.timelines import Process, Recording
+from coldfork.report.recordings.view import Source, View
+
+_PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+_STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\](python3\.\d+[/\\])")
+
+
+def for_people(recording: Recording, view: View) -> tuple[Recording, View]:
+    """The recording with short paths, and a view that still finds the source lines under them."""
+    known: dict[str, str] = {}
+
+    def short(path: str) -> str:
+        shortened = familiar(path, recording.cwd)
+        known.setdefault(shortened, path)
+        return shortened
+
+    def source(path: str, line: int) -> str:
+        return view.source(known.get(path, path), line)
+
+    processes = tuple(_shortened(process, short) for process in recording.processes)
+    found: Source = source
+    return replace(recording, processes=processes), replace(view, source=found)
+
+
+def familiar(path: str, cwd: str) -> str:
+    """A path without the part that says where on this machine things lie."""
+    if cwd and cwd not in ("/", "\\") and path.startswith((f"{cwd}/", f"{cwd}\\")):
+        path = path[len(cwd) + 1 :]
+    path = _PACKAGES.sub("", path)
+    return _STANDARD_LIBRARY.sub(r"\1", path)
+
+
+def _shortened(process: Process, short: Callable[[str], str]) -> Process:
+    def frames(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+        return tuple(replace(frame, path=short(frame.path)) for frame in stack)
+
+    def waker(one: Waker) -> Waker:
+        chain = tuple(
+            replace(site, path=None if site.path is None else short(site.path)) for site in one.import_chain
+        )
+        path = None if one.path is None else short(one.path)
+        return replace(one, path=path, import_chain=chain, stack=frames(one.stack))
+
+    return replace(
+        process,
+        wakes=tuple(
+            replace(wake, waker=None if wake.waker is None else waker(wake.waker)) for wake in process.wakes
+        ),
+        happenings=tuple(replace(one, stack=frames(one.stack)) for one in process.happenings),
+        departures=tuple(replace(one, stack=frames(one.stack)) for one in process.departures),
+    )

@@ -1,0 +1,176 @@
+"""What a recording comes to: cold only when everything was seen, and the right one blamed for the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from coldfork.report.recordings.outcomes import Outcome, Standing, outcome
+from tests.report.recorded import AWAKE, BACKEND, COLD, POISONED, Tape, cold, poisoned, state
+
+
+def of(tape: Tape) -> Outcome:
+    return outcome(tape.read())
+
+
+def test_cold() -> None:
+    found = of(cold())
+    assert (found.standing, found.headline) == (Standing.COLD, "no accelerator was woken")
+    assert found.next_command == "coldfork check"
+    assert found.doubts == ()
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("spoil", "doubt"),
+    [
+        (
+            lambda tape: tape.event("cut", 1.9, reason="limit", dropped=3),
+            "the recording was cut at 1.900 s (limit)",
+        ),
+        (
+            lambda tape: tape.lines.append('{"event": "wake"}'),
+            "1 line of the file made no sense and was skipped",
+        ),
+        (lambda tape: tape.fork(1.5, 101, states=COLD), "1 process was started and not watched"),
+        (
+            lambda tape: tape.fork(1.5, 101, states=COLD).process(1.6, 101, 100, "fork"),
+            "the end of 1 process was not",
+        ),
+        (
+            lambda tape: tape.event("trouble", 1.0, what="poll", detail="OSError: gone"),
+            "the watcher failed in 1 place",
+        ),
+        (
+            lambda tape: tape.event("weather", 1.0),
+            "1 event of a kind that this version does not know was skipped",
+        ),
+        (
+            lambda tape: tape.event(
+                "state", 1.0, at="x", states=[state("xpu", "unknown", None, "no library")]
+            ),
+            "the state of xpu was unknown for a while: no library",
+        ),
+    ],
+)
+def test_nothing_is_called_cold_when_not_everything_was_seen(spoil: object, doubt: str) -> None:
+    tape = cold()
+    spoil(tape)  # type: ignore[operator]
+    found = of(tape)
+    assert found.standing is Standing.UNKNOWN
+    assert any(sentence.startswith(doubt) for sentence in found.doubts), found.doubts
+
+
+def test_a_file_that_ends_within_a_line_is_not_cold() -> None:
+    tape = cold()
+    tape.lines.append('{"event": "wa')
+    content = tape.content[:-1]
+    from coldfork.report.recordings import reading
+
+    found = outcome(reading.recording(content.splitlines(keepends=True), "x"))
+    assert found.standing is Standing.UNKNOWN
+    assert found.doubts == ("the file ends in the middle of a line; it was read up to there",)
+
+
+def test_another_program_and_another_runtime_leave_a_cold_verdict_on_devices() -> None:
+    tape = cold()
+    tape.event("spawn", 1.2, child=None, method="subprocess", command=["true"], stack=[], states=COLD)
+    tape.event("state", 1.3, at="x", states=[state("openmp", "unknown", None, "libgomp does not say")])
+    found = of(tape)
+    assert found.standing is Standing.COLD
+    assert found.notes == (
+        "1 process ran another program, which was not watched",
+        "whether openmp was awake is unknown: libgomp does not say",
+    )
+
+
+def test_a_wake_at_import() -> None:
+    found = of(Tape().process().wake(1.0).exit(2.0, states=AWAKE))
+    assert (found.standing, found.headline) == (
+        Standing.WOKEN,
+        f"cuda was woken (context) while {BACKEND} was imported",
+    )
+    assert found.wake is not None
+    assert found.notes == ("no process was forked after that; one that is forked later cannot use it",)
+    assert found.next_command == "coldfork rule device-init-at-import"
+
+
+def test_a_wake_by_the_program_itself() -> None:
+    tape = Tape().process().wake(1.0, module="__main__", path="serve.py", line=9, import_chain=[])
+    found = of(tape.exit(2.0, states=AWAKE))
+    assert found.headline == "cuda was woken (context) by serve.py:9"
+    assert found.next_command == "coldfork check"
+
+
+def test_a_wake_that_nobody_saw() -> None:
+    found = of(Tape().process().exit(2.0, states=AWAKE))
+    assert (found.standing, found.wake) == (Standing.WOKEN, None)
+    assert found.headline == "cuda was found awake in process 100; who woke it was not seen"
+
+
+def test_those_who_are_spawned_after_a_wake_are_safe() -> None:
+    tape = Tape().process().wake(1.0)
+    tape.event("spawn", 1.5, child=101, method="spawn", command=["python"], stack=[], states=AWAKE)
+    tape.process(1.6, 101, 100, "spawn").exit(1.9, 101).exit(2.0, states=AWAKE)
+    found = of(tape)
+    assert found.standing is Standing.WOKEN
+    assert found.notes == ("1 process spawned after that began fresh; none was forked",)
+
+
+def test_poison_names_the_waker_in_the_process_that_was_forked() -> None:
+    found = of(poisoned(2))
+    assert found.standing is Standing.POISONED
+    assert found.headline == "cuda was awake in process 100, and 2 processes forked from it cannot use it"
+    assert found.wake is not None
+    assert found.wake.waker is not None
+    assert (found.wake.waker.line, [process.pid for process in found.poisoned]) == (175, [101, 102])
+
+
+def test_a_wake_after_the_fork_is_not_to_blame() -> None:
+    tape = Tape().process().event("state", 0.5, at="x", states=AWAKE).fork(1.0, 101).wake(2.0)
+    tape.process(1.1, 101, 100, "fork", states=POISONED).exit(1.5, 101, states=POISONED)
+    found = of(tape.exit(3.0, states=AWAKE))
+    assert (found.standing, found.wake) == (Standing.POISONED, None)
+
+
+def test_a_poisoned_grandchild_leads_to_the_first_waker() -> None:
+    tape = Tape().process().wake(1.0).fork(2.0, 101)
+    tape.process(2.01, 101, 100, "fork", states=POISONED).fork(2.5, 102, pid=101, states=POISONED)
+    tape.process(2.51, 102, 101, "fork", states=POISONED)
+    found = of(tape)
+    assert found.wake_process is not None
+    assert (found.wake_process.pid, len(found.poisoned)) == (100, 2)
+
+
+def test_who_executes_another_program_escapes() -> None:
+    tape = Tape().process().wake(1.0).fork(2.0, 101)
+    tape.process(2.01, 101, 100, "fork", states=POISONED)
+    tape.event("exec", 2.02, 101, command=["ls"], stack=[], states=POISONED)
+    found = of(tape.exit(3.0, states=AWAKE))
+    assert found.standing is Standing.WOKEN
+
+
+def test_a_device_comes_before_a_runtime_that_survives_no_fork() -> None:
+    told = [state("openmp", "poisoned", None, "forked"), *POISONED]
+    tape = Tape().process().wake(1.0).fork(2.0, 101).process(2.01, 101, 100, "fork", states=told)
+    assert of(tape).accelerator == "cuda"
+
+
+def test_openmp_alone_is_no_woken_device_but_poisons_a_fork() -> None:
+    awake = [*COLD, state("openmp", "awake", None, "8 threads")]
+    assert of(Tape().process().exit(2.0, states=awake)).standing is Standing.COLD
+    tape = Tape().process().event("state", 0.5, at="x", states=awake).fork(1.0, 101, states=awake)
+    tape.process(1.1, 101, 100, "fork", states=[*COLD, state("openmp", "poisoned", None, "forked")])
+    found = of(tape.exit(1.5, 101).exit(2.0, states=awake))
+    assert (found.standing, found.accelerator) == (Standing.POISONED, "openmp")
+
+
+def test_other_wakes_are_told_once_for_each_place() -> None:
+    tape = Tape().process().wake(1.0).wake(1.1).wake(1.2, accelerator="jax", path="a.py", line=3)
+    tape.event("process", 1.5, 101, ppid=100, how="spawn", states=COLD, command=[]).wake(1.6, 101)
+    notes = of(tape.exit(2.0, states=AWAKE)).notes
+    assert notes[1:] == ("jax was woken (context) too, by a.py:3 in process 100",)
+
+
+def test_an_empty_recording_is_unknown() -> None:
+    found = of(Tape())
+    assert (found.standing, found.doubts) == (Standing.UNKNOWN, ("no process is in the recording",))

@@ -30,8 +30,8 @@ from coldfork.observe.events import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, NoReturn
 
     from coldfork.observe.watch import Watch
 
@@ -145,12 +145,32 @@ def _record(session: Session) -> None:
     )
     watching.process("run" if root else _how(started_as), started_as)
 
-    def end() -> None:
+    ended: set[int] = set()
+
+    def end(status: int | None = None) -> None:
+        if os.getpid() in ended:
+            return
+        ended.add(os.getpid())
         watching.poll()
-        watching.emit({"event": "exit", "status": None, "signal": None, "states": watching.states()})
+        watching.emit({"event": "exit", "status": status, "signal": None, "states": watching.states()})
         recorder.close()
 
     atexit.register(end)
+    _guard_exit(end)
+
+
+def _guard_exit(end: Callable[[int], None]) -> None:
+    """Hear of the end of a process that asks nobody: the children of multiprocessing all end like that."""
+    leave = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        try:
+            if isinstance(status, int):
+                end(status)
+        finally:
+            leave(status)
+
+    os._exit = _exit
 
 
 def _without_us(settings: dict[str, Any]) -> dict[str, str]:

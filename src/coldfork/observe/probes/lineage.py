@@ -30,7 +30,6 @@ class Lineage:
     def __init__(self) -> None:
         self._born = os.getpid()
         self._registered = False
-        self._remembered_by: int | None = None
         self._about_to_fork: dict[int, dict[str, Reading]] = {}
         self._heir: int | None = None
         self._inherited: dict[str, Reading] | None = None
@@ -38,19 +37,23 @@ class Lineage:
 
     def remember(self, readings: Iterable[Reading]) -> None:
         """Note this process's state for the child that this thread is about to fork."""
-        self._remembered_by = os.getpid()
         self._about_to_fork[get_ident()] = {reading.accelerator: reading for reading in readings}
+        self.attend_forks()
+
+    def attend_forks(self) -> None:
+        """Hand over at every fork from now on what was noted for it, ahead of handlers registered later.
+
+        Nothing is handed over at a fork that Python does not see, one by the C library: what was noted for
+        another fork, long ago, may be wrong by then.
+        """
         if not self._registered:
             self._registered = True
-            # A child that the C library forks, unseen by Python, must not find what an earlier fork left.
             os.register_at_fork(after_in_parent=self._forget, after_in_child=self._adopt)
 
     def _forget(self) -> None:
         self._about_to_fork.pop(get_ident(), None)
 
     def _adopt(self) -> None:
-        if self._heir == os.getpid() or self._remembered_by == os.getpid():
-            return
         # The thread that forked is the only one in the child, and keeps its identity.
         self._inherited = self._about_to_fork.pop(get_ident(), None)
         self._heir = os.getpid()
@@ -59,8 +62,6 @@ class Lineage:
     @property
     def recorded(self) -> Mapping[str, Reading] | None:
         """The parent's readings, if this process is a child for whom they were left."""
-        # Other handlers of the fork may ask before it is the turn of this one.
-        self._adopt()
         return self._inherited if self._heir == os.getpid() else None
 
     def poisons(self, accelerator: str) -> bool:

@@ -40,6 +40,7 @@ _POOLS: tuple[Callable[[Process], Reading], ...] = (
     tokenizers.examine,
     hip.examine_rocm,
 )
+_MOST_LOOKS = 5
 
 
 class Poller:
@@ -55,6 +56,7 @@ class Poller:
         """The runtimes that could not be asked and are asked no more, each with what went wrong."""
         self._before_fork: frozenset[str] = frozenset()
         self._modules = sys.modules
+        examination.lineage.attend_forks()
         self._begin(forked=False)
 
     def _begin(self, *, forked: bool) -> None:
@@ -62,6 +64,7 @@ class Poller:
         self._levels: dict[str, str | None] = {}
         self._answer: Awake = ()
         self._natives: int | None = 1
+        self._looks = 0
         self._flags: list[Flags] = [
             TorchFlags("torch.cuda", "cuda"),
             TorchFlags("torch.xpu", "xpu"),
@@ -123,7 +126,7 @@ class Poller:
 
     def _look_at_threads(self, threads: ThreadReader) -> None:
         """There are more or fewer of those that Python did not start: a pool may have begun."""
-        self._natives = threads.count()
+        natives = threads.count()
         process = self._examination.process()
         for probe in _POOLS:
             try:
@@ -132,6 +135,13 @@ class Poller:
                     self._note(reading.accelerator, reading.level)
             except Exception as error:
                 self._fail(probe.__module__, error)
+        seen = process.threads or ()
+        settled = natives == 1 + len(seen) and all(thread.library for thread in seen)
+        if settled or self._looks >= _MOST_LOOKS:
+            self._looks, self._natives = 0, natives
+        else:
+            # One of Python's is ending and still counted, or one is too young to be traced: look again soon.
+            self._looks += 1
 
     def _note(self, accelerator: str, level: str | None) -> None:
         if self._levels.get(accelerator, "") in (level, CONTEXT) or self._inherited(accelerator):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from _thread import _count as python_threads
 from _thread import get_ident
+from time import sleep
 
 from coldfork.observe.probes.maps import Maps, contents
 
@@ -32,6 +33,8 @@ _GET_ROBUST_LIST = {
 _RECORD_BYTES = 0x900
 """The size of glibc's `struct pthread` where it is largest; a shorter read is fine too."""
 _WORD = 8
+_PATIENCE = 3
+_A_MOMENT = 0.0005
 # What glibc tells debuggers of itself: how many threads it has; a field's size in bits, number and offset.
 _TOTAL = "__nptl_nthreads"
 _START = "_thread_db_pthread_start_routine"
@@ -87,6 +90,16 @@ class ThreadReader:
 
     def native(self, maps: Maps) -> tuple[NativeThread, ...]:
         """Every thread but the main one and those of Python; `OSError` where the kernel shows no threads."""
+        found = self._read(maps)
+        for _ in range(_PATIENCE):
+            if all(thread.library for thread in found):
+                break
+            # A thread registers its list as the first thing it does, and this one may not have run yet.
+            sleep(_A_MOMENT)
+            found = self._read(maps)
+        return found
+
+    def _read(self, maps: Maps) -> tuple[NativeThread, ...]:
         offset = self._offset()
         found = []
         memory = _open_memory() if offset is not None else None

@@ -1,0 +1,90 @@
+"""OpenCL, asked without asking it: PoCL through pyopencl, and other vendors' drivers by their names."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.observe.probing import ask
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
+
+WORK = """
+def work():
+    import numpy
+    context = cl.Context(cl.get_platforms()[0].get_devices())
+    queue = cl.CommandQueue(context)
+    data = numpy.arange(8, dtype=numpy.float32)
+    flags = cl.mem_flags
+    buffer = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=data)
+    back = numpy.empty_like(data)
+    cl.enqueue_copy(queue, back, buffer)
+    queue.finish()
+    return float(back.sum())
+"""
+
+
+@pytest.fixture
+def pocl() -> None:
+    """PoCL beside pyopencl, or the test is skipped."""
+    pytest.importorskip("pyopencl")
+    said = ask("import pyopencl as cl; tell(names=[one.name for one in cl.get_platforms()])")
+    if said["names"] != ["Portable Computing Language"]:
+        pytest.skip(f"PoCL is not the only platform: {said['names']}")
+
+
+@pytest.mark.must_hold
+def test_pocl_is_awake_once_its_devices_were_listed(pocl: None) -> None:
+    said = ask(
+        WORK
+        + """
+poller = states.Poller()
+tell(before=state("opencl"))
+import pyopencl as cl
+tell(imported=state("opencl"), imported_why=reason("opencl"))
+platforms = cl.get_platforms()
+tell(platforms=state("opencl"), platforms_polled=poller.awake())
+platforms[0].get_devices()
+tell(devices=state("opencl"), devices_polled=poller.awake())
+"""
+    )
+    assert said == {
+        "before": ["absent", None],
+        "imported": ["cold", None],
+        "imported_why": "no vendor's driver has been opened",
+        "platforms": ["cold", None],
+        "platforms_polled": [],
+        "devices": ["awake", "driver"],
+        "devices_polled": [["opencl", "driver"]],
+    }
+
+
+@pytest.mark.must_hold
+def test_what_is_called_cold_works_in_a_child_and_what_is_called_poisoned_hangs(pocl: None) -> None:
+    said = ask(
+        WORK
+        + """
+import pyopencl as cl
+platforms = cl.get_platforms()
+states.remember_for_children()
+tell(of_cold=in_child(lambda: [state("opencl"), work(), state("opencl")], seconds=60))
+platforms[0].get_devices()
+states.remember_for_children()
+tell(of_awake=in_child(lambda: [state("opencl"), reason("opencl")]))
+tell(stuck=in_child(work, seconds=8))
+"""
+    )
+    assert said == {
+        "of_cold": [["cold", None], 28.0, ["awake", "driver"]],
+        "of_awake": [["poisoned", None], "this process was forked from one that had it awake, level driver"],
+        "stuck": "ended with 14",
+    }
+
+
+def test_devices_of_pocl_that_have_no_threads_leave_a_doubt(pocl: None) -> None:
+    said = ask(
+        "import pyopencl as cl; cl.get_platforms()[0].get_devices(); tell(here=state('opencl'))",
+        environment={"POCL_DEVICES": "basic"},
+    )
+    assert said == {"here": ["unknown", None]}

@@ -1,0 +1,69 @@
+"""tokenizers: its pool, and the fork handler of its own that makes some forks harmless."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.observe.probing import ask
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc"),
+    pytest.mark.must_hold,
+]
+
+PROGRAM = """
+import warnings
+warnings.simplefilter("ignore")
+poller = states.Poller()
+tell(before=state("tokenizers"))
+from tokenizers import Tokenizer, models, pre_tokenizers
+tokenizer = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+def encode():
+    return len(tokenizer.encode_batch(["a b a"] * 5000))
+tell(one=[len(tokenizer.encode("a b")), state("tokenizers")])
+encode()
+tell(many=state("tokenizers"), why=reason("tokenizers").partition("; ")[2], polled=poller.awake())
+states.remember_for_children()
+tell(child=in_child(lambda: [state("tokenizers")]), encoded=in_child(encode, seconds=5))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    pytest.importorskip("tokenizers")
+
+
+def test_its_own_handler_saves_a_child_when_the_variable_is_not_set() -> None:
+    said = ask(PROGRAM, environment={"TOKENIZERS_PARALLELISM": None})
+    assert said == {
+        "before": ["absent", None],
+        "one": [2, ["cold", None]],
+        "many": ["awake", None],
+        "why": "TOKENIZERS_PARALLELISM is not set, so its own handler makes a forked child go on without it",
+        "polled": [["tokenizers", None]],
+        "child": [["cold", None]],
+        "encoded": 5000,
+    }
+
+
+def test_a_child_is_poisoned_when_the_variable_asks_for_parallelism() -> None:
+    said = ask(PROGRAM, environment={"TOKENIZERS_PARALLELISM": "true"})
+    assert said == {
+        "before": ["absent", None],
+        "one": [2, ["cold", None]],
+        "many": ["awake", None],
+        "why": "TOKENIZERS_PARALLELISM is set, so a forked child waits for it in vain",
+        "polled": [["tokenizers", None]],
+        "child": [["poisoned", None]],
+        "encoded": "ended with 14",
+    }
+
+
+def test_nothing_wakes_when_parallelism_is_off() -> None:
+    said = ask(PROGRAM, environment={"TOKENIZERS_PARALLELISM": "false"})
+    assert said["many"] == ["cold", None]
+    assert said["polled"] == []
+    assert said["encoded"] == 5000

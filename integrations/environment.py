@@ -72,7 +72,7 @@ class Environment:
         variables: Mapping[str, str] | None = None,
         seconds: float = 300,
     ) -> Ended:
-        """Run one of `integrations/programs` with this checkout of coldfork, and folders ahead of the rest."""
+        """Run one of `integrations/programs` with this checkout of coldfork, folders ahead of the rest."""
         path = os.pathsep.join(map(str, (*ahead, ROOT / "src")))
         inherited = {
             name: value

@@ -45,8 +45,8 @@ ALTERED = "This sentence stands in a copy of torch"
 
 INTRODUCTION = """
 `./dev integration s0` makes an environment with a CPU build of torch and with the Python files of vLLM 0.11.0
-as they were published, puts empty modules where vLLM's compiled ones would be, and gives the programs a virtual
-H100. The machine has no GPU. What follows is what was printed.
+as they were published, puts empty modules where vLLM's compiled ones would be, and gives the programs a
+virtual H100. The machine has no GPU. What follows is what was printed.
 """
 
 
@@ -85,7 +85,8 @@ def run() -> Transcript:
     )
     transcript.step(
         "As in the report: a parent that asked whether there is a GPU before it imported vLLM, vLLM's own "
-        "choice of the start method, and a worker whose first import of the backend dies in the body of a class.",
+        "choice of the start method, and a worker whose first import of the backend dies in the body of a "
+        "class.",
         environment.run("s0", "child"),
         r"^now: driver awake, torch.cuda.is_initialized\(\) False$",
         r"^vLLM chooses fork$",

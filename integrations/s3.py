@@ -11,8 +11,8 @@ WITH_JAX = Environment("s3", ("nvidia-cutlass-dsl==4.4.1", "jax==0.10.2"))
 
 INTRODUCTION = """
 `./dev integration s3` installs nvidia-cutlass-dsl 4.4.1 with jax beside it and imports cutlass on a virtual
-H100 whose driver is coldfork's C library. torch is not there, so that no flag of torch could tell. The machine
-has no GPU.
+H100 whose driver is coldfork's C library. torch is not there, so that no flag of torch could tell. The
+machine has no GPU.
 """
 
 

@@ -1,4 +1,4 @@
-"""The dynamic loader, asked: what was loaded is noticed, nothing is loaded, nobody hears it, nobody hangs."""
+"""The dynamic loader, asked: loads are noticed, nothing is loaded, nobody hears it, nobody hangs."""
 
 from __future__ import annotations
 

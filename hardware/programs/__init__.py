@@ -1,0 +1,1 @@
+"""Programs that a validation runs in interpreters of their own; each prints one JSON object."""

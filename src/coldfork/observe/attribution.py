@@ -46,6 +46,8 @@ class Attribution:
         self.windows = Windows()
         self.polls = 0
         self.culprit: Callable[[], Culprit | None] = _nobody
+        self.others_wait: Callable[[], bool] = _never
+        """Whether every other Python thread is known to be waiting for something."""
         self._base = base
         self._tell_outside = outside
         self._home = get_ident()
@@ -82,7 +84,7 @@ class Attribution:
         token = object()
         fresh = [key for key in awake if self._claims.setdefault(key, token) is token]
         if fresh:
-            alone = self.windows.alone()
+            alone = self.windows.alone() or self.others_wait()
             for accelerator, level in fresh:
                 self._emit(self._wake(accelerator, level, culprit, alone))
         self.windows.mark()
@@ -211,3 +213,7 @@ def _path_of(module: str | None) -> str | None:
 
 def _nobody() -> None:
     return None
+
+
+def _never() -> bool:
+    return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
+from itertools import count
 
 from coldfork.observe.frames import dotted
 
@@ -23,15 +24,43 @@ if TYPE_CHECKING:
     from coldfork.observe.loads import Load
 
 
+#: C functions in which a thread waits, and wakes nothing.
+WAITING = frozenset(
+    {
+        "_queue.SimpleQueue.get",
+        "_thread.RLock.acquire",
+        "_thread._ThreadHandle.join",
+        "_thread.lock.acquire",
+        "RLock.acquire",
+        "SimpleQueue.get",
+        "_ThreadHandle.join",
+        "lock.acquire",
+        "posix.read",
+        "posix.waitpid",
+        "select.epoll.poll",
+        "select.poll",
+        "select.select",
+        "time.sleep",
+    }
+)
+
+
 class Spot:
     """Where a thread stood when it was last seen: a frame, its line then, and what it was about to call."""
 
-    __slots__ = ("_callee", "frame", "line")
+    __slots__ = ("_callee", "ended", "frame", "line", "number")
 
-    def __init__(self, frame: FrameType, callee: object) -> None:
+    def __init__(self, frame: FrameType, callee: object, number: int, *, ended: bool = False) -> None:
+        self.number = number
+        """Counts the steps of all threads."""
+        self.ended = ended
         self.frame = frame
         self.line = frame.f_lineno or 0
         self._callee = callee
+
+    def waits(self) -> bool:
+        """True when the thread stands in a call that only waits."""
+        return self._callee is not None and not self.ended and dotted(self._callee) in WAITING
 
     def callee(self) -> str | None:
         """The dotted name of what was called there; without a call, the function that stood there."""
@@ -60,6 +89,7 @@ class Calls:
         self._inside: set[int] = set()
         """The threads on which a wanted module is the innermost one in progress."""
         self._last: dict[int, Spot] = {}
+        self._steps = count()
         self._tracing: _Monitoring | _Tracing = (
             _Monitoring(self._step) if hasattr(sys, "monitoring") else _Tracing(self._step)
         )
@@ -67,6 +97,7 @@ class Calls:
     def begin(self) -> None:
         """Start at once where what runs outside of imports is wanted."""
         self._attribution.culprit = self._culprit
+        self._attribution.others_wait = self._others_wait
         self.switch(None)
 
     def end(self) -> None:
@@ -84,7 +115,8 @@ class Calls:
             self._tracing.start()
         elif me in self._inside:
             self._inside.discard(me)
-            self._last.pop(me, None)
+            # What other threads do from now on is not heard of, so that nothing is known of them.
+            self._last.clear()
             self._tracing.pause(not self._inside)
 
     def forked(self) -> None:
@@ -94,6 +126,15 @@ class Calls:
 
     def _culprit(self) -> Spot | None:
         return self._last.get(get_ident())
+
+    def _others_wait(self) -> bool:
+        """True when every other thread has stood in a call that only waits since before this thread's last
+        step."""
+        mine = self._last.get(get_ident())
+        if mine is None or not self._inside:
+            return False
+        others = [self._last.get(ident) for ident in sys._current_frames() if ident != get_ident()]
+        return all(spot is not None and spot.number < mine.number and spot.waits() for spot in others)
 
     def _step(self, frame: FrameType | None, callee: object = None, *, ended: bool = False) -> None:
         """A thread came to another call or line: whatever changed since its last step was done there."""
@@ -106,17 +147,18 @@ class Calls:
     def _advance(self, frame: FrameType | None, callee: object, ended: bool) -> None:
         me = get_ident()
         attribution = self._attribution
+        last = self._last.get(me)
         if attribution.quiet():
             attribution.windows.mark()
         else:
             if ended and frame is not None:
                 # The call that did it has just returned: no need to infer it.
-                self._last[me] = Spot(frame, callee)
+                self._last[me] = Spot(frame, callee, -1 if last is None else last.number, ended=True)
             attribution.poll()
         if frame is None:
             self._last.pop(me, None)
         else:
-            self._last[me] = Spot(frame, None if ended else callee)
+            self._last[me] = Spot(frame, None if ended else callee, next(self._steps))
 
 
 class _Monitoring:

@@ -53,6 +53,7 @@ class Forks:
         self._in_child = in_child
         self._thread_started = thread_started
         self._trouble = trouble
+        self._thread_door: Callable[[], None] = _nothing
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
 
     def listen(self) -> None:
@@ -69,11 +70,14 @@ class Forks:
             }
         )
         sys.addaudithook(_hook(self._actions, self._trouble))
+        if sys.version_info < (3, 12):
+            self._thread_door = _guard_threads(self._guarded, self._thread_started)
         os.register_at_fork(before=self._fork, after_in_child=self._forked)
 
     def fall_silent(self) -> None:
         """Listen no more."""
         self._actions.clear()
+        self._thread_door()
         self._emit = _drop
         self._before_fork = self._in_child = _nothing
 
@@ -161,6 +165,31 @@ class Forks:
                 "stack": current(sys._getframe()),
             }
         )
+
+
+def _guard_threads(guarded: Callable[..., Any], started: Callable[[], None]) -> Callable[[], None]:
+    """Hear of new threads before Python 3.12, which raises no audit event for them; returns what undoes
+    it."""
+    import _thread
+
+    original = _thread.start_new_thread
+
+    def start_new_thread(*arguments: Any, **named: Any) -> int:
+        guarded(started)
+        return original(*arguments, **named)
+
+    places: list[tuple[Any, str]] = [(_thread, "start_new_thread"), (_thread, "start_new")]
+    if "threading" in sys.modules:
+        places.append((sys.modules["threading"], "_start_new_thread"))
+    for module, name in places:
+        setattr(module, name, start_new_thread)
+
+    def restore() -> None:
+        for module, name in [*places, (sys.modules.get("threading"), "_start_new_thread")]:
+            if getattr(module, name, None) is start_new_thread:
+                setattr(module, name, original)
+
+    return restore
 
 
 def _hook(

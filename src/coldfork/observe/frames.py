@@ -200,3 +200,7 @@ def _stands_in(outer: CodeType, inner: CodeType) -> bool:
 def _top(frame: FrameType) -> str:
     name = frame.f_globals.get("__name__")
     return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+#: `types.MethodType`, which is all of `types` that is wanted here.
+_METHOD = type(View(None, None, ()).site)

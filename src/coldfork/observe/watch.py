@@ -40,7 +40,7 @@ class Watch:
         sink: Sink,
         sensor: Sensor,
         states: Callable[[], Iterable[object]],
-        remember: Callable[[], None],
+        remember: Callable[[], object],
         *,
         stage2: Collection[str] = (),
         follow: bool = False,
@@ -194,7 +194,7 @@ def watch(
     outside: bool = True,
     sensor: Sensor | None = None,
     states: Callable[[], Iterable[object]] | None = None,
-    remember: Callable[[], None] | None = None,
+    remember: Callable[[], object] | None = None,
 ) -> Watch:
     """Watch this process from here on; events go to `sink`, a callable that takes a dictionary.
 
@@ -207,7 +207,8 @@ def watch(
         from coldfork.observe import states as real
 
         sensor = sensor if sensor is not None else real.Poller()
-        states = states if states is not None else real.examine
+        # The readings it notes, and not `examine`, whose dataclasses a watched program may never have wanted.
+        states = states if states is not None else real.remember_for_children
         remember = remember if remember is not None else real.remember_for_children
     watching = Watch(
         sink,

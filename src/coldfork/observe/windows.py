@@ -2,15 +2,17 @@
 
 A poll that finds a device awake knows that it was woken since the poll before, and not by whom. With one
 thread there is nothing to ask. With more, the kernel is asked whether any other thread of the process ran in
-between: it counts how often each was taken off a processor and for how long they computed. If none did, this
-thread did it.
+between: it counts how often each was taken off a processor and for how long they computed, and knows which of
+them runs now. If none did, this thread did it.
 """
 
 from __future__ import annotations
 
+import os
+
 # By name, because gevent and others replace these in their modules while the program runs.
-from _thread import _count, get_ident
-from time import process_time_ns, sleep, thread_time_ns
+from _thread import _count, get_ident, get_native_id
+from time import process_time_ns, thread_time_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +28,7 @@ _COUNTS_THREADS = hasattr(resource, "RUSAGE_THREAD")
 
 #: Others may seem to have computed this long when they did not: the two clocks are read one after the other.
 NOISE_NS = 20_000
-#: A thread inside C code has shown up in the kernel's counts after this long.
-GRACE_SECONDS = 0.005
+_TASKS = "/proc/self/task"
 
 
 class Windows:
@@ -54,15 +55,8 @@ class Windows:
             return False
         if isinstance(mark, int):
             return mark == self.starts
-        if not _same(mark, _others()):
-            return False
-        # Who waits for the interpreter's lock right now ran before we asked and is not counted yet.
-        sleep(GRACE_SECONDS)
-        return _same(mark, _others())
-
-    def forget(self) -> None:
-        """This thread will look no more."""
-        self._marks.pop(get_ident(), None)
+        # In this order: who stops between the two questions is counted by the second one.
+        return not _somebody_runs() and _same(mark, _others())
 
     def forked(self) -> None:
         """In a forked child there is one thread."""
@@ -90,3 +84,32 @@ def _others() -> tuple[int, int] | None:
 
 def _same(one: tuple[int, int], two: tuple[int, int] | None) -> bool:
     return two is not None and one[0] == two[0] and abs(two[1] - one[1]) <= NOISE_NS
+
+
+def _somebody_runs() -> bool:
+    """True when another thread of this process is on a processor or waits for one, or when that cannot be
+    seen.
+
+    Until it is taken off, the kernel may not have counted what a thread does.
+    """
+    me = str(get_native_id())
+    try:
+        for task in os.listdir(_TASKS):
+            if task != me and _status(task) not in ("S", "T", "t", "Z", "X", "I", ""):
+                return True
+    except OSError:
+        return True
+    return False
+
+
+def _status(task: str) -> str:
+    try:
+        descriptor = os.open(f"{_TASKS}/{task}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""  # it ended, which the kernel has counted
+    try:
+        said = os.read(descriptor, 1024)
+    finally:
+        os.close(descriptor)
+    # The name stands in brackets and may hold anything, brackets included.
+    return said.rpartition(b") ")[2][:1].decode("ascii")

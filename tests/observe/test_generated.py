@@ -1,0 +1,95 @@
+"""On generated programs the module, the function and the line named equal the planted ones, always."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.observe.planting import Planted, Program, programs, write
+
+HERE = Path(__file__).parent
+SOURCES = HERE.parent.parent / "src"
+EXAMPLES = int(os.environ.get("COLDFORK_EXAMPLES", "20"))
+MONITORING = hasattr(sys, "monitoring")
+
+
+PLAINLY = f"""
+import json, sys
+sys.path[:0] = [sys.argv[1], {str(HERE)!r}]
+failure = None
+try:
+    __import__(sys.argv[2])
+except BaseException as error:
+    failure = f"{{type(error).__name__}}: {{error}}"
+print(json.dumps({{"failure": failure}}))
+"""
+
+
+def run(arguments: list[str], planted: Planted) -> dict[str, Any]:
+    """The JSON that a real process prints."""
+    process = subprocess.run(
+        [sys.executable, *arguments],
+        env={"PYTHONPATH": str(SOURCES), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr + planted.described
+    said: dict[str, Any] = json.loads(process.stdout)
+    return said
+
+
+def look(folder: Path, planted: Planted, *stage2: str) -> dict[str, Any]:
+    """What a real process says when it imports the program under watch."""
+    said = run([str(HERE / "watched_program.py"), str(folder), planted.entry, *stage2], planted)
+    if said["failure"] is not None:
+        # Some of what is generated Python itself refuses, and then in the same words without us.
+        assert said["failure"] == run(["-c", PLAINLY, str(folder), planted.entry], planted)["failure"]
+    assert [event["event"] for event in said["events"]] == ["wake"], (said["events"], planted.described)
+    waker: dict[str, Any] = said["events"][0]["waker"]
+    return waker
+
+
+@pytest.mark.must_hold
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_the_planted_line_is_named(program: Program) -> None:
+    """Stage 1 names the module and the imports that led there; stage 2 in it the line and the call."""
+    with tempfile.TemporaryDirectory() as folder:
+        planted = write(Path(folder), program)
+        first = look(Path(folder), planted)
+        assert (first["module"], first["thread"]) == (planted.module, "MainThread"), planted.described
+        assert chain_of(first) == [*planted.chain[:-1], (planted.module, None)], planted.described
+
+        second = look(Path(folder), planted, planted.module)
+        named = {key: second[key] for key in ("module", "path", "line", "function", "thread")}
+        assert named == {
+            "module": planted.module,
+            "path": planted.path,
+            "line": planted.line,
+            "function": planted.function,
+            "thread": "MainThread",
+        }, planted.described
+        assert chain_of(second) == list(planted.chain), planted.described
+        stack = second["stack"]
+        assert (stack[0]["path"], stack[0]["line"]) == (planted.path, planted.line), planted.described
+        made = {"path": planted.call_path, "line": planted.call_line, "function": planted.call_function}
+        assert made in stack, (stack, planted.described)
+        behind = [frame["function"] for frame in stack[stack.index(made) + 1 :]]
+        assert behind == list(planted.waking.frames), (stack, planted.described)
+        allowed = planted.waking.calls[MONITORING]
+        assert second["call"] in allowed or "ANY" in allowed, (second["call"], planted.described)
+
+
+def chain_of(waker: dict[str, Any]) -> list[tuple[str, int | None]]:
+    """The import chain as pairs of a module and a line."""
+    return [(site["module"], site["line"]) for site in waker["import_chain"]]

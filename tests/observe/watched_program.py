@@ -1,0 +1,37 @@
+"""The process under test: imports a module of a program under watch and prints the events as JSON.
+
+usage: watched_program.py FOLDER MODULE [MODULE OF STAGE 2 ...]
+"""
+
+import sys
+
+FOLDER, MODULE, *STAGE2 = sys.argv[1:]
+sys.path.insert(0, FOLDER)
+
+import planted_device  # type: ignore[import-not-found]  # noqa: E402 - it lies beside this file
+
+from coldfork.observe import watch  # noqa: E402
+
+events: list[dict[str, object]] = []
+sensor = planted_device.Sensor()
+watching = watch(
+    events.append, stage2=STAGE2, sensor=sensor, states=sensor.examine, remember=lambda: None, outside=False
+)
+failure = None
+try:
+    __import__(MODULE)
+except BaseException as error:
+    failure = f"{type(error).__name__}: {error}"
+watching.stop()
+
+import json  # noqa: E402
+
+print(
+    json.dumps(
+        {
+            "failure": failure,
+            "events": [event for event in events if event["event"] != "import"],
+            "imports": [event["module"] for event in events if event["event"] == "import"],
+        }
+    )
+)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from coldfork.report.recordings.chains import steps
 from coldfork.report.recordings.outcomes import Outcome, Standing, outcome
-from tests.report.recorded import AWAKE, BACKEND, COLD, POISONED, Tape, cold, poisoned, state
+from tests.report.recorded import AWAKE, BACKEND, COLD, POISONED, Tape, cold, frame, poisoned, state
 
 
 def of(tape: Tape) -> Outcome:
@@ -174,3 +175,31 @@ def test_other_wakes_are_told_once_for_each_place() -> None:
 def test_an_empty_recording_is_unknown() -> None:
     found = of(Tape())
     assert (found.standing, found.doubts) == (Standing.UNKNOWN, ("no process is in the recording",))
+
+
+def test_a_wake_whose_line_is_not_known_leads_to_the_command_that_finds_it() -> None:
+    found = of(Tape().process().wake(1.0, line=None, stack=[], call=None).exit(2.0, states=AWAKE))
+    assert found.next_command == f"coldfork run --exact {BACKEND} ..."
+    hostile = of(Tape().process().wake(1.0, module="a; rm -rf x", line=None).exit(2.0, states=AWAKE))
+    assert hostile.next_command == "coldfork run --exact 'a; rm -rf x' ..."
+
+
+def test_a_driver_and_then_a_context_are_both_told() -> None:
+    tape = Tape().process().event("wake", 1.0, accelerator="cuda", level="driver", waker=None).wake(1.1)
+    assert of(tape.exit(2.0, states=AWAKE)).notes[1].startswith("cuda was woken (context) too, by vllm/")
+
+
+def test_the_chain_ends_at_the_call_that_is_known_by_name() -> None:
+    stack = [
+        frame("engine/backend.py", 4, "Builder"),
+        frame("torch/cuda/__init__.py", 720, "get_device_capability"),
+        frame("torch/cuda/__init__.py", 737, "get_device_properties"),
+    ]
+    found = of(Tape().process().wake(1.0, stack=stack).exit(2.0, states=AWAKE))
+    assert found.wake is not None
+    assert found.wake.waker is not None
+    taken = steps(found.wake.waker)
+    assert [(step.verb, step.symbol, step.place) for step in taken[2:]] == [
+        ("", "Builder", "engine/backend.py:4"),
+        ("calls", "torch.cuda.get_device_capability", ""),
+    ]

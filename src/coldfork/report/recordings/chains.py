@@ -35,7 +35,21 @@ def steps(waker: Waker) -> list[ChainStep]:
         else:
             found.append(ChainStep("imports", site.module, importer.path, importer.line))
         importer = site
-    found += [ChainStep("", frame.function, frame.path, frame.line) for frame in waker.stack]
+    return found + _calls(waker)
+
+
+def _calls(waker: Waker) -> list[ChainStep]:
+    """The calls from the module's own line to the one known by name; what lies inside that is left out."""
+    found: list[ChainStep] = []
+    for frame in waker.stack:
+        if waker.call and found and _is_called(frame.function, waker.call):
+            break
+        found.append(ChainStep("", frame.function, frame.path, frame.line))
     if waker.call:
         found.append(ChainStep("calls", waker.call))
     return found
+
+
+def _is_called(function: str, call: str) -> bool:
+    """Whether a frame belongs to a call; a frame knows its function without the module, a call with it."""
+    return call == function or call.endswith(f".{function}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -237,11 +238,14 @@ def _notes(wakes: Iterable[tuple[Process, Wake]], told: Wake | None) -> Iterator
 
 def _wake_key(wake: Wake) -> tuple[object, ...]:
     waker = wake.waker
-    return (wake.accelerator, waker and waker.path, waker and waker.line)
+    return (wake.accelerator, wake.level, waker and waker.path, waker and waker.line)
 
 
 def _next(wake: Wake | None) -> tuple[str, str]:
     waker = None if wake is None else wake.waker
     if waker is None or not by_import(waker):
         return "coldfork check", "finds every line that wakes a device without running anything"
+    if waker.line is None and waker.module:
+        module = shlex.quote(waker.module)
+        return f"coldfork run --exact {module} ...", f"runs it again and names the line of {module}"
     return "coldfork rule device-init-at-import", "says why that is trouble and what to write instead"

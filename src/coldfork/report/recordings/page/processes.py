@@ -42,7 +42,7 @@ def _row(process: Process, depth: int, recording: Recording) -> Markup:
             scope="row",
         ),
         element("td", _arrival(process, recording)),
-        element("td", element("code", _shortened(phrases.command(process)))),
+        element("td", element("code", _shortened(phrases.command(process))), class_="command"),
         element("td", phrases.span(process.begin), class_="number"),
         element("td", phrases.span(process.end), class_="number"),
         element("td", phrases.ending(process)),

@@ -46,17 +46,18 @@ def _waker(summed_up: Outcome, view: View) -> Iterator[Markup]:
         f", {phrases.moment(wake.at)} in process {phrases.pid(process)}, thread {waker.thread}",
         class_="site",
     )
-    if waker.path is not None and waker.line is not None:
-        source = view.source(waker.path, waker.line)
+    taken = steps(waker)
+    if not any((step.path, step.line) == (waker.path, waker.line) for step in taken):
+        source = _source(waker.path, waker.line, view)
         if source:
             yield element("pre", element("code", source), class_="source")
-    items = [_step(step, view) for step in steps(waker)]
+    items = [_step(step, view) for step in taken]
     if items:
         yield element("ol", joined(items), class_="chain", aria_label="From the first import to the device")
 
 
 def _step(step: ChainStep, view: View) -> Markup:
-    source = view.source(step.path, step.line) if step.path is not None and step.line is not None else ""
+    source = _source(step.path, step.line, view)
     return element(
         "li",
         f"{step.verb} ".lstrip(),
@@ -64,6 +65,10 @@ def _step(step: ChainStep, view: View) -> Markup:
         joined((" ", element("code", step.place, class_="place"))) if step.place else None,
         element("code", source, class_="source") if source else None,
     )
+
+
+def _source(path: str | None, line: int | None, view: View) -> str:
+    return view.source(path, line) if path is not None and line is not None else ""
 
 
 def _facts(summed_up: Outcome) -> Iterator[Markup]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.observe.probing import ask
+from tests.observe.probing import SOURCES, ask
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux's dynamic loader")
 
@@ -210,3 +214,50 @@ tell(fingerprint=loader.fingerprint(), first=first, again=gate.changed())
         environment=libraries,
     )
     assert said == {"fingerprint": None, "first": True, "again": True}
+
+
+def test_examining_opens_nothing_outside_of_proc() -> None:
+    said = ask(
+        """
+states.readings()
+opened, listening = [], True
+def hear(event, arguments):
+    if listening:
+        opened.append([event, str(arguments[0])])
+sys.addaudithook(hear)
+states.readings()
+listening = False
+tell(events=sorted({event for event, _ in opened}))
+tell(paths=sorted({path for event, path in opened if not path.startswith("/proc/self")}))
+"""
+    )
+    assert set(said["events"]) <= {"open", "os.listdir"}
+    assert said["paths"] == []
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_the_kernel_sees_no_library_opened(tmp_path: Path) -> None:
+    """Below Python's audit events: every file that is opened between two marks, as the kernel tells it."""
+    log = tmp_path / "log"
+    program = (
+        "import os\nfrom coldfork.observe import states\n"
+        "poller = states.Poller(); poller.awake(); states.readings()\n"
+        "os.path.exists('/mark-begins')\n"
+        "for _ in range(20): poller.awake(); states.readings()\nos.path.exists('/mark-ends')\n"
+    )
+    traced = ["strace", "-f", "-e", "trace=open,openat,stat,newfstatat", "-o", str(log), sys.executable, "-c"]
+    process = subprocess.run(
+        [*traced, program],
+        env={"PYTHONPATH": str(SOURCES), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if "PTRACE" in process.stderr or "Operation not permitted" in process.stderr:
+        pytest.skip(f"strace may not trace here: {process.stderr.strip()}")
+    assert process.returncode == 0, process.stderr
+    between = log.read_text(encoding="utf-8").partition("/mark-begins")[2].partition("/mark-ends")[0]
+    paths = set(re.findall(r'open(?:at)?\([^"\n]*"([^"]+)"', between))
+    assert paths
+    assert {path for path in paths if not path.startswith("/proc/self/")} == set()

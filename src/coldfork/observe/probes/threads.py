@@ -33,8 +33,8 @@ _GET_ROBUST_LIST = {
 _RECORD_BYTES = 0x900
 """The size of glibc's `struct pthread` where it is largest; a shorter read is fine too."""
 _WORD = 8
-_PATIENCE = 3
-_A_MOMENT = 0.0005
+_PATIENCE = 20
+_A_MOMENT = 0.001
 # What glibc tells debuggers of itself: how many threads it has; a field's size in bits, number and offset.
 _TOTAL = "__nptl_nthreads"
 _START = "_thread_db_pthread_start_routine"
@@ -71,6 +71,8 @@ class ThreadReader:
         self._syscall = loader.program.syscall
         self._syscall.restype = loader.ctypes.c_long
         self._number = _GET_ROBUST_LIST.get(os.uname().machine)
+        self._hopeless: frozenset[int] = frozenset()
+        """The threads that were waited for in vain."""
         self._total = _described(loader, _TOTAL, 1)
         start = _described(loader, _START, 3)
         self._start: int | None = start[2] if start is not None and start[0] == _WORD * 8 else None
@@ -92,12 +94,17 @@ class ThreadReader:
         """Every thread but the main one and those of Python; `OSError` where the kernel shows no threads."""
         found = self._read(maps)
         for _ in range(_PATIENCE):
-            if all(thread.library for thread in found):
+            if self._lost(found) <= self._hopeless:
                 break
             # A thread registers its list as the first thing it does, and this one may not have run yet.
             sleep(_A_MOMENT)
             found = self._read(maps)
+        self._hopeless = self._lost(found)
         return found
+
+    @staticmethod
+    def _lost(found: tuple[NativeThread, ...]) -> frozenset[int]:
+        return frozenset(thread.tid for thread in found if thread.library is None)
 
     def _read(self, maps: Maps) -> tuple[NativeThread, ...]:
         offset = self._offset()

@@ -334,6 +334,27 @@ class Tables:
 
 Tables().find("a")()  # expect: device-init-at-import
 """,
+    "as many rounds as there are devices": """
+import torch
+
+def levels():
+    return sorted(torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count()))
+
+def names():
+    found = []
+    for i in range(torch.cuda.device_count()):
+        found.append(torch.cuda.get_device_name(i))
+    return found
+
+LEVELS = levels()  # expect: device-init-at-import
+NAMES = names()  # expect: device-init-at-import
+COUNT = torch.cuda.device_count()  # expect: device-query-at-import conditional
+ALL = [torch.cuda.get_device_name(i) for i in range(0, COUNT)]  # expect: device-init-at-import
+if len(LEVELS) > 1:
+    torch.cuda.get_device_properties()  # expect: device-init-at-import conditional
+if len(ALL) != 1:
+    torch.cuda.get_device_properties()  # expect: device-init-at-import conditional
+""",
     "leaving the program passes handlers by": """
 import sys
 import torch

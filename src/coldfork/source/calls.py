@@ -13,6 +13,7 @@ from coldfork.source.arms import FALLS
 from coldfork.source.construct import construct
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
+from coldfork.source.toil import LONG, NOTHING
 from coldfork.source.unions import under, union
 from coldfork.source.values import (
     NONE,
@@ -99,6 +100,8 @@ def call_function(
             return models.known_result(ev, symbol)
     code = ev.program.code_of(function)
     if code is None or ev.exhausted:
+        for fact in facts:
+            ev.fact(frame, fact)
         return UNKNOWN
     if not lazily:
         if function.context:
@@ -186,11 +189,16 @@ def _result(
         ev.program.consulted |= known.consulted
         return known
     place = (function.module.name, id(code))
+    if ev.toil.is_vain(place):
+        ev.fuel -= 1
+        answer = ev.toil.answer(place)
+        ev.program.consulted |= answer.consulted
+        return answer
     active = ev.active.setdefault(place, [])
     again = ev.pending.get(key)
     if again is not None or len(active) >= _RECURSION:
         ev.cut = min(ev.cut, active[0] if again is None else again)
-        return _NOTHING
+        return NOTHING
     ev.level += 1
     active.append(ev.level)
     ev.pending[key] = ev.level
@@ -200,9 +208,12 @@ def _result(
     ev.failing.append([])
     outer, ev.program.consulted = ev.program.consulted, function.module.bit
     changes = ev.journal.shared
+    seen = ev.toil.seen(place)
     try:
         result = _run(ev, function, code, positional, keywords, first_yield_only)
         result = result._replace(consulted=ev.program.consulted)
+        if fuel - ev.fuel >= LONG:
+            ev.toil.took_long(place, result, seen)
         too_long = ev.fuel <= 0 and ev.plenty(
             fuel
         )  # nor would it end next time: take what was found for the answer
@@ -219,9 +230,6 @@ def _result(
         ev.pending.pop(key, None)
         ev.finished()
     return result
-
-
-_NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
 
 
 def _run(
@@ -255,7 +263,7 @@ def _run(
             inner.exit_musts.append(set(inner.must))
     must = frozenset(set.intersection(*inner.exit_musts)) if inner.exit_musts else frozenset()
     if code[2]:
-        value: Value = Sequence("list", tuple(inner.yields), not inner.conditions)
+        value: Value = Sequence("list", tuple(inner.yields), not (inner.conditions or inner.partial))
     else:
         value = _returned(ev, inner, function, code)
     raise_must = frozenset(set.intersection(*inner.raise_musts)) if inner.raise_musts else None

@@ -29,12 +29,13 @@ def comprehension(ev: Evaluator, frame: Frame, node: Node) -> Value:
     if kind == "generator":
         return _generator(frame, node, iterated)
     first, exact = iterate(ev, frame, iterated)
+    filled = type(iterated) is Sequence and iterated.filled
     if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
         frame.position = Position.COMPREHENSION
     frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls
     made: list[Value] = []
     try:
-        complete = _generate(ev, frame, node, 0, first, exact, made)
+        complete = _generate(ev, frame, node, 0, first, exact, made, filled)
     finally:
         frame.env, frame.position, frame.binds, frame.cls = outer_env, outer_position, outer_binds, outer_cls
         frame.conditions = before
@@ -67,6 +68,7 @@ def _generate(
     items: tuple[Value, ...],
     exact: bool,
     made: list[Value],
+    filled: bool = False,
 ) -> bool:
     """One `for` of a comprehension, with all that is inside it; whether what was made is complete."""
     _, _, elements, generators, line = node
@@ -100,6 +102,8 @@ def _generate(
     if exact:
         for item in items:
             one(item)
+    elif filled:
+        one(union(items))
     else:
         condition = Condition(
             words=f"the comprehension at line {line} of {frame.module.name} has something to iterate"

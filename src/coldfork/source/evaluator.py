@@ -27,6 +27,7 @@ from coldfork.source.mutate import Journal
 from coldfork.source.operators import operate
 from coldfork.source.program import ModuleState, Program
 from coldfork.source.statements import EXECUTE
+from coldfork.source.toil import Toil
 from coldfork.source.unions import union
 from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value
 from coldfork.source.wakes import CallResult, Failure, Frame, Raised, Site, SiteEdge
@@ -68,6 +69,7 @@ class Evaluator:
         self.resolving: dict[object, int] = {}
         """Names that are being resolved, with the level they were met at."""
         self.journal = Journal()
+        self.toil = Toil()
         self.joining = 0
         """How many of the ways being followed have a sibling that was followed before."""
         self.globals: dict[tuple[str, str], Value] = {}

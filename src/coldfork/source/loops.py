@@ -11,7 +11,7 @@ from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
 from coldfork.source.narrowing import narrowing_test
 from coldfork.source.unions import union
-from coldfork.source.values import UNKNOWN, Condition
+from coldfork.source.values import UNKNOWN, Condition, Sequence
 from coldfork.source.wakes import Frame
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
     value = ev.evaluate(frame, iterable)
     items, exact = iterate(ev, frame, value)
     before = frame.conditions
+    if not exact:
+        frame.partial = True
+    if type(value) is Sequence and value.filled:
+        items, exact = (union(items),), True
     if not exact:
         words = f"the loop at line {line} of {frame.module.name} runs"
         arms = Arms(ev, frame)
@@ -47,7 +51,7 @@ def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
                 return FALLS
             if ended == RETURNS:
                 return RETURNS
-        if len(items) and frame.conditions != before and not frame.returns:
+        if items and frame.conditions != before and not frame.returns:
             frame.conditions = before
     return ev.execute(frame, orelse)
 

@@ -8,6 +8,7 @@ from coldfork.source.branches import test_of
 from coldfork.source.consume import iterate
 from coldfork.source.unions import union
 from coldfork.source.values import (
+    TRUTHY,
     UNKNOWN,
     Const,
     External,
@@ -116,6 +117,8 @@ def _enumerate(
 
 
 def _range(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if not positional:
+        return UNKNOWN
     numbers = [
         value.value for value in positional if isinstance(value, Const) and isinstance(value.value, int)
     ]
@@ -126,7 +129,10 @@ def _range(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords:
             return UNKNOWN
         shown = made[:64]
         return Sequence("list", tuple(Const(n) for n in shown), len(shown) == len(made))
-    return Sequence("list", (UNKNOWN,), exact=False)
+    made_of = Sequence("list", (UNKNOWN,), exact=False)
+    ends = positional[1] if len(positional) == 2 and positional[0] == Const(0) else positional[0]
+    made_of.filled = len(positional) <= 2 and ends is TRUTHY  # a number that is not zero
+    return made_of
 
 
 def _filter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:

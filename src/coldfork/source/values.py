@@ -250,14 +250,15 @@ class Method(Value):
 
 
 class Sequence(Value):
-    """A list, tuple or set; `exact` when these are all its elements."""
+    """A list, tuple or set; `exact` when these are all its elements, `filled` when there is one at least."""
 
-    __slots__ = ("exact", "items", "kind", "shared")
+    __slots__ = ("exact", "filled", "items", "kind", "shared")
 
     def __init__(self, kind: str, items: tuple[Value, ...], exact: bool = True) -> None:
         self.kind = kind
         self.items = items
         self.exact = exact
+        self.filled = False
         self.shared = False
 
 

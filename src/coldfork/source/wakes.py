@@ -172,6 +172,7 @@ class Frame:
         "nominal_presumed",
         "nonlocals",
         "off",
+        "partial",
         "position",
         "presumed",
         "quiet",
@@ -218,6 +219,8 @@ class Frame:
         self.nominal_presumed: tuple[str, ...] = ()
         """What is presumed along the nominal ways to a sink."""
         self.tries = 0
+        self.partial = False
+        """True once a loop was followed for one item that stands for all: what it yields is not complete."""
         self.first_yield_only = False
         self.globals: frozenset[str] | set[str] = frozenset()
         self.nonlocals: frozenset[str] | set[str] = frozenset()

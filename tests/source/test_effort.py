@@ -1,0 +1,94 @@
+"""How many steps following an import takes: counted, so that a busy machine does not matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coldfork.source import calls
+from coldfork.source.ir import Node
+from coldfork.source.values import Function
+from tests.source.expectations import observe, write
+
+_BRANCHES = "\n".join(
+    f"    if isinstance(cls.part_{n}, str):\n        text += str(describe(cls, {n}))" for n in range(200)
+)
+DOCUMENTED = f"""
+def describe(cls, number):
+    return [cls.__name__, number, cls.parts[number]]
+
+def documented(cls):
+    text = ""
+{_BRANCHES}
+    cls.__doc__ = text
+    return cls
+"""
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the functions whose bodies were followed, once for every time."""
+    names: list[str] = []
+    inner = calls._run
+
+    def counted(ev: object, function: Function, code: Node, *rest: object) -> object:
+        names.append(function.name)
+        return inner(ev, function, code, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(calls, "_run", counted)
+    return names
+
+
+def test_a_decorator_that_only_writes_documentation_is_followed_a_few_times(
+    followed: list[str], tmp_path: Path
+) -> None:
+    user = "from pkg.doc import documented\n\n@documented\nclass {name}:\n    pass\n"
+    files = {f"pkg/m{n}.py": user.format(name=f"Model{n}") for n in range(100)}
+    write({"pkg/__init__.py": "", "pkg/doc.py": DOCUMENTED, **files}, tmp_path)
+    observe([tmp_path])
+    assert followed.count("documented") < 20
+    assert followed.count("describe") < 20 * 200
+
+
+def test_a_decorator_that_wakes_is_followed_every_time(tmp_path: Path) -> None:
+    waking = DOCUMENTED.replace("    cls.__doc__ = text\n", "    torch.cuda.get_device_name()\n")
+    user = "from pkg.doc import documented\n\n@documented\nclass {name}:\n    pass\n"
+    files = {f"pkg/m{n}.py": user.format(name=f"Model{n}") for n in range(30)}
+    write({"pkg/__init__.py": "", "pkg/doc.py": f"import torch\n{waking}", **files}, tmp_path)
+    assert len(observe([tmp_path]).effects) == 30
+
+
+def test_a_runner_is_followed_for_every_function_that_it_is_given(tmp_path: Path) -> None:
+    runner = DOCUMENTED.replace("    cls.__doc__ = text\n", "    cls()\n")
+    cold = "from pkg.doc import documented\n\ndef own():\n    return 1\n\ndocumented(own)\n"
+    files = {f"pkg/m{n}.py": cold for n in range(30)}
+    files["pkg/z.py"] = cold.replace("return 1", "torch.cuda.get_device_name()") + "\nimport torch\n"
+    write({"pkg/__init__.py": "", "pkg/doc.py": runner, **files}, tmp_path)
+    assert [effect.module for effect in observe([tmp_path]).effects] == ["pkg.z"]
+
+
+def test_a_call_is_remembered_although_the_module_has_changed_something(
+    followed: list[str], tmp_path: Path
+) -> None:
+    text = """
+CACHE = None
+TABLE = {}
+
+def prepare():
+    global CACHE
+    CACHE = object()
+
+def inner(number):
+    return TABLE.get(number)
+
+def outer(number):
+    return [inner(1), inner(2), inner(1), inner(2)]
+
+prepare()
+TABLE[1] = 2
+""" + "".join(f"outer({n % 3})\n" for n in range(60))
+    write({"m.py": text}, tmp_path)
+    observe([tmp_path])
+    assert followed.count("outer") == 3
+    assert followed.count("inner") == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
+from _thread import get_ident, get_native_id
 
 from coldfork.observe.frames import View
 from coldfork.observe.windows import Windows
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from coldfork.observe.events import Event
     from coldfork.observe.loads import Load
+    from coldfork.observe.witness import Witness
 
     Awake = tuple[tuple[str, str | None], ...]
 
@@ -48,6 +49,8 @@ class Attribution:
         self.culprit: Callable[[], Culprit | None] = _nobody
         self.others_wait: Callable[[], bool] = _never
         """Whether every other Python thread is known to be waiting for something."""
+        self.witness: Callable[[str], Witness | None] = _saw_nothing
+        """What the device itself told of the moment it was woken."""
         self._base = base
         self._tell_outside = outside
         self._home = get_ident()
@@ -98,9 +101,14 @@ class Attribution:
         self.start()
 
     def _wake(self, accelerator: str, level: str | None, culprit: Culprit | None, alone: bool) -> Event:
-        waker = self._nobody_sure() if not alone else self._waker(culprit)
+        witness = self.witness(accelerator)
+        told = witness is not None and (culprit is None or witness.native != get_native_id())
+        if witness is not None and told:
+            waker = self._told(witness)
+        else:
+            waker = self._waker(culprit) if alone else self._nobody_sure()
         event: Event = {"event": "wake", "accelerator": accelerator, "level": level, "waker": waker}
-        if not alone:
+        if not alone and not told:
             event["suspects"] = self._suspects()
         return event
 
@@ -124,6 +132,16 @@ class Attribution:
         }
         if culprit is not None:
             _place(waker, view, depth, culprit)
+        return waker
+
+    def _told(self, witness: Witness) -> Event:
+        """The device's own account: it beats all inference, and for this thread we know the imports
+        better."""
+        ident = witness.ident
+        name = f"thread {witness.native}" if ident is None else thread_name(ident)
+        waker = witness.waker(name)
+        if waker["module"] is None and not waker["import_chain"] and ident is not None:
+            waker["module"] = self._outside(ident)
         return waker
 
     def _outside(self, me: int) -> str | None:
@@ -209,6 +227,10 @@ def _threads() -> list[int]:
 def _path_of(module: str | None) -> str | None:
     path = getattr(sys.modules.get(module), "__file__", None) if module else None
     return path if isinstance(path, str) else None
+
+
+def _saw_nothing(accelerator: str) -> None:
+    return None
 
 
 def _nobody() -> None:

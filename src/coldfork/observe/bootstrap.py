@@ -143,6 +143,8 @@ def _record(session: Session) -> None:
         began=settings.get("began"),
         **senses(settings),
     )
+    if settings.get("injection"):
+        watching.bear_witness(settings["injection"])
     watching.process("run" if root else _how(started_as), started_as)
 
     ended: set[int] = set()

@@ -23,6 +23,38 @@ def called_in(frame: FrameType, line: int, *, announced: bool) -> str | None:
     return _resolved(calls[0], frame) if len(calls) == 1 and not announced else None
 
 
+def is_class_body(path: str, name: str, line: int) -> bool:
+    """True when the innermost scope around a line is the body of a class of this name."""
+    import ast
+    import linecache
+
+    try:
+        node: ast.AST = ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    inside: ast.AST | None = None
+    while True:
+        inner = _scope_around(node, line)
+        if inner is None:
+            return isinstance(inside, ast.ClassDef) and inside.name == name
+        node = inside = inner
+
+
+def _scope_around(node: ast.AST, line: int) -> ast.AST | None:
+    """The next class or function inside a node whose body holds a line."""
+    import ast
+
+    waiting = list(ast.iter_child_nodes(node))
+    while waiting:
+        child = waiting.pop()
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if child.body[0].lineno <= line <= (child.end_lineno or line):
+                return child
+        else:
+            waiting.extend(ast.iter_child_nodes(child))
+    return None
+
+
 def _own_name(frame: FrameType) -> str | None:
     name = frame.f_code.co_qualname
     module = frame.f_globals.get("__name__")

@@ -108,6 +108,8 @@ def probe() -> NoReturn:
     leave = os._exit
     work = Probe(settings)
     watching = _begin(work, settings)
+    if settings.get("injection"):
+        watching.bear_witness(settings["injection"])
 
     def _exit(status: int) -> NoReturn:
         # A module that ends the process while it is imported must not hide what it woke.

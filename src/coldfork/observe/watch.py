@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coldfork.observe.attribution import Sensor
     from coldfork.observe.calls import Calls
     from coldfork.observe.events import Event, Sink
+    from coldfork.observe.injection import Injection
     from coldfork.observe.loads import Load
 
 MAIN = "__main__"
@@ -58,6 +59,8 @@ class Watch:
         self._silent = False
         self._restore: Callable[[], None] | None = None
         self.attribution = Attribution(sensor, self.emit, base, outside=outside)
+        self.injection: Injection | None = None
+        """CUDA's own account of who initialised it, where `bear_witness` was called."""
         self._calls: Calls | None = None
         if stage2:
             from coldfork.observe.calls import Calls
@@ -88,6 +91,18 @@ class Watch:
         if self._calls is not None:
             self._calls.begin()
 
+    def bear_witness(self, library: str) -> None:
+        """Have CUDA itself tell who initialises it, through the injection library."""
+        try:
+            from coldfork.observe.injection import Injection
+
+            injection = Injection(library)
+            if injection.arm():
+                self.injection = injection
+                self.attribution.witness = injection.seen
+        except Exception as error:
+            self.trouble("injection", error)
+
     def stop(self) -> None:
         """End it: one last look, then everything is put back; what cannot be removed falls silent."""
         self.poll()
@@ -98,6 +113,8 @@ class Watch:
         self._forks.fall_silent()
         if self._restore is not None:
             self._restore()
+        if self.injection is not None:
+            self.injection.disarm()
 
     def poll(self) -> None:
         """Look now whether something woke."""
@@ -158,6 +175,8 @@ class Watch:
             self._forks.fall_silent()
             return
         self.attribution.forked()
+        if self.injection is not None:
+            self.injection.forked()
         if self._calls is not None:
             self._calls.forked()
         self.process("fork")

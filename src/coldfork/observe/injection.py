@@ -1,0 +1,134 @@
+"""Learns from CUDA itself where it is initialised: the Python stack of `cuInit`, on any thread, at no cost
+before.
+
+The library is built by whoever starts the watched process, and armed in it. CUDA loads it by the variable
+CUDA_INJECTION64_PATH; another tool's library that the variable named is called as well.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+from _signal import (  # type: ignore[import-not-found]
+    SIG_DFL,
+    SIGRTMAX,
+    SIGRTMIN,
+    getsignal,
+)
+from _thread import get_ident, get_native_id
+
+from coldfork.observe.witness import Witness, witnesses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+VARIABLE = "CUDA_INJECTION64_PATH"
+SONAME = "libcoldfork_injection.so"
+_FIRST_SIGNAL = 5
+"""The first real-time signals belong to the C library, and debuggers like the next few."""
+
+
+def build(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The path of the library, compiled now unless it was before; None where it cannot be made.
+
+    For the process that starts others: it runs the C compiler.
+    """
+    from pathlib import Path
+
+    from coldfork.virtual.compiling import CannotCompileError, library
+
+    try:
+        return str(library(Path(__file__).with_name("injection.c"), SONAME, environment))
+    except CannotCompileError:
+        return None
+
+
+class Injection:
+    """The library, armed in this process."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._next = os.environ.get(VARIABLE) or ""
+        self._library: Any = None
+        self._signal: int | None = None
+        self._file = -1
+        self._read = 0
+
+    def arm(self) -> bool:
+        """Make ready; False where something is in the way, and then nothing was changed."""
+        self._signal = _free_signal()
+        if self._signal is None or not hasattr(os, "memfd_create"):
+            return False
+        import ctypes
+
+        self._library = ctypes.CDLL(self._path)
+        self._open()
+        if not self._library.coldfork_arm(self._signal, self._file, os.fsencode(self._next)):
+            self.disarm()
+            return False
+        # Only for the C side, which is where CUDA reads it: the program's `os.environ` stays as it was.
+        os.putenv(VARIABLE, self._path)
+        return True
+
+    def forked(self) -> None:
+        """In a forked child: what is written from here on is this process's own."""
+        if self._signal is None:
+            return
+        os.close(self._file)
+        self._open()
+        self._library.coldfork_arm(self._signal, self._file, os.fsencode(self._next))
+
+    def disarm(self) -> None:
+        """Undo it."""
+        if self._signal is None:
+            return
+        self._library.coldfork_disarm()
+        faulthandler.unregister(self._signal)
+        self._signal = None
+        if self._next:
+            os.putenv(VARIABLE, self._next)
+        else:
+            os.unsetenv(VARIABLE)
+        os.close(self._file)
+
+    def seen(self, accelerator: str) -> Witness | None:
+        """Who called `cuInit` first since it was last asked; None for what is not CUDA, or was not seen."""
+        if accelerator != "cuda" or self._signal is None:
+            return None
+        size = os.fstat(self._file).st_size
+        text = os.pread(self._file, size - self._read, self._read).decode("ascii", "replace")
+        self._read = size
+        return next(iter(witnesses(text, _native_threads())), None)
+
+    def _open(self) -> None:
+        self._read = 0
+        low = os.memfd_create("coldfork", os.MFD_CLOEXEC)
+        self._file = _high(low)
+        assert self._signal is not None
+        faulthandler.register(self._signal, file=self._file, all_threads=False, chain=False)
+
+
+def _free_signal() -> int | None:
+    for number in range(SIGRTMIN + _FIRST_SIGNAL, SIGRTMAX):
+        if getsignal(number) == SIG_DFL:
+            return number
+    return None
+
+
+def _native_threads() -> dict[int, int]:
+    """Python's number of each thread by the kernel's."""
+    active = getattr(sys.modules.get("threading"), "_active", {})
+    known = {thread.native_id: ident for ident, thread in list(active.items())}
+    known[get_native_id()] = get_ident()
+    return known
+
+
+def _high(low: int) -> int:
+    import fcntl
+
+    high: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 200)
+    os.close(low)
+    return high

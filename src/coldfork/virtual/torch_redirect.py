@@ -45,7 +45,9 @@ class Redirection:
     def _making(self, make: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(make)
         def made(*arguments: Any, device: Any = None, **words: Any) -> object:
-            return make(*arguments, device=self._where(device), **words)
+            place = self._where(device)
+            result: Any = make(*arguments, device=place, **words)
+            return result if place is device else result.clone()
 
         return made
 
@@ -57,11 +59,15 @@ class Redirection:
             if name in _ALWAYS_MOVING:
                 self._wake()
                 return tensor.clone()
-            if "device" in words:
-                words["device"] = self._where(words["device"])
-            result: Any = move(tensor, *map(self._where, arguments), **words)
+            places = [self._where(argument) for argument in arguments]
+            names = {word: self._where(value) if word == "device" else value for word, value in words.items()}
+            result: Any = move(tensor, *places, **names)
             # On a device it would have been a copy, so that changing it would leave the original alone.
-            return tensor.clone() if result is tensor else result
+            asked = [*arguments, *words.values()]
+            redirected = any(
+                given is not kept for given, kept in zip(asked, [*places, *names.values()], strict=True)
+            )
+            return tensor.clone() if redirected and result is tensor else result
 
         return moved
 

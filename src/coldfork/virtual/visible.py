@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
+
+_UUID = "GPU-"
 
 
 def uuid_of(ordinal: int) -> str:
@@ -13,30 +16,38 @@ def uuid_of(ordinal: int) -> str:
 def visible(setting: str | None, count: int) -> tuple[int, ...]:
     """The ordinals of the devices a process sees, in its order.
 
-    The driver reads from the left and stops at the first entry that names no device; one that is named twice
-    makes it show none at all.
+    The driver reads from the left and stops at the first entry that means nothing; a device that is named
+    twice makes it show none at all. The first entry decides whether the others are numbers or UUIDs.
     """
     if setting is None:
         return tuple(range(count))
-    chosen: list[int] = []
-    for entry in setting.split(","):
-        ordinal = _ordinal(entry, count)
-        if ordinal is None:
+    entries = setting.split(",")
+    named = _by_uuid(entries, count) if setting.startswith(_UUID) else _by_number(entries)
+    if len(set(named)) < len(named):
+        return ()
+    there = [ordinal < count for ordinal in named]
+    return tuple(named[: there.index(False)] if False in there else named)
+
+
+def _by_number(entries: list[str]) -> list[int]:
+    named = []
+    for entry in entries:
+        # As C's strtoul reads, so that "1gpu" is 1.
+        number = re.match(r"\s*([+-]?[0-9]+)", entry, re.ASCII)
+        if number is None or int(number[1]) < 0:
             break
-        if ordinal in chosen:
-            return ()
-        chosen.append(ordinal)
-    return tuple(chosen)
+        named.append(int(number[1]))
+    return named
 
 
-def _ordinal(entry: str, count: int) -> int | None:
-    entry = entry.strip(" \t")
-    if entry.startswith("GPU-"):
-        matches = [ordinal for ordinal in range(count) if f"GPU-{uuid_of(ordinal)}".startswith(entry)]
-        return matches[0] if len(matches) == 1 else None
-    # Read as C's strtoul does, so that "1gpu" is 1; MIG devices are not simulated and so never there.
-    number = re.match(r"\+?[0-9]+", entry)
-    if number is None:
-        return None
-    ordinal = int(number[0])
-    return ordinal if ordinal < count else None
+def _by_uuid(entries: list[str], count: int) -> list[int]:
+    entries = list(takewhile(lambda entry: entry.startswith(_UUID), entries))
+    if len(set(entries)) < len(entries):
+        return []
+    named = []
+    for entry in entries:
+        matches = [ordinal for ordinal in range(count) if f"{_UUID}{uuid_of(ordinal)}".startswith(entry)]
+        if len(matches) != 1:
+            break
+        named.append(matches[0])
+    return named

@@ -14,6 +14,7 @@
 #define API __attribute__((visibility("default")))
 #define MOST_DEVICES 64
 #define MOST_ATTRIBUTES 96
+#define MOST_NAMED 256
 #define DEEPEST_STACK 64
 
 enum {
@@ -129,50 +130,68 @@ static int ordinal_by_uuid(const char *entry, size_t length) {
     return found;
 }
 
-static int ordinal_of(const char *entry, size_t length) {
-    while (length && (*entry == ' ' || *entry == '\t'))
-        entry++, length--;
-    while (length && (entry[length - 1] == ' ' || entry[length - 1] == '\t'))
-        length--;
-    if (length >= 4 && strncmp(entry, "GPU-", 4) == 0)
-        return ordinal_by_uuid(entry, length);
-    if (length && *entry == '+')
-        entry++, length--;
-    if (!length || *entry < '0' || *entry > '9')
+/* As strtoul reads, so that "1gpu" is 1; -1 for what is no number, and for a number below zero. */
+static long ordinal_by_number(const char *entry) {
+    char *end;
+    long number = strtol(entry, &end, 10);
+    if (end == entry || number < 0)
         return -1;
-    int ordinal = 0;
-    for (size_t i = 0; i < length && entry[i] >= '0' && entry[i] <= '9'; i++) {
-        ordinal = ordinal * 10 + (entry[i] - '0');
-        if (ordinal >= machine.count)
-            return -1;
-    }
-    return ordinal;
+    return number;
 }
 
-/* The devices that CUDA_VISIBLE_DEVICES names, up to the first entry that names none; none if one comes twice. */
+/* Whether an entry comes twice before the first one that is no UUID, be there such a device or not. */
+static int one_uuid_twice(const char *setting) {
+    for (const char *one = setting; strncmp(one, "GPU-", 4) == 0;) {
+        const char *end = strchrnul(one, ',');
+        size_t length = (size_t)(end - one);
+        for (const char *other = end; *other == ',' && strncmp(other + 1, "GPU-", 4) == 0;) {
+            const char *next = strchrnul(other + 1, ',');
+            if ((size_t)(next - other - 1) == length && strncmp(one, other + 1, length) == 0)
+                return 1;
+            other = next;
+        }
+        if (!*end)
+            return 0;
+        one = end + 1;
+    }
+    return 0;
+}
+
+/* The devices that CUDA_VISIBLE_DEVICES names, up to the first entry that means nothing; none if one is named twice.
+ * The first entry decides whether the others are numbers or UUIDs. */
 static void see_devices(void) {
     const char *setting = getenv("CUDA_VISIBLE_DEVICES");
+    long named[MOST_NAMED];
+    int count = 0;
     seen_count = 0;
     if (!setting) {
         while (seen_count < machine.count)
             seen[seen_count] = seen_count, seen_count++;
         return;
     }
-    for (const char *entry = setting;;) {
+    int by_uuid = strncmp(setting, "GPU-", 4) == 0;
+    if (by_uuid && one_uuid_twice(setting))
+        return;
+    for (const char *entry = setting; count < MOST_NAMED;) {
         const char *comma = strchrnul(entry, ',');
-        int ordinal = ordinal_of(entry, (size_t)(comma - entry));
+        size_t length = (size_t)(comma - entry);
+        long ordinal = -1;
+        if (!by_uuid)
+            ordinal = ordinal_by_number(entry);
+        else if (length >= 4 && strncmp(entry, "GPU-", 4) == 0)
+            ordinal = ordinal_by_uuid(entry, length);
         if (ordinal < 0)
-            return;
-        for (int i = 0; i < seen_count; i++)
-            if (seen[i] == ordinal) {
-                seen_count = 0;
+            break;
+        for (int i = 0; i < count; i++)
+            if (named[i] == ordinal)
                 return;
-            }
-        seen[seen_count++] = ordinal;
+        named[count++] = ordinal;
         if (!*comma)
-            return;
+            break;
         entry = comma + 1;
     }
+    while (seen_count < count && named[seen_count] < machine.count)
+        seen[seen_count] = (int)named[seen_count], seen_count++;
 }
 
 /* Tools ask to be called when the driver is about to be initialised; see the samples of NVIDIA's CUPTI. */

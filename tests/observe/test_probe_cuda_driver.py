@@ -192,6 +192,20 @@ tell(awake_before=in_child(lambda: state("cuda")))
     assert said["awake_before"] == ["unknown", None]
 
 
+def test_a_record_serves_one_fork_only(driver: Path) -> None:
+    said = told(
+        driver,
+        """
+load()
+states.remember_for_children()
+tell(recorded=in_child(lambda: state("cuda")))
+cuda.cuInit(0)
+tell(unrecorded=in_child(lambda: state("cuda")))
+""",
+    )
+    assert said == {"recorded": ["cold", None], "unrecorded": ["unknown", None]}
+
+
 def test_a_fork_that_python_does_not_see_leaves_no_stale_record(driver: Path) -> None:
     said = told(
         driver,

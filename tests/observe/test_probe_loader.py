@@ -42,9 +42,11 @@ def test_the_fingerprint_changes_with_every_library_and_only_then(libraries: dic
         LIBRARIES
         + """
 def deep(depth):
-    return loader.fingerprint() if not depth else deep(depth - 1)
+    # Through C each time, after C has left something else there.
+    compile("+".join(map(str, range(10 * depth + 1))), "sum", "eval")
+    return loader.fingerprint() if not depth else max(map(deep, [depth - 1]))
 # The padding of the structure that is hashed lies on the stack: what lay there before must not count.
-quiet = {deep(depth) for depth in range(100) for _ in range(3)}
+quiet = {deep(depth) for depth in range(40) for _ in range(3)}
 found = []
 for library in loadable:
     handle = raw.dlopen(library, os.RTLD_NOW)

@@ -353,6 +353,35 @@ except ImportError:
     from pkg.warm import ask
 B = ask()  # expect: device-init-at-import conditional
 """,
+    "an optional package that is not here": """
+### pkg/__init__.py
+from pkg import tried  # expect: waking-import conditional
+### pkg/tried.py
+try:
+    import bitsandbytes  # expect: waking-import conditional
+except ImportError:
+    bitsandbytes = None
+### pkg/found.py
+from importlib.util import find_spec
+
+def is_there():
+    return find_spec("deepspeed") is not None
+
+if is_there():
+    import deepspeed  # expect: waking-import conditional
+### pkg/inside.py
+from importlib.util import find_spec
+
+def start():
+    if find_spec("deepspeed") is not None:
+        import deepspeed
+        return deepspeed
+    return None
+
+start()  # expect: waking-import conditional
+### pkg/needed.py
+import deepspeed  # expect: waking-import
+""",
     "a name that a module does not have": """
 ### pkg/__init__.py
 ### pkg/thin.py
@@ -452,7 +481,11 @@ def level() -> int: ...
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(WAKES))
+#: What CPython does with a package that is not installed here says nothing.
+MISSING = {"an optional package that is not here": Setting(runs=False)}
+
+
+@pytest.mark.parametrize(("text", "setting"), cases(WAKES, MISSING))
 def test_imports_are_followed(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
 

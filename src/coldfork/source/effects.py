@@ -165,7 +165,7 @@ class Reporter:
             position=site.position,
             chain=self._chain(wake.link),
             condition=None if verdict is Verdict.CERTAIN else self._condition(conditions),
-            presumed=wake.presumed,
+            presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
             remedy=wake.remedy if imported is None else None,  # an import is mended where it stands
@@ -290,6 +290,16 @@ class Reporter:
             for line, column, rules, reason, covers in state.summary.ignores if state is not None else ():
                 found.append(IgnoreComment(self.results_path(name), line, column, rules, reason, covers))
         return tuple(found)
+
+
+def _unsaid(
+    presumed: tuple[str, ...], conditions: tuple[Condition, ...], verdict: Verdict
+) -> tuple[str, ...]:
+    """What is presumed, less what the condition says already."""
+    if verdict is Verdict.CERTAIN:
+        return presumed
+    said = {condition.words for condition in conditions}
+    return tuple(words for words in presumed if words not in said)
 
 
 def _sameness(effect: Effect) -> tuple[object, ...]:

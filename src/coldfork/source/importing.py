@@ -19,10 +19,10 @@ def note(ev: Evaluator, frame: Frame, target: str) -> None:
     """An import of `target` runs here; in a `try` it may fail."""
     if not target:
         return
+    top = target.partition(".")[0]
     if not frame.quiet:
-        frame.edge(Edge(target, (), (), None), True)
+        frame.edge(Edge(target, _needs(ev, frame, top), (), None), True)
     if ev.failing:
-        top = target.partition(".")[0]
         foreign = _FOREIGN.get(top)
         if (
             foreign is not None
@@ -31,6 +31,14 @@ def note(ev: Evaluator, frame: Frame, target: str) -> None:
         ):
             raise Raised(_MISSING)
         _may_fail(ev, frame, target)
+
+
+def _needs(ev: Evaluator, frame: Frame, top: str) -> tuple[Condition, ...]:
+    """What has to hold for an import to run that a test or a `try` allows to be missing, and that is not here."""
+    optional = frame.gate or frame.tries
+    if not optional or top not in ev.known_libraries or ev.is_stdlib(top) or ev.program.exists(top):
+        return ()
+    return (Condition(words=f"{top} is installed"),)
 
 
 def absent(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> None:

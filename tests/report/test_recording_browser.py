@@ -228,7 +228,6 @@ def test_the_timeline_zooms_by_key(show: Any) -> None:
     assert page.evaluate(width) == pytest.approx(before, rel=0.01)
 
 
-@pytest.mark.must_hold
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_can_be_read_in_light_and_dark(show: Any, chromium: Browser, scheme: str) -> None:
     chromium.prefer(scheme)

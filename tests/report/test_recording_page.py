@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coldfork.report.recordings.familiar import familiar
 from coldfork.report.recordings.page import difference, document
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.view import View
@@ -21,6 +22,7 @@ from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, pois
 #: What somebody would put into a module name or an argument to get into the page.
 ATTACKS = (
     "</script><script>steal()</script>",
+    "</script ><!--<script ",
     "<img src=x onerror=steal()>",
     '"><svg onload=steal()>',
     "' onmouseover='steal()",
@@ -126,6 +128,7 @@ def test_a_page_fetches_nothing_and_runs_nothing_but_its_own_script(tape: Tape) 
     assert f"style-src {hashed(style)};" in policy
     assert "unsafe" not in policy
     assert embedded.isascii()
+    assert not set("<>&") & set(embedded)
     for tag, attributes in read.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"], (
             tag,
@@ -233,6 +236,23 @@ def test_paths_are_shown_as_people_know_them() -> None:
     assert "Woken by engine/core.py:3" in text
     assert "torch/cuda/__init__.py:720" in text
     assert "/opt/venv" not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/srv/app/engine/core.py", "engine/core.py"),
+        ("/srv/application/core.py", "/srv/application/core.py"),
+        ("/opt/venv/lib/python3.12/site-packages/torch/cuda/__init__.py", "torch/cuda/__init__.py"),
+        ("/srv/app/.venv/lib64/python3.12/site-packages/torch/_C.so", "torch/_C.so"),
+        ("/usr/lib/python3/dist-packages/numpy/core.py", "numpy/core.py"),
+        ("/usr/lib/python3.12/json/decoder.py", "python3.12/json/decoder.py"),
+        ("C:\\env\\Lib\\site-packages\\torch\\cuda.py", "torch\\cuda.py"),
+        ("<string>", "<string>"),
+    ],
+)
+def test_a_path_says_what_it_is_and_not_where_it_lies(path: str, shown: str) -> None:
+    assert familiar(path, "/srv/app") == shown
 
 
 def test_hundreds_of_processes_and_thousands_of_imports_stay_small() -> None:

@@ -203,8 +203,8 @@ def test_a_cut_is_told_with_what_was_dropped() -> None:
 
 
 def test_a_fork_whose_child_is_not_named_finds_it_by_its_parent() -> None:
-    tape = Tape().process().fork(1.0, None, states=COLD).fork(1.2, None, states=COLD)
-    tape.process(1.01, 102, 100, "fork").process(1.21, 103, 100, "fork")
+    tape = Tape().process().fork(1.0, None, states=COLD).fork(1.01, None, states=COLD)
+    tape.process(1.02, 102, 100, "fork").process(1.03, 103, 100, "fork")
     recording = tape.read()
     assert [going.child for going in recording.processes[0].departures] == [1, 2]
     assert len(recording.processes) == 3

@@ -104,7 +104,6 @@ def test_a_child_that_is_not_followed_is_known_from_its_parent(record: Record) -
     show_everywhere(recording)
 
 
-@pytest.mark.must_hold
 def test_a_real_torch_that_wakes_a_virtual_device_and_poisons_a_fork(record: Record) -> None:
     pytest.importorskip("torch")
     waking = "import torch\n\n\nclass Builder:\n    capability = torch.cuda.get_device_capability()\n"

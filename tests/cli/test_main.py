@@ -51,6 +51,8 @@ Options:
 
 Commands:
   check       Find the lines that wake an accelerator when a module is imported.
+  run         Run a program as `python` does, and say what it did to
+              accelerators.
   report      Show a recording, or how two of them differ.
   rule        Explain a rule, or list them all.
   baseline    Accept today's findings, so that only new ones fail.
@@ -68,7 +70,7 @@ Commands:
 
 
 def test_summaries_are_those_of_the_commands() -> None:
-    context = click.Context(cli)
+    context = click.Context(cli, help_option_names=["-h", "--help"])
     for name, (_, summary) in COMMANDS.items():
         command = cli.get_command(context, name)
         assert command is not None

@@ -19,9 +19,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coldfork.__file__).parent
 
 #: What a text may name that belongs to other programs.
-FOREIGN_FLAGS = {"--check", "--draft", "--strict"}
+FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--strict"}
+#: Where the line of a watched program begins: what follows is the program's.
+PROGRAM = re.compile(r"\S+\.py\b|(?<!\S)-[mc](?!\S)")
 #: Words that follow the tool's name in a sentence; none may become a command without leaving this list.
-PROSE = {"fails", "has", "itself", "needs", "reads", "with"}
+PROSE = {"fails", "has", "itself", "begin", "in", "into", "needs", "out", "reads", "stand", "with"}
 MENTION = re.compile(r"\bcoldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
 FLAG = re.compile(r"(?<![\w-])--[a-z](?:[a-z-]*[a-z])?(?![\w-])")
 
@@ -36,7 +38,7 @@ def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, 
             yield from ((f"{name} {below}", child) for below, child in commands(command, context))
 
 
-COMMANDS = dict(commands(cli, click.Context(cli)))
+COMMANDS = dict(commands(cli, click.Context(cli, help_option_names=["-h", "--help"])))
 
 
 def flags_of(command: click.Command) -> set[str]:
@@ -63,9 +65,10 @@ def complaints(text: str) -> Iterator[str]:
             yield f"coldfork {mention}: no such command"
             continue
         command = COMMANDS[name]
+        ours = PROGRAM.split(mention, maxsplit=1)[0] if name == "run" else mention
         yield from (
             f"coldfork {name} {flag}: no such flag"
-            for flag in FLAG.findall(mention)
+            for flag in FLAG.findall(ours)
             if flag not in flags_of(command)
         )
         if name == "rule" and len(words) > 1 and re.fullmatch(r"[a-z]+(-[a-z]+)+", words[1]):

@@ -227,8 +227,9 @@ def watch(
 
         sensor = sensor if sensor is not None else real.Poller()
         # The readings it notes, and not `examine`, whose dataclasses a watched program may never have wanted.
-        states = states if states is not None else real.remember_for_children
-        remember = remember if remember is not None else real.remember_for_children
+        noted: Callable[[], Iterable[object]] = real.remember_for_children
+        states = states if states is not None else noted
+        remember = remember if remember is not None else noted
     watching = Watch(
         sink,
         sensor,

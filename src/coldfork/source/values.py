@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from coldfork.source.ir import NO_SPAN, Node
+from coldfork.source.conditions import Condition as Condition  # noqa: PLC0414 - told on by this module
+from coldfork.source.ir import Node
 
 if TYPE_CHECKING:
     from coldfork.source.program import ModuleState
-
-
-class Condition(NamedTuple):
-    """Something that has to hold for a path to be taken: a quoted test, or words."""
-
-    module: str = ""
-    span: tuple[int, int, int, int] = NO_SPAN
-    negated: bool = False
-    words: str = ""
-    presumes: str = ""
-    """What is presumed when the path that needs this condition is not the nominal one."""
-    possible: bool = False
-    """True for dynamic dispatch that could not be narrowed."""
 
 
 class Value:

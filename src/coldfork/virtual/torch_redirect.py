@@ -30,7 +30,7 @@ class Redirection:
         """Register kernels for CUDA that work on the CPU, and let moves to CUDA stay on it."""
         from torch.library import Library
 
-        library: Any = Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+        library: Any = Library("aten", "IMPL")
         for name in _FACTORIES:
             operator, _, overload = name.partition(".")
             packet = getattr(torch.ops.aten, operator)

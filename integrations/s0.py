@@ -101,6 +101,16 @@ def run() -> Transcript:
         environment.run("s0", "parent", ahead=[torch]),
         rf"^RuntimeError: {ALTERED}\.",
     )
+    transcript.step(
+        f"`coldfork probe --virtual h100 {BACKEND}` names the line and the chain.",
+        environment.probe("--virtual", "h100", BACKEND),
+        r"^  --> .*flash_attn.py:175  in the body of FlashAttentionMetadataBuilder$",
+        r"^ +1\. get_flash_attn_version +.*fa_utils.py:37$",
+        r"^ +2\. is_fa_version_supported +.*flash_attn_interface.py:57$",
+        r"^ +3\. _is_fa3_supported +.*flash_attn_interface.py:43$",
+        r"^ +4\. torch.cuda.get_device_capability",
+        status=1,
+    )
     return transcript
 
 

@@ -28,6 +28,13 @@ def run() -> Transcript:
         r"^jax imported: True, torch imported: False$",
         r"^a forked child: cuInit 3$",
     )
+    transcript.step(
+        "`coldfork probe --virtual h100 cutlass` names the line and the chain.",
+        WITH_JAX.probe("--virtual", "h100", "cutlass"),
+        r"^  --> .*cutlass/cute/__init__.py:223$",
+        r"^ +\d\. detect_gpu_arch +.*env_manager.py:116$",
+        status=1,
+    )
     return transcript
 
 

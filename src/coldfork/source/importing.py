@@ -34,7 +34,7 @@ def note(ev: Evaluator, frame: Frame, target: str) -> None:
 
 
 def _needs(ev: Evaluator, frame: Frame, top: str) -> tuple[Condition, ...]:
-    """What has to hold for an import to run that a test or a `try` allows to be missing, and that is not here."""
+    """What has to hold for an import that a test or a `try` allows to be missing, and that is not here."""
     optional = frame.gate or frame.tries
     if not optional or top not in ev.known_libraries or ev.is_stdlib(top) or ev.program.exists(top):
         return ()

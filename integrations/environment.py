@@ -81,7 +81,15 @@ class Environment:
 
     def probe(self, *arguments: str, seconds: float = 300) -> Ended:
         """Run `coldfork probe` on modules of the environment; coldfork itself is this checkout."""
-        command = [sys.executable, "-m", "coldfork", "probe", "--python", self.python, *arguments]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "coldfork",
+            "probe",
+            "--python",
+            self.python,
+            *arguments,
+        ]
         return self._run(command, {"PYTHONPATH": str(ROOT / "src")}, seconds)
 
     def _run(self, command: Sequence[str | Path], variables: Mapping[str, str], seconds: float) -> Ended:

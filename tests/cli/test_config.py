@@ -43,7 +43,12 @@ def test_the_nearest_table_above_the_path_counts(project: Path, configure: Confi
 
 def test_every_setting_is_a_key(configure: Configure) -> None:
     samples = {Kind.FLAG: "true", Kind.NUMBER: "2"}
-    special = {"target-version": '"3.12"', "rules": '["waking-import"]', "ignore": '["waking-import"]'}
+    special = {
+        "target-version": '"3.12"',
+        "rules": '["waking-import"]',
+        "ignore": '["waking-import"]',
+        "virtual": '"h100:2"',
+    }
     lines = []
     for setting in SETTINGS:
         text = f'"{setting.choices[-1]}"' if setting.choices else '"thing"'

@@ -51,6 +51,8 @@ Options:
 
 Commands:
   check       Find the lines that wake an accelerator when a module is imported.
+  probe       Import modules in fresh interpreters, and name the line that woke
+              a device.
   run         Run a program as `python` does, and say what it did to
               accelerators.
   report      Show a recording, or how two of them differ.

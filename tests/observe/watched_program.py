@@ -1,6 +1,8 @@
 """The process under test: imports a module of a program under watch and prints the events as JSON.
 
-usage: watched_program.py FOLDER MODULE [MODULE OF STAGE 2 ...]
+usage: watched_program.py FOLDER MODULE [MODULE OF STAGE 2 ...] [woken-by=MODULE]
+
+With the last argument the device is awake as soon as that module is loaded, which cannot do it itself.
 """
 
 import sys
@@ -12,6 +14,8 @@ import planted_device  # type: ignore[import-not-found]  # noqa: E402 - it lies 
 
 from coldfork.observe import watch  # noqa: E402
 
+if STAGE2 and STAGE2[-1].startswith("woken-by="):
+    planted_device.Sensor.WOKEN_BY = STAGE2.pop().partition("=")[2]
 events: list[dict[str, object]] = []
 sensor = planted_device.Sensor()
 watching = watch(

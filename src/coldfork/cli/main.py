@@ -23,6 +23,10 @@ COMMANDS = {
         "coldfork.cli.check:check",
         "Find the lines that wake an accelerator when a module is imported.",
     ),
+    "probe": (
+        "coldfork.cli.probe:probe",
+        "Import modules in fresh interpreters, and name the line that woke a device.",
+    ),
     "run": ("coldfork.cli.run:run", "Run a program as `python` does, and say what it did to accelerators."),
     "report": ("coldfork.cli.report:report", "Show a recording, or how two of them differ."),
     "rule": ("coldfork.cli.rule:rule", "Explain a rule, or list them all."),

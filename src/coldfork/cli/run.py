@@ -127,9 +127,11 @@ def run(
     which imports and in which process, and whether a process was forked afterwards, is recorded and told on
     standard error when the program has ended. Nothing is added to its standard output.
     """
-    from coldfork.launch import keeping, running, supervision, watched
+    from coldfork.launch.watched import require_watching
 
-    watched.require_watching("run")
+    require_watching("run")
+    from coldfork.launch import keeping, running, supervision
+
     if virtual:
         from coldfork.virtual import parse
 

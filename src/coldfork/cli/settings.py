@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from coldfork.model.effects import Verdict
@@ -83,6 +83,23 @@ def refuse_version(text: str) -> str | None:
 def refuse_negative(text: str) -> str | None:
     """Why this is no number of processes."""
     return "there cannot be fewer than 0 processes" if text.startswith("-") else None
+
+
+def refuse_device(text: str) -> str | None:
+    """Why this is no virtual device."""
+    from coldfork.virtual.errors import UnknownDeviceError
+    from coldfork.virtual.profiles import parse
+
+    try:
+        parse(text)
+    except UnknownDeviceError as error:
+        return str(error)
+    return None
+
+
+def refuse_no_time(text: str) -> str | None:
+    """Why this is no time limit."""
+    return None if text.isdigit() and int(text) > 0 else "an import needs at least a second"
 
 
 SETTINGS = (
@@ -169,6 +186,30 @@ SETTINGS = (
     ),
     Setting("exit-zero", Kind.FLAG, "Exit with 0 although there are findings.", False, output_only=True),
     Setting("statistics", Kind.FLAG, "Count findings and files as well.", False, output_only=True),
+    Setting(
+        "confirm",
+        Kind.FLAG,
+        "Import the modules of the findings in fresh interpreters, and say of each finding what that showed.",
+        False,
+        output_only=True,
+    ),
+    Setting(
+        "virtual",
+        Kind.TEXT,
+        "Give the imports so many virtual devices, for example h100:2, instead of what the machine has.",
+        metavar="NAME[:N]",
+        output_only=True,
+        refuse=refuse_device,
+    ),
+    Setting(
+        "timeout",
+        Kind.NUMBER,
+        "How many seconds an import may take; what it started by then is ended.",
+        120,
+        metavar="SECONDS",
+        output_only=True,
+        refuse=refuse_no_time,
+    ),
     Setting("format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS), output_only=True),
     Setting(
         "output",
@@ -187,3 +228,25 @@ SETTINGS = (
         output_only=True,
     ),
 )
+
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+PROBE_SETTINGS = (
+    _BY_NAME["virtual"],
+    replace(
+        _BY_NAME["python"],
+        help="Import with this interpreter; without it, with the active virtual environment's, else our own.",
+    ),
+    _BY_NAME["timeout"],
+    replace(_BY_NAME["jobs"], help="How many modules to import at a time; 0 means as many as pay."),
+    *(_BY_NAME[name] for name in ("format", "output", "color")),
+)
+"""What `probe` takes of them."""
+
+CHECK_SETTINGS = tuple(
+    replace(setting, help=f"With --confirm: {setting.help[0].lower()}{setting.help[1:]}")
+    if setting.name in ("virtual", "timeout")
+    else setting
+    for setting in SETTINGS
+)
+"""What `check` takes: all of them."""

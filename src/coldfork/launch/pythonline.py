@@ -87,7 +87,7 @@ def _program(word: str, waiting: list[str]) -> tuple[str, ...]:
 def _refuse(letter: str) -> None:
     if letter in _LOCKED:
         raise UsageError(
-            f"-{letter} {_LOCKED[letter]}, which is what lets coldfork into the program; run it without"
+            f"-{letter} {_LOCKED[letter]}, which keeps coldfork out of the program; run it without"
         )
     if letter in _ASKING:
         raise UsageError(f"-{letter} runs no program; ask python itself")

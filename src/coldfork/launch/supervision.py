@@ -1,8 +1,8 @@
 """Starts a program and stays out of its way: signals, Ctrl-C and Ctrl-Z mean what they mean without us.
 
 The program is a child in the same process group, so that the terminal's own signals reach it directly. What
-somebody sends to this process is handed on; when the program stops, this process stops, so that a shell sees
-the job stopped; when the program has died from a signal, this process dies from the same one.
+somebody sends to this process alone is handed on. When the program stops, this process stops, so that a shell
+sees the job stopped; when the program has died from a signal, this process dies from the same one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
+from coldfork.launch.witness import Witness
 from coldfork.model.errors import UsageError
 
 #: What these tell concerns the process that caused them.
@@ -32,8 +32,8 @@ _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH,
 #: The kernel itself sent it (Linux): a terminal, to the whole group.
 _SI_KERNEL = 0x80
 _SET_DEATH_SIGNAL = 1
-_BOTH_SECONDS = 0.01
-"""How long a signal for the whole group takes at most to reach the other process too."""
+#: macOS does not tell who sent a signal.
+_CAN_TELL = hasattr(signal, "sigwaitinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,13 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, Endi
     die_with_us = _death_signal()
     signals = _Signals()
     with signals:
-        child = _start(command, variables, signals.put_back, die_with_us)
-        return child, _Attendance(child, signals.taken).until_its_end()
+        witness = Witness(signals.taken, die_with_us) if _CAN_TELL else None
+        try:
+            child = _start(command, variables, signals.put_back, die_with_us)
+            return child, _Attendance(child, signals.taken, witness).until_its_end()
+        finally:
+            if witness is not None:
+                witness.dismiss()
 
 
 def end_like(ending: Ending) -> int:
@@ -105,9 +110,10 @@ class _Signals:
 class _Attendance:
     """One program being waited for."""
 
-    def __init__(self, child: int, taken: frozenset[int]) -> None:
+    def __init__(self, child: int, taken: frozenset[int], witness: Witness | None) -> None:
         self._child = child
         self._taken = taken
+        self._witness = witness
         self._stopped = False
 
     def until_its_end(self) -> Ending:
@@ -120,8 +126,11 @@ class _Attendance:
                     return ending
             elif number == signal.SIGCONT:
                 self._go_on()
-            elif not by_terminal:
+            elif not self._reached_it(number) and not by_terminal:
                 self._hand_on(number)
+
+    def _reached_it(self, number: int) -> bool:
+        return self._witness is not None and self._witness.heard(number)
 
     def _look(self) -> Ending | None:
         while True:
@@ -146,11 +155,7 @@ class _Attendance:
 
     def _go_on(self) -> None:
         """A shell lets the whole group go on; somebody else may have told us alone."""
-        if self._stopped:
-            time.sleep(_BOTH_SECONDS)
-            pid, status = os.waitpid(self._child, os.WNOHANG | os.WCONTINUED)
-            self._stopped = not (pid and os.WIFCONTINUED(status))
-        if self._stopped:
+        if not self._reached_it(signal.SIGCONT) and self._stopped:
             self._hand_on(signal.SIGCONT)
 
     def _hand_on(self, number: int) -> None:
@@ -160,7 +165,7 @@ class _Attendance:
 
 def _next_signal(taken: frozenset[int]) -> tuple[int, bool]:
     """The next signal, and whether a terminal sent it to the program as well."""
-    if hasattr(signal, "sigwaitinfo"):
+    if _CAN_TELL:
         told = signal.sigwaitinfo(taken)
         return told.si_signo, told.si_code == _SI_KERNEL
     number = signal.sigwait(taken)

@@ -112,7 +112,8 @@ class Calls:
         name = self._base if load is None else load.name
         if name in self._wanted:
             self._inside.add(me)
-            self._tracing.start()
+            if not self._tracing.start() and self._trouble is not None:
+                self._trouble("calls", RuntimeError("another tracer is in place, so that no call is seen"))
         elif me in self._inside:
             self._inside.discard(me)
             # What other threads do from now on is not heard of, so that nothing is known of them.
@@ -177,10 +178,11 @@ class _Monitoring:
             # C_RETURN and C_RAISE come with CALL.
             self._events |= 0 if event.startswith("C_") else getattr(events, event)
 
-    def start(self) -> None:
+    def start(self) -> bool:
         if not self._on and self._tool is not None:
             self._on = True
             self._monitoring.set_events(self._tool, self._events)
+        return self._on
 
     def pause(self, for_all: bool) -> None:
         if for_all and self._on:
@@ -237,24 +239,20 @@ class _Tracing:
 
     def __init__(self, step: Callable[..., None]) -> None:
         self._step = step
-        self._taken = sys.gettrace() is not None or sys.getprofile() is not None
-        self._on: set[int] = set()
 
-    def start(self) -> None:
-        if self._taken:
-            return
-        self._on.add(get_ident())
+    def start(self) -> bool:
+        if sys.gettrace() not in (None, self._trace) or sys.getprofile() not in (None, self._profile):
+            return False
         self._set(self._trace, self._profile)
+        return True
 
     def pause(self, for_all: bool) -> None:
-        if self._taken:
-            return
-        self._on.discard(get_ident())
-        self._set(None, None)
+        # The module itself may have put a tracer of its own there.
+        if sys.gettrace() == self._trace and sys.getprofile() == self._profile:
+            self._set(None, None)
 
     def release(self) -> None:
-        if self._on:
-            self.pause(True)
+        self.pause(True)
 
     def _set(self, trace: Any, profile: Any) -> None:
         sys.settrace(trace)

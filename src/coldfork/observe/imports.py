@@ -12,8 +12,9 @@ counts around them, by that name: with it, both stay as they are without us.
 
 from __future__ import annotations
 
-import importlib._bootstrap as bootstrap
-import importlib._bootstrap_external as external
+# `importlib._bootstrap` under the name by which it is there before `importlib` is.
+import _frozen_importlib
+import _frozen_importlib_external
 from _thread import get_ident
 from time import monotonic
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
     from coldfork.observe.attribution import Attribution
     from coldfork.observe.events import Event
+
+
+#: What stands in them is looked up by name at each import, and typeshed knows some of it only.
+bootstrap: Any = _frozen_importlib
+external: Any = _frozen_importlib_external
 
 
 class Imports:
@@ -44,23 +50,23 @@ class Imports:
         self._switch = switch
         self._loaded = loaded
         self._trouble = trouble
-        self._load_unlocked = bootstrap._load_unlocked  # type: ignore[attr-defined]
-        self._exec_module = external._LoaderBasics.exec_module  # type: ignore[attr-defined]
+        self._load_unlocked = bootstrap._load_unlocked
+        self._exec_module = external._LoaderBasics.exec_module
         self._load_door = _load_door(self, self._load_unlocked)
         self._exec_door = _exec_door(self, self._exec_module)
 
     def hang(self) -> None:
         """From here on, imports pass through the doors."""
         self._attribution.doors.update((self._load_door.__code__, self._exec_door.__code__))
-        bootstrap._load_unlocked = self._load_door  # type: ignore[attr-defined]
-        external._LoaderBasics.exec_module = self._exec_door  # type: ignore[attr-defined]
+        bootstrap._load_unlocked = self._load_door
+        external._LoaderBasics.exec_module = self._exec_door
 
     def take_down(self) -> None:
         """Put importlib back, where nobody has hung another door before ours meanwhile."""
-        if bootstrap._load_unlocked is self._load_door:  # type: ignore[attr-defined]
-            bootstrap._load_unlocked = self._load_unlocked  # type: ignore[attr-defined]
-        if external._LoaderBasics.exec_module is self._exec_door:  # type: ignore[attr-defined]
-            external._LoaderBasics.exec_module = self._exec_module  # type: ignore[attr-defined]
+        if bootstrap._load_unlocked is self._load_door:
+            bootstrap._load_unlocked = self._load_unlocked
+        if external._LoaderBasics.exec_module is self._exec_door:
+            external._LoaderBasics.exec_module = self._exec_module
 
     def enter(self, spec: Any) -> Load | None:
         """A module is about to be loaded."""

@@ -8,9 +8,11 @@ from types import MappingProxyType
 
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
+from coldfork.model.probes import Probing
 from coldfork.report.options import Options
 
 Renderer = Callable[[Report, Options], str]
+ProbeRenderer = Callable[[Probing, Options], str]
 
 FORMATS = MappingProxyType(
     {
@@ -24,9 +26,30 @@ FORMATS = MappingProxyType(
 )
 
 
+#: The same names for `coldfork probe`.
+PROBE_FORMATS = MappingProxyType(
+    {
+        "text": "coldfork.report.probe_text",
+        "concise": "coldfork.report.probe_concise",
+        "json": "coldfork.report.probe_json",
+        "sarif": "coldfork.report.probe_sarif",
+        "github": "coldfork.report.probe_github",
+        "junit": "coldfork.report.probe_junit",
+    }
+)
+
+
 def renderer(name: str) -> Renderer:
     """The function that writes a report in this format."""
     if name not in FORMATS:
         raise UsageError(f"there is no format {name!r}; choose one of {', '.join(FORMATS)}")
     render: Renderer = import_module(FORMATS[name]).render
+    return render
+
+
+def probe_renderer(name: str) -> ProbeRenderer:
+    """The function that writes the result of `coldfork probe` in this format."""
+    if name not in PROBE_FORMATS:
+        raise UsageError(f"there is no format {name!r}; choose one of {', '.join(PROBE_FORMATS)}")
+    render: ProbeRenderer = import_module(PROBE_FORMATS[name]).render
     return render

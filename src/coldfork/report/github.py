@@ -25,7 +25,7 @@ def _command(finding: Finding, report: Report, options: Options, letters: Alphab
         properties["col"] = str(finding.column + 1)
     properties["title"] = f"coldfork: {letters.clean(finding.rule)}"
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {written}::{_data(_message(finding, report.profile, letters))}"
+    return f"::{_COMMANDS[finding.severity]} {written}::{data(_message(finding, report.profile, letters))}"
 
 
 def _message(finding: Finding, profile: str, letters: Alphabet) -> str:
@@ -39,9 +39,10 @@ def _message(finding: Finding, profile: str, letters: Alphabet) -> str:
     return "\n".join(letters.clean(one_line(sentence)) for sentence in sentences if sentence.strip())
 
 
-def _data(text: str) -> str:
+def data(text: str) -> str:
+    """Text as it stands behind the colons of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return data(text).replace(":", "%3A").replace(",", "%2C")

@@ -24,7 +24,12 @@ def render(report: Report, options: Options) -> str:
         ET.SubElement(suite, "testcase", classname="coldfork", name=xml_safe(rule), time="0")
     for file in report.skipped:
         _add_skipped(suite, file, options)
-    _count(suites, suite, report.statistics.seconds)
+    count(suites, suite, report.statistics.seconds)
+    return document(suites)
+
+
+def document(suites: ET.Element) -> str:
+    """The suites as the text of a file."""
     ET.indent(suites)
     # ASCII with character references is read the same under every encoding a stream may have.
     body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
@@ -72,14 +77,15 @@ def _add_skipped(suite: ET.Element, file: Skipped, options: Options) -> None:
     ET.SubElement(case, "skipped", message=xml_safe(f"not analysed: {one_line(file.reason)}"))
 
 
-def _count(suites: ET.Element, suite: ET.Element, seconds: float) -> None:
+def count(suites: ET.Element, suite: ET.Element, seconds: float) -> None:
+    """Write on the suites how many of their cases failed."""
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),
-        "errors": 0,
+        "errors": len(suite.findall("testcase/error")),
         "skipped": len(suite.findall("testcase/skipped")),
     }
     for element in (suites, suite):
-        for key, count in counts.items():
-            element.set(key, str(count))
+        for key, number in counts.items():
+            element.set(key, str(number))
         element.set("time", f"{seconds:.3f}")

@@ -1,0 +1,70 @@
+"""Turns the files that a process names into the paths that all reports use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path, PurePath
+from threading import Lock
+
+
+class Origins:
+    """Paths as `check` writes them: relative to the folder that holds the top package.
+
+    It remembers the file behind each path. Several threads may ask.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, str] = {}
+        self._roots: set[str] = set()
+        self._lock = Lock()
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The file behind each path that was asked for."""
+        return self._files
+
+    def path(self, file: str, module: str | None = None) -> str:
+        """The path of a file, which a module's name helps to find."""
+        if not file.startswith(os.sep):
+            return file  # "<string>" and the like
+        named = _root_by_name(file, module)
+        with self._lock:
+            if named is not None:
+                self._roots.add(named)
+            root = named or self._lifted(_root_by_packages(file))
+            path = PurePath(file).relative_to(root).as_posix()
+            self._files.setdefault(path, file)
+        return path
+
+    def _lifted(self, root: str) -> str:
+        """The folder that modules' names have shown to hold top packages, if only namespaces lie between."""
+        above = [
+            known
+            for known in self._roots
+            if PurePath(root).is_relative_to(known)
+            and all(part.isidentifier() for part in PurePath(root).relative_to(known).parts)
+        ]
+        return max(above, key=len, default=root)
+
+
+def _root_by_name(file: str, module: str | None) -> str | None:
+    """The folder that a module's name counts from, if the file's own name bears it out."""
+    if module is None:
+        return None
+    path = PurePath(file)
+    names = list(path.parts[:-1]) if path.stem == "__init__" else [*path.parts[:-1], path.name.split(".")[0]]
+    parts = module.split(".")
+    if names[-len(parts) :] != parts:
+        return None
+    folders = len(parts) if path.stem == "__init__" else len(parts) - 1
+    return str(path.parents[folders])
+
+
+@cache
+def _root_by_packages(file: str) -> str:
+    folder = Path(file).parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return str(folder)

@@ -1,0 +1,165 @@
+"""Imports modules in fresh interpreters, several at a time, and tells what each did to accelerators."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+from coldfork.launch import listing, machine
+from coldfork.launch.judging import awake_in, guilty, judge, with_exact_line
+from coldfork.launch.looks import Look, Setting, look
+from coldfork.launch.origins import Origins
+from coldfork.launch.watched import require_watching
+from coldfork.model.errors import UsageError
+from coldfork.model.probes import ModuleProbe, Probing
+
+OLDEST = (3, 11)
+_MOST_JOBS = 8
+_LISTING_SECONDS = 60
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to probe, and in which surroundings."""
+
+    modules: tuple[str, ...]
+    setting: Setting
+    jobs: int = 0
+    """How many at a time; 0 means as many as there are processors, within reason."""
+
+
+def probe(request: Request, progress: Progress | None = None, device: str | None = None) -> Probing:
+    """Import each module in a fresh interpreter and say which woke a device, and by which line."""
+    require_watching("probe")
+    began = monotonic()
+    awake_before = awake_in(_bare(request.setting))
+    origins = Origins()
+    modules = tuple(dict.fromkeys(request.modules))
+    results = _each(
+        modules,
+        lambda module, stop: _probe_one(module, request.setting, awake_before, origins, stop),
+        request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
+        progress,
+    )
+    return Probing(
+        device=device or machine.device(request.setting.virtual),
+        modules=results,
+        python=request.setting.python,
+        seconds=monotonic() - began,
+        forked=request.setting.forked,
+        files=origins.files,
+    )
+
+
+def modules_of(package: str, setting: Setting) -> tuple[str, ...]:
+    """Every module of a package, found without importing it; the package's own name where there is none."""
+    code = Path(listing.__file__).read_text(encoding="utf-8")
+    path = [*setting.before, *filter(None, [setting.base.get("PYTHONPATH")]), *setting.after]
+    try:
+        done = subprocess.run(
+            [setting.python, "-c", code, package],
+            env={**setting.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})},
+            capture_output=True,
+            timeout=_LISTING_SECONDS,
+            check=False,
+        )
+        # What site or a .pth file printed stands before it.
+        found = json.loads(done.stdout.splitlines()[-1])["modules"]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"the modules of {package} could not be listed: {error}") from None
+    except (ValueError, IndexError, KeyError):
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(
+            f"the modules of {package} could not be listed with {setting.python}"
+            + (f": {said[-1]}" if said else "")
+        ) from None
+    return tuple(found or (package,))
+
+
+def interpreter(
+    chosen: str | None, base: Mapping[str, str] = os.environ, neighbours: Sequence[Path] = ()
+) -> str:
+    """The interpreter to import with, refused where it cannot be watched.
+
+    It is the one chosen, by path or as the shell finds it, else that of the active virtual environment or of
+    one of the `neighbours`, else our own.
+    """
+    if chosen is None:
+        active = base.get("VIRTUAL_ENV")
+        environments = [*([Path(active)] if active else []), *neighbours]
+        found = (folder / "bin" / "python" for folder in environments)
+        chosen = next((str(python) for python in found if python.exists()), sys.executable)
+    python = shutil.which(chosen)
+    if python is None:
+        raise UsageError(f"{chosen}: there is no such interpreter")
+    # A virtual environment is found through the link, so it stays one.
+    python = str(Path(python).absolute())
+    try:
+        done = subprocess.run(
+            [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            timeout=_LISTING_SECONDS,
+            check=True,
+        )
+        version = tuple(map(int, done.stdout.split()))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        raise UsageError(f"{chosen}: this is no Python interpreter that runs") from None
+    if version < OLDEST:
+        spoken = ".".join(map(str, version))
+        raise UsageError(f"{chosen}: this is Python {spoken}; imports can be watched from Python 3.11 on")
+    return python
+
+
+def _bare(setting: Setting) -> Look:
+    """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
+    seen = look("sys", setting)
+    if seen.result is None or seen.result.get("error"):
+        said = seen.ended.output.strip() or f"it ended with {seen.ended.status or seen.ended.signal}"
+        cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
+        raise UsageError(f"{setting.python} could not be watched: {cause}")
+    return seen
+
+
+def _probe_one(
+    module: str, setting: Setting, awake_before: Sequence[str], origins: Origins, stop: Callable[[], bool]
+) -> ModuleProbe:
+    first = look(module, setting, stop=stop)
+    result = judge(module, first, awake_before, origins)
+    suspects = guilty(first)
+    if not suspects:
+        return result
+    return with_exact_line(result, look(module, setting, exact=suspects, stop=stop), origins)
+
+
+def _each(
+    modules: Sequence[str],
+    work: Callable[[str, Callable[[], bool]], ModuleProbe],
+    jobs: int,
+    progress: Progress | None,
+) -> tuple[ModuleProbe, ...]:
+    """The results in the order of the modules; when this thread is interrupted, all that runs is ended."""
+    stopped = Event()
+    with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(modules)))) as pool:
+        futures: list[Future[ModuleProbe]] = [pool.submit(work, module, stopped.is_set) for module in modules]
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
+                if progress is not None:
+                    progress("importing", done, len(modules))
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return tuple(future.result() for future in futures)

@@ -1,0 +1,27 @@
+"""Workflow commands of `coldfork probe` that GitHub Actions turns into annotations."""
+
+from __future__ import annotations
+
+from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
+from coldfork.report import github
+from coldfork.report.characters import alphabet, one_line
+from coldfork.report.options import Options
+from coldfork.report.probe_findings import as_report
+from coldfork.report.probe_words import advice, headline
+
+
+def render(probing: Probing, options: Options) -> str:
+    """Write an error for each waking line and a warning for each import that could not be judged."""
+    report = as_report(probing)
+    unplaced = {skipped.path for skipped in report.skipped}
+    return github.render(report, options) + "".join(
+        _unplaced(probe, options) + "\n" for probe in probing.modules if probe.module in unplaced
+    )
+
+
+def _unplaced(probe: ModuleProbe, options: Options) -> str:
+    letters = alphabet(options.encoding)
+    woken = probe.status is ProbeStatus.WOKEN
+    sentences = [headline(probe), probe.reason or ""] if woken else [headline(probe), advice(probe)]
+    said = github.data("\n".join(letters.clean(one_line(sentence)) for sentence in sentences if sentence))
+    return f"::{'error' if woken else 'warning'} title=coldfork%3A probe::{said}"

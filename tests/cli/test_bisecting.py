@@ -1,0 +1,107 @@
+"""`git bisect run coldfork probe`, with a real git: the commit that woke the device is found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("git") is None, reason="no git"),
+    pytest.mark.skipif(
+        not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler to build the virtual driver"
+    ),
+]
+
+# All versions are equally long, so that only the second of the change tells compiled files apart.
+COLD = "import ctypes\nX = {number} # it leaves the device cold.........\n"
+WOKEN = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit({number} - {number})\n"
+BROKEN = "import ctypes\nimport nothing_{number}_of_this_name_is_here_____\n"
+
+
+class Repository:
+    """A git repository under a test."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self._environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "COLDFORK_"))
+        } | {
+            "PYTHONPATH": str(SOURCE),
+            "COLDFORK_CACHE_DIR": str(cache),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "HOME": str(folder),
+        }
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("config", "user.name", "somebody")
+        self.git("config", "user.email", "somebody@example.org")
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def commit(self, number: int, text: str) -> str:
+        package = self.folder / "engine"
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").write_text("")
+        (package / "api.py").write_text(text.format(number=number + 10))
+        self.git("add", "engine")
+        self.git("commit", "--quiet", "--message", f"change {number}")
+        return self.git("rev-parse", "HEAD").strip()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache, so that the virtual driver is compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def test_the_versions_are_equally_long() -> None:
+    assert len({len(text.format(number=17)) for text in (COLD, WOKEN, BROKEN)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("history", "first_bad"),
+    [
+        ("ccccccccwwww", 8),
+        ("cwwwwwwwwwww", 1),
+        ("cccccccwbbbw", 7),
+        ("cccccbbcccww", 10),
+        ("ccbwwwwwwwww", None),
+        ("ccccccccccbw", None),
+    ],
+)
+def test_the_first_commit_that_wakes_is_found(
+    tmp_path: Path, cache: Path, history: str, first_bad: int | None
+) -> None:
+    repository = Repository(tmp_path / "repository", cache)
+    texts = {"c": COLD, "w": WOKEN, "b": BROKEN}
+    commits = [repository.commit(number, texts[kind]) for number, kind in enumerate(history)]
+    repository.git("bisect", "start", commits[-1], commits[0])
+    command = (sys.executable, "-m", "coldfork", "probe", "--virtual", "h100", "engine.api")
+    if first_bad is None:
+        # What git cannot tell it says: the commit before the first bad one could not be judged.
+        with pytest.raises(AssertionError, match="only 'skip'ped commits left to test"):
+            repository.git("bisect", "run", *command)
+    else:
+        said = repository.git("bisect", "run", *command)
+        assert f"{commits[first_bad]} is the first bad commit" in said
+    repository.git("bisect", "reset")
+    assert not list(repository.folder.rglob("*.pyc"))

@@ -1,0 +1,80 @@
+"""A folder of modules to probe, and the surroundings in which a virtual driver can be woken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coldfork.launch.looks import Setting
+from coldfork.launch.probing import Request, probe
+from coldfork.model.probes import ModuleProbe, Probing
+
+WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
+
+Write = Callable[..., Path]
+Surroundings = Callable[..., Setting]
+Probe = Callable[..., ModuleProbe]
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the whole run, so that the virtual driver is compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write modules into the folder that is probed: `write(engine__core="...")` for engine/core.py.
+
+    `engine____init__` is engine/__init__.py.
+    """
+
+    def write(**modules: str) -> Path:
+        for name, text in modules.items():
+            for special in ("init", "main"):
+                name = name.replace(f"____{special}__", f"/<{special}>")
+            name = name.replace("__", "/").replace("<", "__").replace(">", "__")
+            file = tmp_path / f"{name}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(textwrap.dedent(text), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def surroundings(tmp_path: Path, cache: Path) -> Surroundings:
+    """A virtual driver and the test's own folder."""
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler to build the virtual driver with")
+
+    def make(**changes: object) -> Setting:
+        base = {name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")}
+        base |= {"COLDFORK_CACHE_DIR": str(cache), "PYTHONPATH": str(tmp_path)}
+        fields: dict[str, object] = {
+            "python": sys.executable,
+            "virtual": "h100",
+            "timeout": 60.0,
+            "base": base,
+        }
+        return Setting(**{**fields, **changes})  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def probed(surroundings: Surroundings) -> Probe:
+    """Probe one module."""
+
+    def run(module: str, **changes: object) -> ModuleProbe:
+        result: Probing = probe(Request((module,), surroundings(**changes)))
+        (only,) = result.modules
+        return only
+
+    return run

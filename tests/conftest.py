@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import tomllib
 from collections.abc import Generator
 
 import pytest
+from packaging.requirements import Requirement
 
 MARKER = "must_hold"
 OPTION = "--must-hold-strict"
+
+INSTALLED = "COLDFORK_RUNTIMES"
+"""The variable by which `./dev` says that it has installed the dependency group below."""
+GROUP = "runtimes"
+_NOT_THERE = re.compile(r"could not import '([\w-]+)")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +34,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn the skip of a promise into a failure; an expected failure counts as a skip here."""
     report = yield
+    if report.skipped and (missing := _missing_runtime(report, item.config)):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} needs {missing}, which ./dev should have installed"
+        return report
     if report.skipped and item.config.getoption(OPTION) and item.get_closest_marker(MARKER):
         was = getattr(report, "wasxfail", None)
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else f"expected to fail: {was}"
@@ -41,8 +54,30 @@ def pytest_make_collect_report(
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Do the same for a module that is skipped as a whole and names the marker."""
     report = yield
+    if report.skipped and (missing := _missing_runtime(report, collector.config)):
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} needs {missing}, which ./dev should have installed"
+        return report
     strict = report.skipped and collector.config.getoption(OPTION) and isinstance(collector, pytest.Module)
     if strict and MARKER in collector.path.read_text(encoding="utf-8"):
         report.outcome = "failed"
         report.longrepr = f"{collector.nodeid} holds tests that must hold and was skipped as a whole"
     return report
+
+
+def _missing_runtime(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> str | None:
+    """The runtime for want of which a test was skipped, if it is one that this Python was given."""
+    if not os.environ.get(INSTALLED) or not isinstance(report.longrepr, tuple):
+        return None
+    named = _NOT_THERE.search(report.longrepr[2])
+    return named[1] if named is not None and named[1] in _runtimes(config) else None
+
+
+def _runtimes(config: pytest.Config) -> set[str]:
+    """The packages that the dependency group names for this Python; each is imported by its own name."""
+    project = config.rootpath / "pyproject.toml"
+    if not project.exists():
+        return set()
+    with project.open("rb") as file:
+        listed = map(Requirement, tomllib.load(file)["dependency-groups"][GROUP])
+    return {wanted.name for wanted in listed if wanted.marker is None or wanted.marker.evaluate()}

@@ -134,7 +134,7 @@ def test_a_changed_pyproject_is_installed_again_and_an_untouched_one_is_not(clon
 
 def test_only_the_group_that_a_command_needs_is_installed(clone: Clone) -> None:
     assert "installing for .venv/py399: coldfork\n" in clone.dev("coldfork").stderr
-    assert "installing for .venv/py399: test\n" in clone.dev("test").stderr
+    assert "installing for .venv/py399: test runtimes\n" in clone.dev("test").stderr
 
 
 def test_a_copied_checkout_gets_an_environment_of_its_own(clone: Clone, tmp_path: Path) -> None:

@@ -65,3 +65,45 @@ def test_a_module_skipped_as_a_whole_fails_too(suite: pytest.Pytester) -> None:
     result = suite.runpytest_subprocess("--must-hold-strict", "-n0", "test_more.py")
     assert result.ret != pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*holds tests that must hold and was skipped as a whole*"])
+
+
+NEEDY = """
+import pytest
+
+def test_given():
+    pytest.importorskip("given_to_all")
+
+def test_for_another_python():
+    pytest.importorskip("given_to_none")
+
+def test_nobody_promised():
+    pytest.importorskip("some_module")
+"""
+GROUP = """
+[dependency-groups]
+runtimes = ["given_to_all", "given_to_none; python_version < '3'"]
+"""
+
+
+@pytest.mark.parametrize("processes", ["0", "1"])
+def test_a_runtime_that_should_be_installed_and_is_not_fails(
+    suite: pytest.Pytester, processes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that this Python was never given is skipped, as is what no group names."""
+    suite.makepyprojecttoml(GROUP)
+    suite.makepyfile(test_needy=NEEDY, test_whole="import pytest\npytest.importorskip('given_to_all.part')\n")
+    monkeypatch.setenv("COLDFORK_RUNTIMES", "installed")
+    result = suite.runpytest_subprocess(
+        "-n", processes, "--continue-on-collection-errors", "test_needy.py", "test_whole.py"
+    )
+    result.assert_outcomes(skipped=2, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*test_given needs given_to_all, which ./dev should have installed"])
+    result.stdout.fnmatch_lines(["*test_whole.py needs given_to_all, which ./dev should have installed"])
+
+
+def test_who_installed_nothing_may_skip(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `./dev` nobody said that the runtimes were there."""
+    monkeypatch.delenv("COLDFORK_RUNTIMES", raising=False)
+    suite.makepyprojecttoml(GROUP)
+    suite.makepyfile(test_needy=NEEDY)
+    suite.runpytest_subprocess("-n0", "test_needy.py").assert_outcomes(skipped=3)

@@ -367,6 +367,19 @@ torch.cuda.is_available()
 import torch
 torch.cuda.is_available()
 """,
+    "two packages that lead to one waking line": """
+### pkg/__init__.py
+### pkg/user.py
+import woken  # expect: waking-import
+import woken.again
+import through  # expect: waking-import
+### beside/woken/__init__.py
+import torch
+torch.cuda.is_available()
+### beside/woken/again.py
+### beside/through.py
+import woken
+""",
     "a checked module wins over an installed one": """
 ### pkg/__init__.py
 from .level import VALUE

@@ -72,6 +72,7 @@ _findings = st.builds(
     where=_words,
     end_line=st.none() | _lines,
     confirmed=st.none() | st.sampled_from(["woken", "cold", "not-testable"]),
+    confirmation=_words,
     fix=st.none() | _words,
 )
 _counts = st.integers(0, 9)
@@ -127,6 +128,8 @@ def test_json_is_valid_and_says_what_the_report_says(report: Report, options: Op
     for found, finding in zip(written["findings"], report.findings, strict=True):
         for name in set(found) - {"chain", "presumed"}:
             value = getattr(finding, name)
+            if name == "confirmation":
+                value = value or None
             assert found[name] == (_utf8(value) if isinstance(value, str) else value), name
         assert found["presumed"] == [_utf8(presumption) for presumption in finding.presumed]
         assert [Step(**{**step, "kind": StepKind(step["kind"])}) for step in found["chain"]] == [
@@ -172,7 +175,9 @@ def test_concise_has_one_line_for_each_finding(report: Report, options: Options)
     assert len(output.splitlines()) == output.count("\n") == len(report.findings)
     for line, finding in zip(output.splitlines(), report.findings, strict=True):
         assert f":{finding.line}:{finding.column + 1}: {finding.severity.value}[" in line
-        assert line.endswith(f"({finding.verdict.value})")
+        assert line.endswith(")")
+        surety = f"({finding.verdict.value}" + (f", {finding.confirmed}" if finding.confirmed else "")
+        assert surety in line
 
 
 @any_report

@@ -51,6 +51,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                     "position": "class-body",
                     "test": False,
                     "confirmed": None,
+                    "confirmation": None,
                     "message": "importing vllm.v1.attention.backends.flash_attn wakes cuda",
                     "remedy": "compute it on first use",
                     "fix": None,

@@ -283,6 +283,18 @@ def test_test_code_and_confirmation_are_said(report_of: ReportMaker, flash_attn:
     assert "   = fix: make it a property\n" in text
 
 
+def test_what_confirming_showed_is_said_and_counted(
+    report_of: ReportMaker, flash_attn: Finding, engine: Finding
+) -> None:
+    woken = replace(flash_attn, confirmed="woken", confirmation="it woke, on virtual:h100")
+    untestable = replace(engine, confirmed="not-testable", confirmation="the import failed")
+    text = render(report_of(woken, replace(woken, confirmed="cold"), untestable), Options())
+    assert "   = confirmed: it woke, on virtual:h100\n" in text
+    assert "   = not confirmed: it woke, on virtual:h100\n" in text
+    assert "   = not testable: the import failed\n" in text
+    assert "3 failing the check; 1 confirmed, 1 not confirmed, 1 not testable; 945 modules" in text
+
+
 def test_rich_is_loaded_only_for_colour() -> None:
     program = (
         "import sys; from coldfork.report import text; from coldfork.report.options import Options;"

@@ -1,4 +1,4 @@
-"""`coldfork check`: what importing the code does to accelerators, without importing it."""
+"""`coldfork check`: what importing the code does to accelerators, read from its source."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.debug import debug_option
 from coldfork.cli.options import options, paths_argument
+from coldfork.cli.settings import CHECK_SETTINGS
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Report
 from coldfork.report.formats import renderer
@@ -30,6 +31,7 @@ Examples:
   coldfork check --python .venv/bin/python follow imports into that environment's packages
   coldfork check --format sarif --output coldfork.sarif
   coldfork check --baseline coldfork-baseline.json
+  coldfork check --confirm --virtual h100  import what was found, and see whether it is so
 
 \b
 Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 it could not do its work.
@@ -39,14 +41,14 @@ Next: coldfork rule NAME explains a finding.
 
 @click.command(epilog=_EPILOG)
 @paths_argument
-@options()
+@options(CHECK_SETTINGS)
 @debug_option
 @click.pass_context
 def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> None:
     """Find the lines that wake an accelerator when a module is imported.
 
     PATHS are files and folders; without any, `src` is checked if it exists, else the current folder.
-    Nothing is imported and nothing is run.
+    Nothing is imported and nothing is run, unless --confirm asks for it.
     """
     from coldfork.cli.inspection import complain, inspect
 
@@ -67,6 +69,10 @@ def _report(inspection: Inspection) -> Report:
 
         comparison = set_against(load(Path(settings["baseline"])), findings)
         findings, known, gone = comparison.new, len(comparison.known), len(comparison.gone)
+    if settings["confirm"]:
+        from coldfork.cli.confirmation import confirmed
+
+        findings = confirmed(findings, settings, inspection.locate)
     bar = Verdict(settings["fail-on"]).rank
     return Report(
         profile=settings["profile"],

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 
@@ -17,13 +12,11 @@ from coldfork import __version__
 from coldfork.cli import config, options, output
 from coldfork.cli.debug import debug_option
 from coldfork.cli.settings import PROBE_SETTINGS
+from coldfork.cli.surroundings import ended_with_us, surroundings
 from coldfork.model.errors import ConfigurationError, UsageError
 from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.report.formats import probe_renderer
 from coldfork.report.options import Options, RuleText
-
-if TYPE_CHECKING:
-    from coldfork.launch.looks import Setting
 
 UNJUDGED = 125
 """What `git bisect run` takes for "this commit cannot be tested"."""
@@ -86,7 +79,7 @@ def probe(
         # An old commit may have had a configuration that means nothing today: that does not make it bad.
         output.note(str(error))
         context.exit(UNJUDGED)
-    with _ended_with_us():
+    with ended_with_us():
         probing = _probe(modules, packages, settings, forked=in_forked_child)
     _deliver(probing, settings)
     context.exit(STATUSES[probing.status])
@@ -110,32 +103,6 @@ def _probe(
         return probe(Request(wanted, setting, settings["jobs"]), bar.update)
 
 
-def surroundings(
-    settings: dict[str, Any],
-    python: str,
-    *,
-    forked: bool = False,
-    before: tuple[str, ...] = (),
-    after: tuple[str, ...] = (),
-) -> Setting:
-    """What imports are watched in, as the settings say; modules are sought in `before` and `after`, too."""
-    from coldfork.launch.bisecting import is_bisecting
-    from coldfork.launch.looks import Setting
-
-    base = dict(os.environ)
-    if is_bisecting(Path()):
-        base["PYTHONDONTWRITEBYTECODE"] = "1"
-    return Setting(
-        python=python,
-        virtual=settings["virtual"],
-        timeout=settings["timeout"],
-        forked=forked,
-        before=before,
-        after=after,
-        base=base,
-    )
-
-
 def refuse_name(name: str) -> None:
     """Refuse what no import statement could name."""
     if all(part.isidentifier() for part in name.split(".")):
@@ -145,24 +112,6 @@ def refuse_name(name: str) -> None:
         dotted = name.removesuffix(".py").strip("./").removeprefix("src/").replace("/", ".")
         hint = f"; write {dotted}, if that is how it is imported"
     raise UsageError(f"{name!r} is no module's name{hint}")
-
-
-@contextmanager
-def _ended_with_us() -> Iterator[None]:
-    """Let SIGTERM end us as Ctrl-C does, so that nothing we started is left."""
-
-    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    try:
-        former = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: signals are somebody else's
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
 
 
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:

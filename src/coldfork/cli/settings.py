@@ -121,7 +121,7 @@ SETTINGS = (
     Setting(
         "python",
         Kind.TEXT,
-        "Read the dependencies' sources from this interpreter's environment. Nothing of it is run.",
+        "Read the dependencies' sources from this interpreter's environment. Only --confirm runs it.",
         metavar="PATH",
         is_path=True,
         # COLDFORK_PYTHON picks the interpreter that `./dev` runs coldfork with.

@@ -40,6 +40,11 @@ def judge(module: str, first: Look, awake_before: Sequence[str], origins: Origin
         failure=_failure(result.get("error"), origins),
         output=first.ended.output if failed or status is ProbeStatus.UNKNOWN else "",
         output_cut=first.ended.cut,
+        file=result.get("file"),
+        asleep=first.result is not None
+        and not wakes
+        and accelerator is None
+        and not _doubts(first, awake_before),
         modules_loaded=result.get("modules_loaded"),
         seconds=float(result.get("seconds") or 0.0),
     )
@@ -76,12 +81,13 @@ def _verdict(look: Look, awake_before: Sequence[str]) -> tuple[ProbeStatus, str 
     ending = _ending(look)
     if look.device_wakes:
         return ProbeStatus.WOKEN, None if ending is None else f"afterwards {ending}"
-    if ending is not None:
-        return ProbeStatus.FAILED, ending
     late = _seen_at_the_end(look, awake_before)
     if late is not None:
-        return ProbeStatus.WOKEN, f"{late} was found awake after the import; what woke it was not seen"
-    doubts = [*_doubts_of_states(look, awake_before), *_doubts_of_the_watch(look)]
+        found = f"{late} was found awake after the import; what woke it was not seen"
+        return ProbeStatus.WOKEN, found if ending is None else f"{found}; {ending}"
+    if ending is not None:
+        return ProbeStatus.FAILED, ending
+    doubts = _doubts(look, awake_before)
     if doubts:
         return ProbeStatus.UNKNOWN, "; ".join(doubts)
     return ProbeStatus.COLD, None
@@ -122,6 +128,11 @@ def _seen_at_the_end(look: Look, awake_before: Sequence[str]) -> str | None:
         if state["status"] == Status.AWAKE and state["accelerator"] not in awake_before:
             return str(state["accelerator"])
     return None
+
+
+def _doubts(look: Look, awake_before: Sequence[str]) -> list[str]:
+    """Why a device may be awake although no wake was seen."""
+    return [*_doubts_of_states(look, awake_before), *_doubts_of_the_watch(look)]
 
 
 def _doubts_of_states(look: Look, awake_before: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ class Origins:
         """The path of a file, which a module's name helps to find."""
         if not file.startswith(os.sep):
             return file  # "<string>" and the like
-        named = _root_by_name(file, module)
+        named = root_by_name(file, module)
         with self._lock:
             if named is not None:
                 self._roots.add(named)
@@ -49,7 +49,7 @@ class Origins:
         return max(above, key=len, default=root)
 
 
-def _root_by_name(file: str, module: str | None) -> str | None:
+def root_by_name(file: str, module: str | None) -> str | None:
     """The folder that a module's name counts from, if the file's own name bears it out."""
     if module is None:
         return None

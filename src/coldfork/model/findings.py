@@ -17,6 +17,17 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
+class Confirmed(StrEnum):
+    """What importing the module in a fresh interpreter said about a finding."""
+
+    WOKEN = "woken"
+    """The finding's line was seen to wake the device."""
+    COLD = "cold"
+    """The line was passed, or the whole import was, and the device was cold afterwards."""
+    NOT_TESTABLE = "not-testable"
+    """The import could not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something a rule says about a line. Field for field what the JSON output holds."""
@@ -45,6 +56,9 @@ class Finding:
     """The position in words: `in the body of class Builder`."""
     end_line: int | None = None
     confirmed: str | None = None
+    """One of `Confirmed`; None when nobody tried."""
+    confirmation: str = ""
+    """What was seen when somebody tried, or why it could not be: a clause without a full stop."""
     fix: str | None = None
 
 

@@ -64,6 +64,10 @@ class ModuleProbe:
     output: str = ""
     """The end of what the import printed, kept when it failed."""
     output_cut: bool = False
+    file: str | None = None
+    """The file that the module was loaded from; None where that is not known."""
+    asleep: bool = False
+    """Whether every device was seen to be cold when the import ended, however it ended."""
     modules_loaded: int | None = None
     """How many modules the import loaded; None if it did not come to its end."""
     seconds: float = 0.0

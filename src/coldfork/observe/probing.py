@@ -82,6 +82,7 @@ class Probe:
             "seconds": round(seconds, 4),
             "states": watching.states(),
             "error": failure,
+            "file": _file(self._module),
         }
 
     def _settle(self, watching: Watch) -> None:
@@ -157,6 +158,15 @@ def describe(error: BaseException) -> Event:
     except Exception:
         said = ""
     return {"type": type(error).__name__, "message": said[:2000], "stack": frames[-100:]}
+
+
+def _file(module: str) -> str | None:
+    """The file that a module was loaded from, as far as what stands for it in sys.modules tells."""
+    try:
+        file = vars(sys.modules[module]).get("__file__")
+    except Exception:
+        return None
+    return os.path.abspath(file) if isinstance(file, str) else None
 
 
 def _judge(failure: Event | None, wake: Event | None) -> tuple[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.model.findings import Finding, Report
+from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.report.characters import Alphabet, alphabet, one_line
 from coldfork.report.options import Options
 
@@ -16,4 +16,16 @@ def render(report: Report, options: Options) -> str:
 def _line(finding: Finding, options: Options, letters: Alphabet) -> str:
     place = f"{letters.clean(options.locate(finding.path))}:{finding.line}:{finding.column + 1}"
     label = f"{finding.severity.value}[{letters.clean(finding.rule)}]"
-    return f"{place}: {label} {letters.clean(one_line(finding.message))} ({finding.verdict.value})"
+    surety = ", ".join(filter(None, (finding.verdict.value, _confirmed(finding))))
+    return f"{place}: {label} {letters.clean(one_line(finding.message))} ({letters.clean(surety)})"
+
+
+def _confirmed(finding: Finding) -> str:
+    """`woken`, `cold`, or `not-testable` and why."""
+    if finding.confirmed != Confirmed.NOT_TESTABLE:
+        return finding.confirmed or ""
+    return (
+        f"{finding.confirmed}: {one_line(finding.confirmation)}"
+        if finding.confirmation
+        else finding.confirmed
+    )

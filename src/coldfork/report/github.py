@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldfork.model.findings import Finding, Report, Severity
 from coldfork.report.characters import Alphabet, alphabet, one_line
 from coldfork.report.options import Options
-from coldfork.report.words import chain_sentence, help_sentence, verdict_sentence
+from coldfork.report.words import chain_sentence, confirmation_sentence, help_sentence, verdict_sentence
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -34,6 +34,7 @@ def _message(finding: Finding, profile: str, letters: Alphabet) -> str:
         chain_sentence(finding.chain),
         finding.consequence,
         verdict_sentence(finding, profile),
+        confirmation_sentence(finding),
         help_sentence(finding),
     )
     return "\n".join(letters.clean(one_line(sentence)) for sentence in sentences if sentence.strip())

@@ -58,6 +58,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "position": _optional(finding.position),
         "test": finding.test,
         "confirmed": _optional(finding.confirmed),
+        "confirmation": _optional(finding.confirmation or None),
         "message": well_formed(finding.message),
         "remedy": well_formed(finding.remedy),
         "fix": _optional(finding.fix),

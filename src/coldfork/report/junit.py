@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.report.characters import one_line, xml_safe
 from coldfork.report.options import Options
-from coldfork.report.words import help_sentence, verdict_sentence
+from coldfork.report.words import confirmation_sentence, help_sentence, verdict_sentence
 
 
 def render(report: Report, options: Options) -> str:
@@ -61,7 +61,12 @@ def _account(finding: Finding, profile: str, options: Options) -> str:
     for step in finding.chain.steps[1:]:
         place = "" if step.path is None else f" {options.locate(step.path)}:{step.line}"
         lines.append(f"-> {step.symbol}{place}")
-    sentences = (finding.consequence, verdict_sentence(finding, profile), help_sentence(finding))
+    sentences = (
+        finding.consequence,
+        verdict_sentence(finding, profile),
+        confirmation_sentence(finding),
+        help_sentence(finding),
+    )
     lines += [one_line(sentence) for sentence in sentences if sentence.strip()]
     return "\n".join(lines)
 

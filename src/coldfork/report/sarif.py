@@ -11,7 +11,7 @@ from coldfork.model.chains import Step, StepKind
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.report.characters import one_line, well_formed
 from coldfork.report.options import Options, RuleText
-from coldfork.report.words import effect_phrase, verdict_sentence
+from coldfork.report.words import confirmation_sentence, effect_phrase, verdict_sentence
 
 FINGERPRINT = "coldforkFingerprint/v1"
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -95,17 +95,26 @@ def _result(finding: Finding, report: Report, rule_index: int, options: Options)
 
 
 def _message(finding: Finding, profile: str) -> str:
-    parts = (finding.message, finding.consequence, verdict_sentence(finding, profile), finding.remedy)
+    parts = (
+        finding.message,
+        finding.consequence,
+        verdict_sentence(finding, profile),
+        confirmation_sentence(finding),
+        finding.remedy,
+    )
     return well_formed("\n".join(one_line(part).rstrip(".") + "." for part in parts if part.strip()))
 
 
 def _properties(finding: Finding) -> _JsonObject:
-    return {
+    properties: _JsonObject = {
         "verdict": finding.verdict.value,
         "condition": None if finding.condition is None else well_formed(finding.condition),
         "presumed": [well_formed(presumption) for presumption in finding.presumed],
         "accelerator": None if finding.accelerator is None else well_formed(finding.accelerator),
     }
+    if finding.confirmed is not None:
+        properties["confirmed"] = finding.confirmed
+    return properties
 
 
 def _site(finding: Finding, options: Options) -> _JsonObject:

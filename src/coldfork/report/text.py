@@ -10,6 +10,7 @@ from coldfork.report.characters import Alphabet, alphabet, cells, one_line
 from coldfork.report.folding import Folder, Gap, ShownStep
 from coldfork.report.options import Options
 from coldfork.report.words import (
+    confirmation_counts,
     confirmation_sentence,
     effect_phrase,
     examined,
@@ -94,7 +95,7 @@ class _Page:
         clean = self._alphabet.clean
         yield from self._sentence(finding.consequence)
         yield from self._sentence(verdict_sentence(finding, self._report.profile))
-        yield from self._sentence(confirmation_sentence(finding.confirmed))
+        yield from self._sentence(confirmation_sentence(finding))
         if finding.fix:
             yield f"fix: {clean(one_line(finding.fix))}"
         yield f"{self._paint('help', 'help:')} {clean(help_sentence(finding))}"
@@ -163,6 +164,8 @@ class _Page:
             style = "error" if report.failing else "title"
             head = self._paint(style, plural(len(report.findings), "finding"))
             counts = f"{verdict_counts(report.findings)}, {report.failing or 'none'} failing the check"
+            tried = confirmation_counts(report.findings)
+            counts += f"; {tried}" if tried else ""
             yield f"{head}: {counts}; {examined(report.statistics)}{behind}"
         command = _next_command(report)
         if command:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from coldfork.model.chains import Chain
 from coldfork.model.effects import EffectKind, Statistics, Verdict
-from coldfork.model.findings import Finding, Report
+from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.report.characters import one_line
 
 _ACCELERATORS = {
@@ -36,9 +36,9 @@ _MOST_PRESUMED = 3
 _MOST_SYMBOLS = 12
 
 _CONFIRMATIONS = {
-    "woken": "confirmed: a fresh interpreter that imported the module woke the device",
-    "cold": "not confirmed: a fresh interpreter that imported the module stayed cold",
-    "not-testable": "not confirmed: importing the module in a fresh interpreter could not be judged",
+    Confirmed.WOKEN: ("confirmed", "a fresh interpreter that imported the module woke the device"),
+    Confirmed.COLD: ("not confirmed", "a fresh interpreter that imported the module stayed cold"),
+    Confirmed.NOT_TESTABLE: ("not testable", "what importing the module did could not be judged"),
 }
 
 
@@ -68,9 +68,18 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
     return sentence
 
 
-def confirmation_sentence(confirmed: str | None) -> str:
-    """What importing it for real said; empty when nobody tried."""
-    return "" if confirmed is None else _CONFIRMATIONS.get(confirmed, f"confirmed: {confirmed}")
+def confirmation_sentence(finding: Finding) -> str:
+    """What importing it for real said, or why that said nothing; empty when nobody tried."""
+    if finding.confirmed is None:
+        return ""
+    head, usual = _CONFIRMATIONS[Confirmed(finding.confirmed)]
+    return f"{head}: {finding.confirmation or usual}"
+
+
+def confirmation_counts(findings: Iterable[Finding]) -> str:
+    """`3 confirmed, 1 not testable`; empty when nobody tried."""
+    counts = Counter(finding.confirmed for finding in findings)
+    return ", ".join(f"{counts[name]} {head}" for name, (head, _) in _CONFIRMATIONS.items() if counts[name])
 
 
 def help_sentence(finding: Finding) -> str:

@@ -1,0 +1,41 @@
+"""`check --confirm`: what importing the modules of the findings shows about them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from coldfork.cli.places import Locate
+from coldfork.cli.surroundings import ended_with_us, surroundings
+from coldfork.model.findings import Finding
+
+
+def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> tuple[Finding, ...]:
+    """Import the modules of these findings, and say of each what that showed."""
+    from coldfork.launch.confirming import confirm
+    from coldfork.launch.probing import interpreter
+    from coldfork.launch.watched import require_watching
+    from coldfork.report.progress import ProgressBar
+    from coldfork.source.environment import search_path
+
+    require_watching("check --confirm")
+    # The dependencies whose sources were read are those that the imports find.
+    beside = [Path(folder) for folder in settings["site-packages"]]
+    after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
+    python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
+    with ended_with_us(), ProgressBar(sys.stderr) as bar:
+        return confirm(
+            findings,
+            surroundings(settings, python, after=after),
+            settings["profile"],
+            locate,
+            settings["jobs"],
+            bar.update,
+        )
+
+
+def _program(python: str | None) -> str | None:
+    """The interpreter of an environment that was named by its folder."""
+    return str(Path(python, "bin", "python")) if python and Path(python).is_dir() else python

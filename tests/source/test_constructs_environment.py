@@ -367,16 +367,14 @@ torch.cuda.is_available()
 import torch
 torch.cuda.is_available()
 """,
-    "two packages that lead to one waking line": """
+    "what an import above has woken already": """
 ### pkg/__init__.py
 ### pkg/user.py
 import woken  # expect: waking-import
-import woken.again
-import through  # expect: waking-import
-### beside/woken/__init__.py
+import through
+### beside/woken.py
 import torch
 torch.cuda.is_available()
-### beside/woken/again.py
 ### beside/through.py
 import woken
 """,

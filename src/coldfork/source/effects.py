@@ -303,15 +303,13 @@ def _unsaid(
 
 
 def _sameness(effect: Effect) -> tuple[object, ...]:
-    """What is told once: a line, and a waking site that a file's imports of one package lead to."""
+    """What is told once: a line, and a waking site that a file's imports lead to."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
-    # Mending the import of one package leaves the other's, which is to be mended too.
-    package = effect.imported.module.partition(".")[0]
     if waking.path == effect.path:  # nothing of the dependency's own source is at hand
-        return effect.path, effect.accelerator, package
-    return effect.path, effect.accelerator, effect.imported.own, package, waking.path, waking.line
+        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
+    return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
 
 
 def _order(effect: Effect) -> tuple[bool, int, int, int, int]:

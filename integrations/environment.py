@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from integrations import watchdog
+
 ROOT = Path(__file__).resolve().parent.parent
 WORKSHOP = ROOT / ".integration"
 
@@ -22,9 +24,12 @@ class IntegrationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program of an integration ended, and what it printed, the errors included."""
+    """How a program of an integration ended, and what it printed, the errors included.
 
-    status: int
+    `status` is None where it stood still, and the watchdog ended it.
+    """
+
+    status: int | None
     output: str
 
 
@@ -34,6 +39,8 @@ class Environment:
 
     name: str
     requirements: tuple[str, ...]
+    unwanted: tuple[str, ...] = ()
+    """What comes along with the requirements and does not work here; removed again."""
 
     @property
     def folder(self) -> Path:
@@ -54,15 +61,40 @@ class Environment:
     def prepare(self) -> None:
         """Install what is needed, unless the environment is complete already."""
         marker = self.folder / "complete"
-        wanted = hashlib.sha256("\n".join((sys.version, *self.requirements)).encode()).hexdigest()
+        described = (sys.version, *self.requirements, *self.unwanted)
+        wanted = hashlib.sha256("\n".join(described).encode()).hexdigest()
         if marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
             return
         shutil.rmtree(self.folder / "venv", ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         _say(f"setting up .integration/{self.name} (once)")
         _must([sys.executable, "-m", "venv", str(self.folder / "venv")])
-        _must([str(self.python), "-m", "pip", "install", "--quiet", *self.requirements])
+        self._pip("install", "--quiet", *self.requirements)
+        if self.unwanted:
+            self._pip("uninstall", "--yes", *self.unwanted)
         marker.write_text(wanted, encoding="utf-8")
+
+    def install_coldfork(self) -> Path:
+        """A folder with this checkout installed, entry points and all, for those who put it on their path."""
+        folder = self.folder / "coldfork"
+        shutil.rmtree(folder, ignore_errors=True)
+        self._pip("install", "--quiet", "--no-deps", "--target", str(folder), str(ROOT))
+        return folder
+
+    def watch(
+        self,
+        command: Sequence[str | Path],
+        *,
+        ahead: Sequence[Path] = (),
+        variables: Mapping[str, str] | None = None,
+        still: float = 20,
+        seconds: float = 600,
+    ) -> Ended:
+        """Run a command that may hang, and which has of coldfork only what lies in the folders ahead."""
+        path = {"PYTHONPATH": os.pathsep.join(map(str, ahead))} if ahead else {}
+        environment = _inherited() | {"PYTHONUNBUFFERED": "1"} | path | dict(variables or {})
+        watched = watchdog.run(command, environment, self.folder, still=still, seconds=seconds)
+        return Ended(watched.status, self.anonymous(watched.output))
 
     def run(
         self,
@@ -93,14 +125,9 @@ class Environment:
         return self._run(command, {"PYTHONPATH": str(ROOT / "src")}, seconds)
 
     def _run(self, command: Sequence[str | Path], variables: Mapping[str, str], seconds: float) -> Ended:
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("CUDA_", "VLLM_", "COLDFORK_", "PYTHON"))
-        }
         done = subprocess.run(
             command,
-            env=inherited | dict(variables),
+            env=_inherited() | dict(variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -110,6 +137,13 @@ class Environment:
         )
         return Ended(done.returncode, self.anonymous(done.stdout))
 
+    def must(self, command: Sequence[str | Path]) -> None:
+        """Run a command of the preparation, which must not fail."""
+        _must([str(part) for part in command])
+
+    def _pip(self, *arguments: str) -> None:
+        _must([str(self.python), "-m", "pip", *arguments])
+
     def anonymous(self, text: str) -> str:
         """A text without this machine's folders and without times, to be kept in the repository."""
         for folder, short in ((self.packages, "site-packages"), (WORKSHOP, ".integration"), (ROOT, ".")):
@@ -117,6 +151,15 @@ class Environment:
         text = text.replace(str(Path(sys.base_prefix)), "python")
         text = re.sub(r"\b\d\d-\d\d \d\d:\d\d:\d\d ", "", text)
         return re.sub(r"\b\d+\.\d s\b", "a few seconds", text)
+
+
+def _inherited() -> dict[str, str]:
+    """The environment of this process, without what would make a program behave differently elsewhere."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CUDA_", "VLLM_", "COLDFORK_", "PYTHON", "OMP_"))
+    }
 
 
 def _must(command: Sequence[str]) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from integrations.environment import Ended, IntegrationError
 
+ENDED = "[no process has worked any more: the watchdog asked each where it stands, and ended them]"
+
 
 class Transcript:
     """The page of an integration while it is being written, and the promises it did not keep."""
@@ -18,9 +20,13 @@ class Transcript:
         self._parts = [f"# {title}", introduction.strip()]
         self.broken: list[str] = []
 
-    def step(self, sentence: str, ended: Ended, *needed: str, status: int = 0) -> None:
-        """Add what a program printed; every pattern must be found in it, and it must end with this status."""
-        self._parts += [sentence, f"```text\n{ended.output.strip()}\n```"]
+    def step(self, sentence: str, ended: Ended, *needed: str, status: int | None = 0) -> None:
+        """Add what a program printed; every pattern must be found in it, and it must end with this status.
+
+        None is the status of a program that stood still until the watchdog ended it.
+        """
+        shown = ended.output.strip() if ended.status is not None else f"{ended.output.strip()}\n{ENDED}"
+        self._parts += [sentence, f"```text\n{shown}\n```"]
         if ended.status != status:
             self.broken.append(f"{sentence} It ended with {ended.status} and not with {status}.")
         self.broken += [
@@ -28,6 +34,12 @@ class Transcript:
             for pattern in needed
             if not re.search(pattern, ended.output, re.MULTILINE)
         ]
+
+    def promise(self, sentence: str, kept: bool) -> None:
+        """Something that must hold between the steps."""
+        self._parts.append(sentence)
+        if not kept:
+            self.broken.append(sentence)
 
     def text(self) -> str:
         """The page."""

@@ -76,9 +76,11 @@ class Attribution:
         self.changed(awake, self.culprit())
         return True
 
-    def quiet(self) -> bool:
-        """True while nothing has changed since the last poll: the cheap half of `poll`."""
-        return self._awake() == self._known
+    def changes(self) -> Awake | None:
+        """What is awake now if that has changed since the last poll, for `changed`: the cheap half of
+        `poll`."""
+        awake = self._awake()
+        return None if awake == self._known else awake
 
     def changed(self, awake: Awake, culprit: Culprit | None) -> None:
         """Report what is awake now and was not before."""
@@ -87,7 +89,8 @@ class Attribution:
         token = object()
         fresh = [key for key in awake if self._claims.setdefault(key, token) is token]
         if fresh:
-            alone = self.windows.alone() or self.others_wait()
+            # In this order: asking the kernel lets other threads go on, which have then made steps.
+            alone = self.others_wait() or self.windows.alone()
             for accelerator, level in fresh:
                 self._emit(self._wake(accelerator, level, culprit, alone))
         self.windows.mark()

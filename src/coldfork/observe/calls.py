@@ -149,13 +149,14 @@ class Calls:
         me = get_ident()
         attribution = self._attribution
         last = self._last.get(me)
-        if attribution.quiet():
+        awake = attribution.changes()
+        if awake is None:
             attribution.windows.mark()
         else:
             if ended and frame is not None:
                 # The call that did it has just returned: no need to infer it.
                 self._last[me] = Spot(frame, callee, -1 if last is None else last.number, ended=True)
-            attribution.poll()
+            attribution.changed(awake, self._culprit())
         if frame is None:
             self._last.pop(me, None)
         else:

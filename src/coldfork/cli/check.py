@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from coldfork import __version__
 from coldfork.cli import output
@@ -13,6 +14,7 @@ from coldfork.cli.debug import debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.settings import CHECK_SETTINGS
 from coldfork.model.effects import Verdict
+from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.report.formats import renderer
 from coldfork.report.options import Options, RuleText
@@ -52,6 +54,7 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     """
     from coldfork.cli.inspection import complain, inspect
 
+    _refuse_idle_options(context)
     inspection = inspect(context, paths)
     report = _report(inspection)
     _deliver(report, inspection)
@@ -59,6 +62,15 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     if inspection.missing:
         context.exit(ERROR)
     context.exit(FINDINGS if report.failing and not inspection.settings["exit-zero"] else 0)
+
+
+def _refuse_idle_options(context: click.Context) -> None:
+    """Refuse what was typed for imports where there are none; variables and files may hold it for others."""
+    if context.params["confirm"]:
+        return
+    for name in ("virtual", "timeout"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"--{name} is for imports, and nothing is imported without --confirm")
 
 
 def _report(inspection: Inspection) -> Report:

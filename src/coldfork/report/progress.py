@@ -76,7 +76,9 @@ class ProgressBar:
     def _columns(self) -> int:
         # Of this very stream: standard output may be a file while somebody watches standard error.
         try:
-            return os.get_terminal_size(self._stream.fileno()).columns if self._stream else _FALLBACK_WIDTH
+            # A terminal that nobody has given a size says that it has no columns.
+            columns = os.get_terminal_size(self._stream.fileno()).columns if self._stream else 0
+            return columns or _FALLBACK_WIDTH
         except (OSError, ValueError):
             return _FALLBACK_WIDTH
 

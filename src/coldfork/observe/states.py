@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.reading import Reading
     from coldfork.observe.probes.threads import NativeThread
 
-__all__ = ["Poller", "examine", "native_threads", "readings", "remember_for_children"]
+__all__ = ["Poller", "examination", "examine", "native_threads", "readings", "remember_for_children"]
 
 # One for the process, because a child has one parent, and what was found of a driver is good for all who ask.
 _HERE = Examination()
@@ -57,6 +57,11 @@ def remember_for_children() -> tuple[Reading, ...]:
     found = _HERE.readings()
     _HERE.lineage.remember(found)
     return found
+
+
+def examination() -> Examination:
+    """What can be asked here, for those who ask often and keep what they saw: `start` does."""
+    return _HERE
 
 
 def native_threads() -> tuple[NativeThread, ...] | None:

@@ -27,7 +27,7 @@ DRIVERS = (
     "libmali",
     "libclvk",
 )
-_POCL_DEVICES = "POCL_DEVICES"
+DEVICES_VARIABLE = "POCL_DEVICES"
 
 
 def examine(process: Process) -> Reading:
@@ -52,9 +52,10 @@ def _without_threads(process: Process, driver: str) -> Reading:
         other = (others or driver).rpartition("/")[2]
         why = f"{other} is loaded and answers nothing without initialising itself"
         return Reading(ACCELERATOR, UNKNOWN, reason=why, library=others or driver)
-    if process.setting(_POCL_DEVICES) is not None:
+    if process.setting(DEVICES_VARIABLE) is not None:
         why = (
-            f"{name} is loaded without threads, and {_POCL_DEVICES} may have asked for devices that have none"
+            f"{name} is loaded without threads, and {DEVICES_VARIABLE} may have asked for devices that have "
+            "none"
         )
         return Reading(ACCELERATOR, UNKNOWN, reason=why, library=driver)
     why = f"{name} is loaded, and has not started the threads of its devices"

@@ -46,21 +46,20 @@ _C_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "ld-musl")
 class NativeThread:
     """A thread that some library started."""
 
-    __slots__ = ("library", "name", "tid")
+    __slots__ = ("argument", "library", "name", "owner", "tid")
 
-    def __init__(self, tid: int, name: str, library: str | None) -> None:
+    def __init__(self, tid: int, name: str, library: str | None, argument: int | None = None) -> None:
         self.tid = tid
         self.name = name
         self.library = library
         """The file that holds the function in which it began; None when that could not be read."""
+        self.owner = library.rpartition("/")[2] if library else ""
+        """The name of that file, empty when it is not known."""
+        self.argument = argument
+        """What that function was given: an address that can tell who started the thread."""
 
     def __repr__(self) -> str:
         return f"<thread {self.tid} {self.name!r} of {self.library}>"
-
-    @property
-    def owner(self) -> str:
-        """The name of the owning file, empty when it is not known."""
-        return self.library.rpartition("/")[2] if self.library else ""
 
 
 class ThreadReader:
@@ -128,10 +127,10 @@ class ThreadReader:
             name = contents(f"{_TASKS}/{tid}/comm").rstrip(b"\n").decode("utf-8", "replace")
         except OSError:
             return None
-        library = None
+        library, argument = None, None
         if memory is not None and offset is not None:
-            library = self._beginning(tid, maps, memory, offset)
-        return NativeThread(tid, name, library or _waiting_in(tid, maps))
+            library, argument = self._beginning(tid, maps, memory, offset)
+        return NativeThread(tid, name, library or _waiting_in(tid, maps), argument)
 
     def _offset(self) -> int | None:
         """How far into its record the C library keeps the list it registers, as seen on the asking thread."""
@@ -149,10 +148,11 @@ class ThreadReader:
         failed = self._syscall(self._number, tid, reference(head), reference(length))
         return None if failed else head.value
 
-    def _beginning(self, tid: int, maps: Maps, memory: int, offset: int) -> str | None:
+    def _beginning(self, tid: int, maps: Maps, memory: int, offset: int) -> tuple[str | None, int | None]:
+        """The library of the function in which a thread began, and what that function was given."""
         head = self._robust_list(tid)
         if head is None:
-            return None
+            return None, None
         record = head - offset
         if self._start is not None:
             words = _words(memory, record + self._start, 2 * _WORD)
@@ -166,9 +166,9 @@ class ThreadReader:
             if path.rpartition("/")[2].startswith(_TRAMPOLINES):
                 # A std::thread: the argument is an object, and its first word points to its class's table.
                 table = _words(memory, argument, _WORD)
-                return (maps.file_at(table[0], code=False) if table else None) or path
-            return path
-        return None
+                return (maps.file_at(table[0], code=False) if table else None) or path, argument
+            return path, argument
+        return None, None
 
 
 def _described(loader: Loader, name: str, length: int) -> Any:

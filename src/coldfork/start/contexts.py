@@ -1,0 +1,80 @@
+"""A drop-in for `multiprocessing.get_context` that knows when a fork would break its child."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import METHODS, Decision
+from coldfork.model.errors import UsageError
+from coldfork.start.decide import weighed
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from multiprocessing.context import BaseContext
+
+    from coldfork.start.reach import Reach
+
+_LOG = logging.getLogger("coldfork")
+
+
+class StartMethodWarning(UserWarning):
+    """You chose a start method that something speaks against: it is used, and the message says why not to."""
+
+
+def get_context(
+    method: str | None = None,
+    *,
+    apply_env: bool = False,
+    strict: bool = False,
+    target: object = None,
+    reach: Reach | None = None,
+) -> BaseContext:
+    """A context of `multiprocessing` whose start method is safe here, and one line in the log that says why.
+
+    A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
+    variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
+    of `decide`.
+    """
+    import multiprocessing
+
+    if method is not None and method not in METHODS:
+        raise UsageError(f"there is no start method {method!r}; there are {', '.join(METHODS)}")
+    decision = weighed(target, strict=strict, reach=reach, about_servers=method == "forkserver")
+    chosen = decision.method if method is None else method
+    context = multiprocessing.get_context(chosen)
+    if method is None:
+        _LOG.info("%s", decision.line())
+    else:
+        _warn(method, decision)
+    if apply_env:
+        apply(chosen, os.environ)
+    return context
+
+
+def apply(method: str, environment: MutableMapping[str, str]) -> None:
+    """Set the variables that frameworks read, so that all of them use this method.
+
+    vLLM and PyTorch's inductor know no forkserver: where a server may be had, they get spawn, which is as
+    safe. The inductor's own default, a process of its own, is safer than a fork and is left alone.
+    """
+    environment["VLLM_WORKER_MULTIPROC_METHOD"] = "fork" if method == "fork" else "spawn"
+    environment["MULTIPROCESSING_START_METHOD"] = method
+    if method != "fork" and environment.get("TORCHINDUCTOR_WORKER_START") == "fork":
+        environment["TORCHINDUCTOR_WORKER_START"] = "spawn"
+    if method != "fork" and environment.get("JOBLIB_START_METHOD") == "fork":
+        environment["JOBLIB_START_METHOD"] = method
+
+
+def _warn(method: str, decision: Decision) -> None:
+    # That a server saves nothing over spawn is no reason to warn somebody who wants one.
+    against = [one for one in decision.against(method) if one.code != "forkserver-preloads-nothing"]
+    if not against:
+        _LOG.info("%s, as it was asked for", method)
+        return
+    reasons = "; ".join(dict.fromkeys(one.text for one in against))
+    text = f"{method}, as it was asked for, although {reasons}; coldfork would choose {decision.method}"
+    _LOG.info("%s", text)
+    warnings.warn(text, StartMethodWarning, stacklevel=3)

@@ -1,0 +1,38 @@
+"""Decides how this thread may start another process, from evidence, and says why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.start.evidence import gather
+from coldfork.start.policy import decided
+from coldfork.start.reach import StaticReach
+from coldfork.start.scene import RealScene
+from coldfork.start.states import as_states
+from coldfork.start.targets import target_of
+
+if TYPE_CHECKING:
+    from coldfork.model.decisions import Decision
+    from coldfork.start.reach import Reach
+
+# One for the process: what could not be answered once is not waited for again.
+_REACH = StaticReach()
+
+
+def decide(target: object = None, *, strict: bool = False, reach: Reach | None = None) -> Decision:
+    """The start method for a process that this thread would start now, with its reasons.
+
+    It is pure: nothing is started but a check of the target's source in another process, nothing of the
+    target is imported, and no setting is changed. `target` is what the process will run: a callable, a
+    module, or a text such as `"package.module:function"`; what importing its module wakes counts too.
+    `strict` takes a loaded framework and a visible device for reason enough.
+    """
+    return weighed(target, strict=strict, reach=reach)
+
+
+def weighed(target: object, *, strict: bool, reach: Reach | None, about_servers: bool = False) -> Decision:
+    """What `decide` decides; `about_servers` has the forkserver looked at although a fork would do."""
+    wanted = target_of(target)
+    scene = RealScene(strict=strict, target=wanted, reach=_REACH if reach is None else reach)
+    reasons = gather(scene, about_servers=about_servers)
+    return decided(reasons, as_states(scene.readings.values()), None if wanted is None else wanted.module)

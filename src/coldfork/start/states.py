@@ -1,0 +1,37 @@
+"""The state of every accelerator and fork-unsafe runtime in this process, and who woke it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.model.states import Level, State, Status
+from coldfork.start.look import HERE
+from coldfork.start.wakers import WAKERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldfork.observe.probes.reading import Reading
+
+
+def state() -> tuple[State, ...]:
+    """The state of every accelerator and fork-unsafe runtime in this process now; nothing is woken.
+
+    The waker is known if the process was watched when it happened, else it is None.
+    """
+    return as_states(HERE.readings())
+
+
+def as_states(readings: Iterable[Reading]) -> tuple[State, ...]:
+    """Readings as states, with their wakers."""
+    return tuple(
+        State(
+            accelerator=one.accelerator,
+            status=Status(one.status),
+            level=None if one.level is None else Level(one.level),
+            reason=one.reason,
+            library=one.library,
+            waker=WAKERS.of(one.accelerator),
+        )
+        for one in readings
+    )

@@ -1,0 +1,72 @@
+"""What a new process is to run, and what a new interpreter would have to import for it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from coldfork.model.errors import UsageError
+
+MAIN = "__main__"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The module that a new process imports, and the function in it."""
+
+    module: str
+    function: str | None = None
+    file: str | None = None
+    """The file of the module, where it is known without looking for it."""
+
+    @property
+    def has_no_file(self) -> bool:
+        """Whether it was typed into an interpreter or a notebook, where no other process can import it."""
+        return self.module == MAIN and self.file is None
+
+    @property
+    def cannot_be_pickled(self) -> bool:
+        """Whether it is a lambda or a function inside a function, which pickle cannot carry to a new one."""
+        return self.function is not None and "<" in self.function
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.function}" if self.function else self.module
+
+
+def target_of(thing: object) -> Target | None:
+    """Read what was given as a target: a callable, a module, or a text like `package.module:function`."""
+    if thing is None:
+        return None
+    if isinstance(thing, Target):
+        return thing
+    if isinstance(thing, str):
+        module, _, function = thing.partition(":")
+        if not module or not all(part.isidentifier() for part in module.split(".")):
+            raise UsageError(
+                f"{thing!r} is no target: give a callable, or a text such as 'package.module:function'"
+            )
+        return Target(module, function or None, _file_of(module))
+    if isinstance(thing, ModuleType):
+        return Target(thing.__name__, None, _file_of(thing.__name__))
+    return _of_callable(thing)
+
+
+def _of_callable(thing: Any) -> Target:
+    # A partial runs what it holds.
+    while hasattr(thing, "func") and hasattr(thing, "keywords"):
+        thing = thing.func
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    module = getattr(named, "__module__", None)
+    if not callable(thing) or not isinstance(module, str):
+        raise UsageError(
+            f"{thing!r} is no target: give a callable, or a text such as 'package.module:function'"
+        )
+    return Target(module, named.__qualname__, _file_of(module))
+
+
+def _file_of(module: str) -> str | None:
+    """The file of a module that is imported; nothing is searched and nothing imported."""
+    found = getattr(sys.modules.get(module), "__file__", None)
+    return found if isinstance(found, str) else None

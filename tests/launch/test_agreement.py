@@ -1,0 +1,185 @@
+"""`check` and `probe` name the same lines: every import-time position, every way to the waking call, planted.
+
+What is expected is read off the text of the planted modules; neither command is asked about the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.observe.planting import FILLERS, MISCHIEF, PLACES, WAYS
+
+SOURCE = Path(__file__).parents[2] / "src"
+SITE = "# SITE"
+WAKE = "tinydriver.start()"
+
+DRIVER = """\
+import ctypes
+
+def start():
+    return ctypes.CDLL("libcuda.so.1").cuInit(0)
+"""
+
+PROJECT = """\
+[tool.coldfork]
+site-packages = ["beside"]
+
+[[tool.coldfork.knowledge.effect]]
+calls = ["tinydriver.start"]
+does = "initialises-driver"
+accelerator = "cuda"
+source = "the test that wrote it"
+"""
+
+Lines = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A package on disk: the line that wakes in each module that does, and the modules that stay cold."""
+
+    folder: Path
+    waking: Lines
+    cold: tuple[str, ...]
+
+
+def marked(text: str, part: str) -> str:
+    """A source in which the last line that holds `part` bears the mark."""
+    lines = text.split("\n")
+    at = max(number for number, line in enumerate(lines) if part in line)
+    lines[at] += f"  {SITE}"
+    return "\n".join(lines)
+
+
+def direct() -> Iterator[str]:
+    """The waking call itself at every position."""
+    for place in PLACES:
+        yield "import tinydriver\n" + marked(place.text.format(w=WAKE), WAKE)
+
+
+def through_functions() -> Iterator[str]:
+    """A function that wakes, of the same module or of another one, called in every way."""
+    homes = (
+        f"import tinydriver\ndef waker(*_):\n    return {WAKE}",
+        f"import tinydriver\ndef inner():\n    {WAKE}\ndef waker(*_):\n    return inner() or (lambda x: x)",
+        "from planted.toolbox import waker",
+        "import planted.toolbox as box\nwaker = box.waker",
+        "def waker(*_):\n    from planted.toolbox import waker as found\n    return found()",
+    )
+    for home in homes:
+        for way in WAYS:
+            text = way.text.format(f="waker")
+            body = text.rstrip("#").rstrip() + f"  {SITE}" if text.endswith("#") else marked(text, "waker")
+            yield f"{home}\n{body}"
+
+
+def quiet() -> Iterator[str]:
+    """Modules that have a waking call in them and do not come to it."""
+    yield from (filler.replace("planted_device.wake", "tinydriver.start") for filler in FILLERS)
+    yield "import tinydriver\nfrom planted.toolbox import waker\nlater = waker\n"
+    yield "import tinydriver\nif False:\n    tinydriver.start()\n"
+    yield "import tinydriver\nif __name__ == '__main__':\n    tinydriver.start()\n"
+    yield "import tinydriver, typing\nif typing.TYPE_CHECKING:\n    tinydriver.start()\n"
+    yield "import tinydriver\nlate = lambda: tinydriver.start()\nmade = (tinydriver.start() for _ in [1])\n"
+    yield "import functools\nimport tinydriver\nbound = functools.partial(tinydriver.start)\n"
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """All modules in one package."""
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler to build the virtual driver with")
+    folder = tmp_path_factory.mktemp("planted")
+    (folder / "beside").mkdir()
+    (folder / "beside" / "tinydriver.py").write_text(DRIVER, encoding="utf-8")
+    (folder / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    package = folder / "src" / "planted"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "toolbox.py").write_text(
+        f"import tinydriver\ndef waker(*_):\n    return {WAKE} or (lambda x: x)\n", encoding="utf-8"
+    )
+    waking: Lines = {}
+    cold = ["planted", "planted.toolbox"]
+    texts = [*direct(), *through_functions()]
+    # What a module does to the import system before it wakes changes nothing.
+    texts += [f"{mischief}\n{texts[0]}" for mischief in MISCHIEF if mischief]
+    for number, text in enumerate(texts):
+        name = f"w{number:02}"
+        (package / f"{name}.py").write_text(text + "\n", encoding="utf-8")
+        (line,) = (at for at, line in enumerate(text.split("\n"), 1) if SITE in line)
+        waking[f"planted.{name}"] = line
+    for number, text in enumerate(quiet()):
+        name = f"q{number:02}"
+        (package / f"{name}.py").write_text(text, encoding="utf-8")
+        cold.append(f"planted.{name}")
+    return Planted(folder, waking, tuple(cold))
+
+
+def coldfork(planted: Planted, *arguments: str) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "coldfork", *arguments, "--virtual", "h100", "--format", "json"],
+        cwd=planted.folder,
+        env=variables
+        | {
+            "PYTHONPATH": os.pathsep.join([str(SOURCE), str(planted.folder / "beside")]),
+            "COLDFORK_CACHE_DIR": str(planted.folder / "cache"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=560,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def shown(planted: Planted, module: str) -> str:
+    """A module's source, for the failure message."""
+    file = planted.folder / "src" / Path(*module.split(".")).with_suffix(".py")
+    return f"--- {module}\n{file.read_text(encoding='utf-8')}"
+
+
+@pytest.mark.must_hold
+def test_check_finds_what_was_planted_and_imports_confirm_all_of_it(planted: Planted) -> None:
+    document = coldfork(planted, "check", "--confirm", "src")
+    found = {finding["module"]: finding for finding in document["findings"]}
+    assert len(found) == len(document["findings"])
+    missed = [shown(planted, module) for module in planted.waking if module not in found]
+    assert missed == []
+    assert set(found) == set(planted.waking)
+    for module, line in planted.waking.items():
+        finding = found[module]
+        assert (finding["line"], finding["confirmed"]) == (line, "woken"), (
+            shown(planted, module),
+            finding["confirmation"],
+        )
+
+
+@pytest.mark.must_hold
+def test_probe_names_what_was_planted_and_nothing_else(planted: Planted) -> None:
+    (planted.folder / "src").joinpath("tinydriver.py").write_text(DRIVER, encoding="utf-8")
+    document = coldfork(
+        Planted(planted.folder / "src", planted.waking, planted.cold), "probe", "--all", "planted"
+    )
+    seen = {probe["module"]: probe for probe in document["modules"]}
+    assert set(seen) == {*planted.waking, *planted.cold}
+    for module in planted.cold:
+        assert seen[module]["status"] == "cold", shown(planted, module)
+    for module, line in planted.waking.items():
+        waker = seen[module]["woken_by"]
+        assert waker is not None, shown(planted, module)
+        assert (waker["module"], waker["line"]) == (module, line), shown(planted, module)

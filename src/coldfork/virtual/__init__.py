@@ -1,22 +1,37 @@
-"""Devices that exist only for their initialisation, so that it can be tested without a GPU.
+"""What a device does that goes wrong early, without a device: its initialisation, and the capture of graphs.
 
 `with coldfork.virtual.device("h100", count=2):` gives this process two of them, and
 `coldfork.virtual.install("h100", 2)` does so for good.
+
+`with coldfork.virtual.capture() as graph:` records the CPU work of a block as a device captures a graph:
+nothing is executed until `graph.replay()`.
 """
 
 from __future__ import annotations
 
+from coldfork.virtual.capturing import (
+    CaptureError,
+    CaptureRefusedError,
+    NotCapturableError,
+    ReplayError,
+    capture,
+)
 from coldfork.virtual.errors import NotSimulatedError, UnknownDeviceError, VirtualDeviceError
 from coldfork.virtual.installation import VirtualDevice, device, install, installed
 from coldfork.virtual.profiles import PROFILES, Profile, parse
 
 __all__ = [
     "PROFILES",
+    "CaptureError",
+    "CaptureRefusedError",
+    "NotCapturableError",
     "NotSimulatedError",
     "Profile",
+    "ReplayError",
     "UnknownDeviceError",
     "VirtualDevice",
     "VirtualDeviceError",
+    "capture",
     "device",
     "install",
     "installed",

@@ -1,0 +1,33 @@
+"""CUDA-graph semantics on CPU tensors: what is captured is recorded and not executed, and replay executes it.
+
+Importing this package costs nothing of torch; `capture()` imports what it needs.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from coldfork.virtual.capturing.errors import (
+    CaptureError,
+    CaptureRefusedError,
+    NotCapturableError,
+    ReplayError,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.virtual.capturing.graph import Graph
+    from coldfork.virtual.capturing.memory import Pool
+
+__all__ = ["CaptureError", "CaptureRefusedError", "NotCapturableError", "ReplayError", "capture"]
+
+
+def capture(pool: Pool | None = None) -> AbstractContextManager[Graph]:
+    """Record the torch operators of a `with` block without executing them, as a device does.
+
+    The block's outputs hold poison until `graph.replay()` computes them. `pool` is another graph's `.pool`:
+    the memory that both no longer need for anything else is then shared between them.
+    """
+    from coldfork.virtual.capturing.session import capturing
+
+    return capturing(pool)

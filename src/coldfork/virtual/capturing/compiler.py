@@ -1,0 +1,59 @@
+"""Keeping torch's compiler out: its import takes seconds, and nothing here compiles anything."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+_MARK = "__dynamo_disable"
+"""Where torch keeps the version of a function that its compiler does not look into."""
+
+_WRAPPERS = ("_compile.py", "wrappers.py", "decompositions.py")
+"""Where the layers around a reference implementation are written."""
+
+_ROOMS = ("torch._refs", "torch._decomp", "torch._prims")
+
+
+@contextmanager
+def without_compiler() -> Iterator[None]:
+    """Let torch's reference implementations run without importing torch._dynamo.
+
+    Each of them would import it on its first use, only to tell it not to look inside. Whoever imports the
+    compiler later finds everything as it was.
+    """
+    marked = [] if "torch._dynamo" in sys.modules else list(_unmarked())
+    for function in marked:
+        setattr(function, _MARK, function)
+    try:
+        yield
+    finally:
+        for function in marked:
+            delattr(function, _MARK)
+
+
+def _unmarked() -> Iterator[FunctionType]:
+    """What torch would hide from its compiler, found behind its reference implementations."""
+    seen = set[int]()
+    waiting: list[Any] = []
+    for room, module in list(sys.modules.items()):
+        if room.startswith(_ROOMS):
+            waiting.extend(vars(module).values())
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, FunctionType) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        code = value.__code__
+        if not code.co_filename.endswith(_WRAPPERS):
+            continue
+        held = {
+            name: cell.cell_contents
+            for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True)
+        }
+        waiting.extend(held.values())
+        hidden = held.get("fn")
+        if code.co_name == "inner" and isinstance(hidden, FunctionType) and not hasattr(hidden, _MARK):
+            yield hidden

@@ -1,0 +1,33 @@
+"""What virtual capture says: what a device would refuse, and what it cannot simulate itself."""
+
+from __future__ import annotations
+
+from coldfork.model.errors import ColdforkError
+from coldfork.model.states import Frame
+
+
+class CaptureError(ColdforkError, RuntimeError):
+    """Base of everything that goes wrong in a virtual capture or in the replay of one."""
+
+
+class CaptureRefusedError(CaptureError):
+    """You did in a captured region what a device refuses there; `.what` and `.where` say what and where."""
+
+    def __init__(self, message: str, what: str = "", where: Frame | None = None) -> None:
+        super().__init__(message, what, where)
+        self.message = message
+        self.what = what
+        """What was done, in words."""
+        self.where = where
+        """The line of the program that did it."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NotCapturableError(CaptureError):
+    """A device might capture this, but on CPU tensors it cannot be simulated; the message says why."""
+
+
+class ReplayError(CaptureError):
+    """A graph was replayed too early, or an operator of it failed; the message names operator and line."""

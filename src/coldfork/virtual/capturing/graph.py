@@ -1,0 +1,129 @@
+"""A captured graph: its records, and replaying them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from coldfork.model.states import Frame
+from coldfork.virtual.capturing.errors import ReplayError
+from coldfork.virtual.capturing.memory import Memory, Pool
+from coldfork.virtual.capturing.places import Place, as_frame, written
+
+
+class Use:
+    """One tensor that an operator reads or writes: the memory, and which part of it."""
+
+    __slots__ = ("memory", "tensor")
+
+    def __init__(self, memory: Memory, tensor: Any) -> None:
+        self.memory = memory
+        self.tensor = tensor
+        """A tensor of the graph's own that sees the same elements as the program's did."""
+
+
+class Record:
+    """One operator of a captured graph."""
+
+    __slots__ = ("args", "call", "kwargs", "name", "number", "place", "random", "read", "wrote")
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        place: Place | None,
+        step: tuple[Callable[..., object], tuple[Any, ...], dict[str, Any]],
+        used: tuple[tuple[Use, ...], tuple[Use, ...]],
+        random: bool,
+    ) -> None:
+        self.number = number
+        """Its place in the order of execution, from 0."""
+        self.name = name
+        """The operator, such as `aten::add.Tensor`."""
+        self.place = place
+        self.call, self.args, self.kwargs = step
+        self.read, self.wrote = used
+        self.random = random
+        """Whether it draws random numbers, new ones at each replay."""
+
+    @property
+    def where(self) -> Frame | None:
+        """The line of the program that called it."""
+        return as_frame(self.place)
+
+    @property
+    def reads(self) -> tuple[Memory, ...]:
+        """The memory whose contents it depends on."""
+        return tuple(dict.fromkeys(use.memory for use in self.read))
+
+    @property
+    def writes(self) -> tuple[Memory, ...]:
+        """The memory that it changes."""
+        return tuple(dict.fromkeys(use.memory for use in self.wrote))
+
+    def __repr__(self) -> str:
+        return f"<{self.number}: {self.name} at {written(self.where)}>"
+
+
+class Graph:
+    """What a captured region recorded, to be executed on the same memory as often as asked."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        """Give it to another `capture(pool=...)` to share memory."""
+        self.replays = 0
+        """How often the graph was replayed."""
+        self._records: list[Record] = []
+        self._memories: list[Memory] = []
+        self._state = "capturing"
+        self._lock = threading.Lock()
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The operators in the order of their execution."""
+        return tuple(self._records)
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """All memory that the region uses."""
+        return tuple(self._memories)
+
+    def replay(self) -> None:
+        """Execute what was recorded, on the memory it was recorded with."""
+        self._require_ready()
+        from coldfork.virtual.capturing.replaying import execute
+
+        with self._lock:
+            execute(self._records)
+            self.replays += 1
+
+    def reset(self) -> None:
+        """Forget the records and give up their memory; the graph cannot be replayed any more."""
+        self._require_ready()
+        self._records = []
+        self._memories = []
+        self._state = "reset"
+
+    def _require_ready(self) -> None:
+        from coldfork.virtual.capturing.session import refuse_while_capturing
+
+        refuse_while_capturing("replaying a graph")
+        if self._state != "ready":
+            raise ReplayError(
+                {
+                    "capturing": "this graph is still being captured; replay it after the `with` block",
+                    "failed": "this graph's capture failed, so there is nothing to replay; capture it anew",
+                    "reset": "this graph was reset; capture it anew",
+                }[self._state]
+            )
+
+    def finish(self, failed: bool) -> None:
+        """End the capture."""
+        if failed:
+            self._records = []
+            self._memories = []
+        self._state = "failed" if failed else "ready"
+
+    def __repr__(self) -> str:
+        return f"<captured graph, {len(self._records)} operators, {self._state}>"

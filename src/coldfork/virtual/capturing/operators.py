@@ -1,0 +1,159 @@
+"""What an operator does to its arguments, read from its schema once."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import torch
+
+_UNINITIALISED = frozenset(
+    ("empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided")
+)
+_VIEWS_WITHOUT_SAYING = frozenset(("_unsafe_view",))
+"""Declared to return something new, and returning a view of their argument on every device."""
+
+_HOST = ("aten::_local_scalar_dense", "aten::item", "aten::equal", "aten::is_nonzero")
+_PASSED = ("profiler::", "prim::", "_c10d_functional::wait")
+
+
+class Way(IntEnum):
+    """How a capture treats an operator."""
+
+    COMPUTE = 0
+    """Recorded, not executed."""
+    VIEW = 1
+    """Executed: it only makes another tensor for the same memory."""
+    RESHAPE = 2
+    """Executed: it changes how a tensor sees its memory, in place."""
+    EMPTY = 3
+    """Allocates memory and writes nothing."""
+    LIFT = 4
+    """Turns what the host knows into a tensor."""
+    HOST = 5
+    """Asks the device for a value."""
+    DECOMPOSE = 6
+    """Consists of other operators, which are captured one by one."""
+    PASS = 7
+    """Does nothing on the device."""
+
+
+class Argument:
+    """Where an argument of an operator is found in a call."""
+
+    __slots__ = ("index", "name")
+
+    def __init__(self, index: int | None, name: str) -> None:
+        self.index = index
+        self.name = name
+
+    def of(self, args: Any, kwargs: Any) -> Any:
+        """The value given in a call, or None."""
+        if self.index is not None and self.index < len(args):
+            return args[self.index]
+        return kwargs.get(self.name)
+
+
+class Operator:
+    """One overload of a torch operator, and how a capture treats it."""
+
+    __slots__ = ("aliases", "call", "func", "name", "outs", "random", "refusable", "single", "way", "written")
+
+    def __init__(self, func: Any) -> None:
+        schema = func._schema
+        self.func = func
+        self.name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
+        arguments = [
+            Argument(None if one.kwarg_only else index, one.name)
+            for index, one in enumerate(schema.arguments)
+        ]
+        pairs = list(zip(arguments, schema.arguments, strict=True))
+        self.written = tuple(mine for mine, one in pairs if _writes(one))
+        """The arguments it writes to."""
+        self.outs = tuple(mine for mine, one in pairs if one.is_out)
+        """The arguments it writes its results to, resizing them where they do not fit."""
+        self.aliases = tuple(_alias(one, pairs) for one in schema.returns)
+        """For each result the argument that it is, or None for something new."""
+        self.single = len(schema.returns) == 1
+        tags = func.tags
+        self.random = torch.Tag.nondeterministic_seeded in tags
+        self.refusable = torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags
+        self.way = _way(func, schema, self)
+        self.call = func._op
+        """The operator without Python's share of calling it."""
+
+
+def _writes(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+def _alias(result: Any, pairs: list[tuple[Argument, Any]]) -> Argument | None:
+    info = result.alias_info
+    if info is None or not info.is_write:
+        return None
+    for mine, one in pairs:
+        if one.alias_info is not None and one.alias_info.before_set & info.before_set:
+            return mine
+    return None
+
+
+def _way(func: Any, schema: Any, operator: Operator) -> Way:
+    name = str(schema.name)
+    tags = func.tags
+    if name.startswith(_PASSED):
+        return Way.PASS
+    if name in ("aten::lift_fresh", "aten::lift"):
+        return Way.LIFT
+    if name in _HOST or torch.Tag.data_dependent_output in tags:
+        return Way.HOST
+    if torch.Tag.inplace_view in tags:
+        return Way.RESHAPE
+    if _is_composite(func):
+        return Way.DECOMPOSE
+    short = name.removeprefix("aten::")
+    if short in _UNINITIALISED and not operator.outs:
+        return Way.EMPTY
+    if short in _VIEWS_WITHOUT_SAYING:
+        return Way.VIEW
+    shares = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
+    if shares and not operator.written:
+        return Way.VIEW
+    return Way.COMPUTE
+
+
+def _is_composite(func: Any) -> bool:
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = func.name()
+    return bool(has(name, "CompositeImplicitAutograd")) and not has(name, "CPU")
+
+
+class Operators:
+    """The operators seen so far."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Operator] = {}
+
+    def of(self, func: Any) -> Operator:
+        """What is known about an overload."""
+        known = self._known.get(func)
+        if known is None:
+            known = self._known[func] = Operator(func)
+        return known
+
+
+def out_variant(operator: Operator) -> tuple[Any, tuple[str, ...]] | None:
+    """The overload that writes the same results to given tensors, and the names it gives them."""
+    if operator.written or operator.name.split("::")[0] != "aten":
+        return None
+    schema = operator.func._schema
+    wanted = [(one.name, str(one.type)) for one in schema.arguments]
+    packet = operator.func.overloadpacket
+    for name in packet.overloads():
+        other = getattr(packet, name)
+        arguments = other._schema.arguments
+        outs = tuple(one.name for one in arguments if one.is_out)
+        if len(outs) != len(schema.returns) or any(str(r.type) != "Tensor" for r in schema.returns):
+            continue
+        if [(one.name, str(one.type)) for one in arguments if not one.is_out] == wanted:
+            return other._op, outs
+    return None

@@ -1,0 +1,51 @@
+"""Which line of the program an operator comes from: the innermost one that is neither torch's nor ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+
+import torch
+
+from coldfork.model.states import Frame
+
+Place = tuple[CodeType, int]
+"""A line as cheaply as it can be kept: the code object and the number."""
+
+
+class Places:
+    """Finds the program's own line in a stack, and remembers which code is the program's."""
+
+    def __init__(self) -> None:
+        own = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with what code objects hold
+        theirs = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120
+        self._foreign = (own, theirs, "<frozen ")
+        self._known: dict[CodeType, bool] = {}
+
+    def here(self, depth: int = 1) -> Place | None:
+        """The line that is running now."""
+        frame: FrameType | None = sys._getframe(depth)
+        known = self._known
+        while frame is not None:
+            code = frame.f_code
+            theirs = known.get(code)
+            if theirs is None:
+                theirs = known[code] = not code.co_filename.startswith(self._foreign)
+            if theirs:
+                return code, frame.f_lineno
+            frame = frame.f_back
+        return None
+
+
+def as_frame(place: Place | None) -> Frame | None:
+    """A place in the words the rest of coldfork uses."""
+    if place is None:
+        return None
+    code, line = place
+    return Frame(code.co_filename, line, code.co_qualname)
+
+
+def written(where: Frame | None) -> str:
+    """A line as messages write it."""
+    return f"{where.path}:{where.line}" if where is not None else "an unknown line"

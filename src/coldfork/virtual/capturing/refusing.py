@@ -1,0 +1,36 @@
+"""The errors a device raises while it captures, with a sentence on what caused them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from coldfork.model.states import Frame
+from coldfork.virtual.capturing.errors import CaptureRefusedError
+from coldfork.virtual.capturing.places import written
+
+NOT_PERMITTED = "CUDA error: operation not permitted when stream is capturing"
+INVALIDATED = "CUDA error: operation failed due to a previous error during capture"
+
+_DeviceError: Any = getattr(torch, "AcceleratorError", RuntimeError)
+
+
+class DeviceRefusal(CaptureRefusedError, _DeviceError):  # type: ignore[misc]
+    """What torch raises on a device, so that programs that catch it there catch it here."""
+
+
+class NumpyRefusal(DeviceRefusal, TypeError):
+    """What torch raises when a tensor of a device is taken for an array of the host."""
+
+
+def refusal(what: str, why: str, where: Frame | None) -> DeviceRefusal:
+    """The error for something that a device refuses while it captures."""
+    return DeviceRefusal(f"{NOT_PERMITTED}\n{what} at {written(where)} {why}", what, where)
+
+
+def invalidated(first: CaptureRefusedError) -> DeviceRefusal:
+    """The error for everything that follows the first refusal in the same capture."""
+    return DeviceRefusal(
+        f"{INVALIDATED}\nthe first one was {first.what} at {written(first.where)}", first.what, first.where
+    )

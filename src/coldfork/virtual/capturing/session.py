@@ -1,0 +1,75 @@
+"""The one capture of this process: entering it, leaving it, and refusing a second one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coldfork.virtual.capturing.compiler import without_compiler
+from coldfork.virtual.capturing.errors import CaptureError
+from coldfork.virtual.capturing.graph import Graph
+from coldfork.virtual.capturing.hosts import HostDoors
+from coldfork.virtual.capturing.memory import Pool
+from coldfork.virtual.capturing.operators import Operators
+from coldfork.virtual.capturing.places import Places, as_frame
+from coldfork.virtual.capturing.recording import Recorder
+from coldfork.virtual.capturing.refusing import invalidated, refusal
+from coldfork.virtual.capturing.shapes import Shapes
+
+
+class _Process:
+    """What captures of one process share: only one runs at a time, and shapes are learned once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.recorder: Recorder | None = None
+        self.operators = Operators()
+        self.shapes = Shapes()
+        self.places = Places()
+
+    def enter(self, recorder: Recorder) -> None:
+        with self.lock:
+            current = self.recorder
+            if current is not None:
+                if current.thread == threading.get_ident():
+                    raise refusal(
+                        "a second capture", "began inside another one", as_frame(self.places.here())
+                    )
+                raise CaptureError("another thread is capturing; a device captures one graph at a time")
+            self.recorder = recorder
+
+    def leave(self) -> None:
+        with self.lock:
+            self.recorder = None
+
+
+_PROCESS = _Process()
+
+
+@contextmanager
+def capturing(pool: Pool | None) -> Iterator[Graph]:
+    """Record what the block does on this thread."""
+    process = _PROCESS
+    graph = Graph(pool if pool is not None else Pool())
+    recorder = Recorder(graph, process.operators, process.shapes, process.places)
+    process.enter(recorder)
+    failed = True
+    try:
+        with without_compiler(), HostDoors(recorder), recorder:
+            yield graph
+        if recorder.broken is not None:
+            raise invalidated(recorder.broken)
+        failed = False
+        graph.pool.graphs += 1
+    finally:
+        process.leave()
+        recorder.end()
+        graph.finish(failed)
+
+
+def refuse_while_capturing(what: str) -> None:
+    """Raise what a device raises if this thread is capturing."""
+    recorder = _PROCESS.recorder
+    if recorder is not None and recorder.thread == threading.get_ident():
+        raise recorder.refuse(what, "is work that a capture cannot hold")

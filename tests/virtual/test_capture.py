@@ -1,0 +1,234 @@
+"""What a captured region does: recorded and not executed, then executed on the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coldfork.virtual import CaptureError, CaptureRefusedError, ReplayError, capture
+from tests.virtual.conftest import Run
+
+torch: Any = pytest.importorskip("torch")
+
+NOT_PERMITTED = "CUDA error: operation not permitted when stream is capturing"
+
+
+def test_outputs_are_poison_until_the_replay() -> None:
+    x = torch.arange(4.0)
+    with capture() as graph:
+        y = x * 2
+        index = y.argmax()
+    assert y.isnan().all()
+    assert index.item() < -(2**62)
+    graph.replay()
+    assert y.tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert index.item() == 3
+
+
+def test_replay_reads_its_inputs_anew() -> None:
+    x = torch.zeros(3)
+    with capture() as graph:
+        y = torch.softmax(x, 0) + x.sum()
+    for values in ([1.0, 2.0, 3.0], [0.0, -1.0, 5.0]):
+        x.copy_(torch.tensor(values))
+        graph.replay()
+        assert torch.equal(y, torch.softmax(x, 0) + x.sum())
+    assert graph.replays == 2
+
+
+def test_in_place_work_is_not_done_while_capturing_and_done_by_each_replay() -> None:
+    counter = torch.zeros(3)
+    with capture() as graph:
+        counter[1:].add_(1)
+    assert counter.tolist() == [0.0, 0.0, 0.0]
+    graph.replay()
+    graph.replay()
+    assert counter.tolist() == [0.0, 2.0, 2.0]
+
+
+def test_metadata_changed_in_place_does_not_move_what_was_recorded() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    with capture() as graph:
+        y = x + 1
+        doubled = y * 2
+        y.t_()
+        shifted = y + 1
+        y.unsqueeze_(0)
+    graph.replay()
+    assert torch.equal(doubled, (x + 1) * 2)
+    assert torch.equal(y, (x + 1).t().unsqueeze(0))
+    assert torch.equal(shifted, x.t() + 2)
+
+
+def test_an_empty_tensor_grows_when_it_is_given_as_out() -> None:
+    x = torch.arange(4.0)
+    out = torch.empty(0)
+    with capture() as graph:
+        torch.add(x, 1, out=out)
+    assert out.isnan().all()
+    graph.replay()
+    assert out.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("way", [torch.inference_mode, torch.no_grad, torch.enable_grad])
+def test_modules_are_captured_in_every_mode(way: Callable[[], Any]) -> None:
+    torch.manual_seed(0)
+    layers = torch.nn
+    model = layers.Sequential(
+        layers.Linear(8, 16),
+        layers.GELU(),
+        layers.LayerNorm(16),
+        layers.Dropout(0.5),
+        layers.Unflatten(1, (4, 4)),
+        layers.Flatten(),
+        layers.Linear(16, 4),
+    ).eval()
+    x = torch.randn(3, 8)
+    with way():
+        expected = model(x)
+        with capture() as graph:
+            y = model(x)
+        graph.replay()
+        assert torch.equal(y, expected)
+        assert y.stride() == expected.stride()
+
+
+def test_a_training_step_is_captured() -> None:
+    torch.manual_seed(0)
+    weight = torch.randn(4, 4, requires_grad=True)
+    x = torch.randn(2, 4)
+    weight.grad = torch.zeros_like(weight)
+    with capture() as graph:
+        weight.grad.zero_()
+        (x @ weight).square().sum().backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad, alpha=0.1)
+    before = weight.detach().clone().requires_grad_()
+    graph.replay()
+    (x @ before).square().sum().backward()
+    assert torch.equal(weight.detach(), before.detach().sub(before.grad, alpha=0.1))
+
+
+def test_random_numbers_are_new_at_each_replay_and_capture_draws_none() -> None:
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    with capture() as graph:
+        noise = torch.rand(5)
+        dropped = torch.dropout(torch.ones(100), 0.5, True)
+    assert torch.equal(torch.get_rng_state(), state)
+    graph.replay()
+    first = noise.clone()
+    graph.replay()
+    assert not torch.equal(first, noise)
+    torch.set_rng_state(state)
+    assert torch.equal(torch.rand(5), first)
+    assert 0 < int((dropped == 0).sum()) < 100
+
+
+def test_records_name_the_operator_the_line_and_the_memory() -> None:
+    x = torch.ones(2)
+    with capture() as graph:
+        y = x + 1
+        y.mul_(x)
+    add, mul = graph.records
+    assert (add.name, mul.name) == ("aten::add.Tensor", "aten::mul_.Tensor")
+    assert add.where is not None
+    assert (add.where.path, add.where.function) == (
+        __file__,
+        "test_records_name_the_operator_the_line_and_the_memory",
+    )
+    assert mul.where is not None
+    assert mul.where.line == add.where.line + 1
+    assert [memory.kind for memory in add.reads] == ["outside"]
+    assert add.reads[0].key == x.untyped_storage()._cdata
+    assert [memory.key for memory in add.writes] == [y.untyped_storage()._cdata]
+    assert mul.writes == add.writes
+    assert set(mul.reads) == {*add.writes, *add.reads}
+
+
+def test_replaying_too_early_says_so() -> None:
+    with pytest.raises(CaptureRefusedError, match=NOT_PERMITTED), capture() as graph:
+        graph.replay()
+
+
+def test_a_failed_capture_cannot_be_replayed_and_the_next_one_works() -> None:
+    with pytest.raises(ZeroDivisionError), capture() as graph:
+        raise ZeroDivisionError
+    with pytest.raises(ReplayError, match="capture failed"):
+        graph.replay()
+    x = torch.ones(1)
+    with capture() as graph:
+        y = x + 1
+    graph.replay()
+    assert y.item() == 2
+
+
+def test_a_refusal_that_is_swallowed_ends_the_capture_all_the_same() -> None:
+    x = torch.ones(1)
+
+    def swallowing() -> None:
+        with capture():
+            with pytest.raises(CaptureRefusedError, match=r"\.item\(\)"):
+                x.item()
+            with pytest.raises(CaptureRefusedError, match=previous):
+                x.add_(1)
+
+    previous = "failed due to a previous error during capture"
+    with pytest.raises(CaptureRefusedError, match=previous):
+        swallowing()
+
+
+def test_a_capture_inside_a_capture_is_refused() -> None:
+    with pytest.raises(CaptureError, match=NOT_PERMITTED), capture(), capture():
+        pass
+
+
+_READS: dict[str, Callable[[Any], object]] = {
+    ".item()": lambda x: x.sum().item(),
+    "bool": lambda x: bool(x.sum() > 0),
+    "float": lambda x: float(x.sum()),
+    "range": lambda x: range(x.sum().long()),
+    "equal": lambda x: torch.equal(x, x),
+    ".tolist()": lambda x: x.tolist(),
+    ".cpu()": lambda x: x.cpu(),
+    "str": str,
+    "repr": repr,
+    "format": lambda x: f"{x}",
+    "nonzero": lambda x: x.nonzero(),
+    "mask": lambda x: x[x > 0],
+    "unique": lambda x: x.unique(),
+    "masked_select": lambda x: x.masked_select(x > 0),
+    "new host data": lambda x: torch.tensor([1.0, 2.0]),
+    "list index": lambda x: x[[0, 1]],
+}
+
+
+@pytest.mark.parametrize("read", _READS.values(), ids=_READS)
+def test_what_the_host_cannot_know_while_capturing_is_refused(read: Callable[[Any], object]) -> None:
+    x = torch.ones(3)
+    with pytest.raises(CaptureRefusedError, match=NOT_PERMITTED) as caught, capture():
+        read(x)
+    assert caught.value.where is not None
+    assert caught.value.where.path == __file__
+    read(x)
+
+
+@pytest.mark.must_hold
+def test_capturing_imports_no_compiler(run: Run) -> None:
+    program = run(
+        """
+        import sys, coldfork.virtual
+        tell(early="torch" in sys.modules)
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.LayerNorm(4))
+        x = torch.ones(2, 4)
+        with coldfork.virtual.capture() as graph:
+            y = model(x).softmax(-1)
+            z = torch.where(y > 0, y, x) / 2
+        graph.replay()
+        tell(compiler="torch._dynamo" in sys.modules, fine=bool(z.isfinite().all()))
+        """
+    )
+    assert program.told == {"early": False, "compiler": False, "fine": True}

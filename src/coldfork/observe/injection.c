@@ -94,5 +94,6 @@ PUBLIC int InitializeInjection(void)
         tell();
     if (next_library[0] && (library = dlopen(next_library, RTLD_LAZY)))
         next = (int (*)(void))dlsym(library, "InitializeInjection");
-    return next ? next() : 1;
+    /* Started by a process that is watched, too, this one found our own library in the variable. */
+    return next && next != InitializeInjection ? next() : 1;
 }

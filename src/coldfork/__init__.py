@@ -1,18 +1,67 @@
-"""Keep the accelerator cold until the right process wakes it, and name the line that woke it too early."""
+"""Keep the accelerator cold until the right process wakes it, and name the line that woke it too early.
+
+PYTEST_DONT_REWRITE: a process that is watched has imported this before pytest can load the plugin, and pytest
+would warn in every such process that its assertions cannot be rewritten; there are none.
+"""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork import virtual as virtual
+    from coldfork.launch.isolation_inside import progress as progress
+    from coldfork.launch.script import run_script as run_script
+    from coldfork.launch.script_async import arun_script as arun_script
+    from coldfork.launch.script_result import ScriptError as ScriptError
+    from coldfork.launch.script_result import ScriptResult as ScriptResult
+    from coldfork.model.decisions import Decision as Decision
     from coldfork.model.errors import ColdforkError as ColdforkError
+    from coldfork.model.errors import UnsafeForkError as UnsafeForkError
+    from coldfork.start.canary import canary as canary
+    from coldfork.start.contexts import get_context as get_context
+    from coldfork.start.decide import decide as decide
+    from coldfork.start.guard import allow_fork as allow_fork
+    from coldfork.start.guard import guard as guard
+    from coldfork.start.states import state as state
 
 __version__ = "0.1.0"
 
-__all__ = ["ColdforkError", "__version__", "virtual"]
+__all__ = [
+    "ColdforkError",
+    "Decision",
+    "ScriptError",
+    "ScriptResult",
+    "UnsafeForkError",
+    "__version__",
+    "allow_fork",
+    "arun_script",
+    "canary",
+    "decide",
+    "get_context",
+    "guard",
+    "progress",
+    "run_script",
+    "state",
+    "virtual",
+]
 
 _ROOMS = frozenset({"virtual"})
-_HOME_OF = {"ColdforkError": "coldfork.model.errors"}
+_HOME_OF = {
+    "ScriptError": "coldfork.launch.script_result",
+    "ScriptResult": "coldfork.launch.script_result",
+    "arun_script": "coldfork.launch.script_async",
+    "progress": "coldfork.launch.isolation_inside",
+    "run_script": "coldfork.launch.script",
+    "ColdforkError": "coldfork.model.errors",
+    "Decision": "coldfork.model.decisions",
+    "UnsafeForkError": "coldfork.model.errors",
+    "allow_fork": "coldfork.start.guard",
+    "canary": "coldfork.start.canary",
+    "decide": "coldfork.start.decide",
+    "get_context": "coldfork.start.contexts",
+    "guard": "coldfork.start.guard",
+    "state": "coldfork.start.states",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -4,7 +4,8 @@ A watched program is started by Python itself, with the command it would have ha
 environment let the watch in: PYTHONPATH, which names the folder `startup` first, and COLDFORK_WATCH, one JSON
 object:
 
-    mode       "run" (records a program), "child" (records a process started by one) or "probe"
+    mode       "run" (records a program), "child" (records a process started by one), "probe", or "script"
+               (an isolated script and every Python that it starts; nothing is recorded)
     recording  the file to append to (run and child)
     limit      its size in bytes
     began      the moment on the monotonic clock that times are counted from
@@ -17,6 +18,7 @@ object:
     forked     whether to fork first and import in the child
     timeout    seconds after which a probe writes where it hangs, or null
     injection  the injection library, or null
+    begin      "module:name" of what is called with the session before the program, or null
     sensor     "module:name" of a sensor of your own instead of coldfork's, or null
 """
 
@@ -83,6 +85,8 @@ def begin(folder: str) -> None:
     session = Session.current = Session(settings)
     if settings.get("mode") in ("run", "child"):
         _record(session)
+    if settings.get("begin"):
+        _named(settings["begin"])(session)
 
 
 def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,13 +95,17 @@ def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
     named = settings.get("sensor")
     if not named:
         return {}
-    module, _, name = named.partition(":")
-    sensor = getattr(__import__(module, fromlist=[name]), name)()
+    sensor = _named(named)()
     return {
         "sensor": sensor,
         "states": getattr(sensor, "examine", tuple),
         "remember": getattr(sensor, "remember_for_children", _nothing),
     }
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(__import__(module, fromlist=[name]), name)
 
 
 def _nothing() -> None:
@@ -158,10 +166,10 @@ def _record(session: Session) -> None:
         recorder.close()
 
     atexit.register(end)
-    _guard_exit(end)
+    guard_exit(end)
 
 
-def _guard_exit(end: Callable[[int], None]) -> None:
+def guard_exit(end: Callable[[int], None]) -> None:
     """Hear of the end of a process that asks nobody: the children of multiprocessing all end like that."""
     leave = os._exit
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
-from _signal import (  # type: ignore[import-not-found]
+from _signal import (
     SIG_DFL,
     SIGRTMAX,
     SIGRTMIN,

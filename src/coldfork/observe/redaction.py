@@ -122,6 +122,11 @@ def value_of(name: str, value: str) -> str:
     return _words(value)
 
 
+def text(said: str) -> str:
+    """Any text as it may be written down: without credentials in URLs and without random words."""
+    return " ".join("\n".join(_word(part) for part in piece.split("\n")) for piece in said.split(" "))
+
+
 def is_secret(name: str) -> bool:
     """True for a name, an option or a key after which a secret stands."""
     plain = name.strip("-").upper().replace("-", "_")
@@ -140,8 +145,7 @@ def _text(argument: object) -> str:
 
 def _words(said: str) -> str:
     """Redact word by word, so that code given with `-c` stays readable; spaces stay as they are."""
-    shortened = said if len(said) <= LONGEST else said[:LONGEST] + "..."
-    return " ".join("\n".join(_word(part) for part in piece.split("\n")) for piece in shortened.split(" "))
+    return text(said if len(said) <= LONGEST else said[:LONGEST] + "...")
 
 
 def _word(word: str) -> str:

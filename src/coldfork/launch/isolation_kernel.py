@@ -1,0 +1,156 @@
+"""What isolation asks of Linux and Python does not offer: adopting orphans, and dying with one's parent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _signal import SIGKILL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SET_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+
+
+def process_control() -> Callable[..., int]:
+    """`prctl` of the C library.
+
+    Through `_ctypes`, because all of `ctypes` would be half of what starting a supervisor costs.
+    """
+    try:
+        import _ctypes
+
+        call, library = _ctypes.call_function, _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
+        address = _ctypes.dlsym(library, "prctl")
+        return lambda *words: int(call(address, words))
+    except (ImportError, AttributeError):
+        import ctypes
+
+        return ctypes.CDLL(None).prctl
+
+
+def adopt_orphans(control: Callable[..., int]) -> bool:
+    """Become the parent of every descendant whose own parent has ended."""
+    return control(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def die_with_parent(control: Callable[..., int]) -> None:
+    """Be killed when the parent ends, or rather the thread of it that forked: it must have no other."""
+    control(_SET_DEATH_SIGNAL, int(SIGKILL), 0, 0, 0)
+
+
+def descendants(of: int) -> list[int]:
+    """The processes under one, children before grandchildren; the kernel's own lists of children."""
+    found: list[int] = []
+    waiting = [of]
+    try:
+        while waiting:
+            children = list(_children(waiting.pop()))
+            found += children
+            waiting += children
+    except NotImplementedError:
+        return _by_parents(of)
+    return found
+
+
+def _children(pid: int) -> Iterator[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as stream:
+                listed = stream.read()
+        except FileNotFoundError:
+            if os.path.exists(f"/proc/{pid}/task/{thread}/stat"):
+                # A kernel that was built without these lists.
+                raise NotImplementedError from None
+            continue
+        except OSError:
+            continue
+        yield from map(int, listed.split())
+
+
+def _by_parents(of: int) -> list[int]:
+    """The same from every process's own word about its parent."""
+    children: dict[int, list[int]] = {}
+    for pid in processes():
+        parent = _parent(pid)
+        if parent is not None:
+            children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    waiting = [of]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            # The name before the parenthesis may hold anything.
+            return int(stream.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def processes() -> Iterator[int]:
+    """The number of every process of this machine that can be seen."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    yield from (int(name) for name in names if name.isdigit())
+
+
+def signal_all(pids: list[int], number: int) -> int:
+    """Send a signal to processes; how many were there to get it."""
+    reached = 0
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+            reached += 1
+        except (ProcessLookupError, PermissionError):
+            pass
+    return reached
+
+
+def name(pid: int) -> str:
+    """The short name of a process, empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as stream:
+            return stream.read().decode("utf-8", "backslashreplace").strip()
+    except OSError:
+        return ""
+
+
+def end_marked(variable: str, values: set[str]) -> int:
+    """Kill the processes that carry one of these values in a variable of theirs; how many there were.
+
+    For what is left of a run whose supervisor was killed. It reaches whoever has not cleared its environment.
+    """
+    wanted = {f"{variable}={value}".encode() for value in values}
+    ended = 0
+    us = os.getpid()
+    for pid in processes():
+        if pid == us:
+            continue
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as stream:
+                carried = stream.read()
+            if f"{variable}=".encode() in carried and not wanted.isdisjoint(carried.split(b"\0")):
+                os.kill(pid, SIGKILL)
+                ended += 1
+        except OSError:
+            continue
+    return ended
+
+
+def supported() -> bool:
+    """Whether this machine can supervise: Linux, with its process table mounted."""
+    return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")

@@ -1,0 +1,86 @@
+"""Starts a process by `posix_spawn` of the C library.
+
+`subprocess` and `os.posix_spawn` hold the interpreter's lock until the new process has become its program. On
+a busy machine that is long enough to be felt by everybody else, an event loop above all; this lets go of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+#: Larger than any C library's own.
+_ROOM = 1024
+_SET_SIGNAL_MASK = 0x08
+_SET_SESSION = 0x80
+
+
+class _Opaque:
+    """A structure of the C library, made and unmade by its own functions."""
+
+    def __init__(self, library: ctypes.CDLL, name: str) -> None:
+        self._library = library
+        self._name = name
+        self.held = ctypes.create_string_buffer(_ROOM)
+
+    def __enter__(self) -> ctypes.Array[ctypes.c_char]:
+        _checked(getattr(self._library, f"{self._name}_init")(self.held))
+        return self.held
+
+    def __exit__(self, *_: object) -> None:
+        getattr(self._library, f"{self._name}_destroy")(self.held)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def spawn(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    descriptors: Mapping[int, int],
+    *,
+    own_session: bool,
+) -> int:
+    """Start a command with all signals blocked and these descriptors; its pid. Raises `OSError`.
+
+    `descriptors` says which of ours becomes which of its own; those of ours must be higher than all of its.
+    """
+    library = _library()
+    with (
+        _Opaque(library, "posix_spawn_file_actions") as actions,
+        _Opaque(library, "posix_spawnattr") as attributes,
+    ):
+        for theirs, ours in descriptors.items():
+            _checked(library.posix_spawn_file_actions_adddup2(actions, ours, theirs))
+        mask = ctypes.create_string_buffer(_ROOM)
+        library.sigfillset(mask)
+        _checked(library.posix_spawnattr_setsigmask(attributes, mask))
+        flags = _SET_SIGNAL_MASK | (_SET_SESSION if own_session else 0)
+        _checked(library.posix_spawnattr_setflags(attributes, ctypes.c_short(flags)))
+        pid = ctypes.c_int()
+        code = library.posix_spawn(
+            ctypes.byref(pid),
+            os.fsencode(command[0]),
+            actions,
+            attributes,
+            _words(map(os.fsencode, command)),
+            _words(os.fsencode(f"{name}={value}") for name, value in environment.items()),
+        )
+        if code:
+            raise OSError(code, os.strerror(code), command[0])
+        return pid.value
+
+
+def _words(words: object) -> ctypes.Array[ctypes.c_char_p]:
+    listed = [*words, None]  # type: ignore[misc]
+    return (ctypes.c_char_p * len(listed))(*listed)
+
+
+def _checked(code: int) -> None:
+    if code:
+        raise OSError(code, os.strerror(code) if code in errno.errorcode else "posix_spawn")

@@ -1,0 +1,86 @@
+"""Gives out a script's output line by line while it runs, from the files that hold it.
+
+It is read from the files, so nobody is made to wait: a slow reader stops no script, and nothing piles up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PIECE = 128 * 1024
+LONGEST_LINE = 1 << 20
+"""A longer line is given out in pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """One line of a script's output, without its end."""
+
+    stream: str
+    """`stdout` or `stderr`."""
+    text: str
+    """What is not UTF-8 in it is written as in `\\xff`."""
+
+
+class Lines:
+    """The lines of both outputs, as far as they were written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._sources = [_Source(folder / name, name) for name in ("stdout", "stderr")]
+
+    def read(self, *, last: bool = False) -> Iterator[OutputLine]:
+        """What has been added since the last time; `last` adds what stands behind the last line's end.
+
+        Of each output no more than a piece, so that whoever has an event loop can see to other things.
+        """
+        for source in self._sources:
+            yield from source.read(last=last)
+
+    def behind(self) -> bool:
+        """Whether there is more to read already."""
+        return any(source.behind() for source in self._sources)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for source in self._sources:
+            source.close()
+
+
+class _Source:
+    def __init__(self, file: Path, name: str) -> None:
+        self._file = file
+        self._name = name
+        self._descriptor = -1
+        self._at = 0
+        self._rest = b""
+
+    def behind(self) -> bool:
+        return self._open() and os.fstat(self._descriptor).st_size > self._at
+
+    def read(self, *, last: bool) -> Iterator[OutputLine]:
+        if not self._open():
+            return
+        piece = os.pread(self._descriptor, _PIECE, self._at)
+        self._at += len(piece)
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > LONGEST_LINE or (last and self._rest and not self.behind()):
+            lines.append(self._rest)
+            self._rest = b""
+        for line in lines:
+            yield OutputLine(self._name, line.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _open(self) -> bool:
+        if self._descriptor < 0:
+            try:
+                self._descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                return False
+        return True

@@ -32,11 +32,13 @@ class Summary:
     doubts: list[str] = field(default_factory=list)
     _woken: dict[_Woken, list[str]] = field(default_factory=dict)
     """Who woke what, and in which workers."""
+    _silent: list[str] = field(default_factory=list)
+    """The workers that died before they could tell."""
 
     @property
     def is_cold(self) -> bool:
         """Whether there is nothing to tell."""
-        return not (self._woken or self.awake_forks or self.unowned or self.doubts)
+        return not (self._woken or self.awake_forks or self.unowned or self.doubts or self._silent)
 
     def woken(self, accelerator: str, who: str, place: str, *, marked: bool) -> None:
         """Note who woke a device."""
@@ -61,7 +63,7 @@ class Summary:
     def take(self, worker: str, output: dict[str, Any] | None) -> None:
         """Add what a worker handed over; one that died could not."""
         if output is None:
-            self.doubts.append(f"{worker} ended before it could tell what it saw")
+            self._silent.append(worker)
             return
         for accelerator, who, place, marked in output["woken"]:
             self._woken.setdefault(_Woken(accelerator, who, place, marked), []).append(worker)
@@ -83,6 +85,8 @@ class Summary:
         for text in self.unowned:
             yield from ("", *text.splitlines())
         yield from (f"! {doubt}" for doubt in self.doubts)
+        if self._silent:
+            yield f"! ended before telling what was seen: {', '.join(self._silent)}"
         if self.device == "none":
             yield (
                 "this machine has no accelerator that could be woken; "

@@ -32,6 +32,7 @@ class Probe:
         self._descriptor = _high(os.open(settings["result"], flags, 0o600))
         self._wakes: list[Event] = []
         self._loaded = 0
+        self._file: str | None = None
         self._home = os.getpid()
 
     def sink(self, event: Event) -> None:
@@ -39,6 +40,8 @@ class Probe:
         kind = event["event"]
         if kind == "import":
             self._loaded += 1
+            if event["module"] == self._module and self._file is None and event["path"]:
+                self._file = os.path.abspath(event["path"])
             return
         if kind == "wake" and os.getpid() == self._home:
             self._wakes.append(event)
@@ -82,7 +85,7 @@ class Probe:
             "seconds": round(seconds, 4),
             "states": watching.states(),
             "error": failure,
-            "file": _file(self._module),
+            "file": self._file,
         }
 
     def _settle(self, watching: Watch) -> None:
@@ -158,15 +161,6 @@ def describe(error: BaseException) -> Event:
     except Exception:
         said = ""
     return {"type": type(error).__name__, "message": said[:2000], "stack": frames[-100:]}
-
-
-def _file(module: str) -> str | None:
-    """The file that a module was loaded from, as far as what stands for it in sys.modules tells."""
-    try:
-        file = vars(sys.modules[module]).get("__file__")
-    except Exception:
-        return None
-    return os.path.abspath(file) if isinstance(file, str) else None
 
 
 def _judge(failure: Event | None, wake: Event | None) -> tuple[str, str | None]:

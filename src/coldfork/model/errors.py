@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.model.decisions import Reason
+
 
 class ColdforkError(Exception):
     """Base of every error that coldfork raises on purpose."""
@@ -17,3 +21,26 @@ class ConfigurationError(ColdforkError):
 
 class KnowledgeError(ColdforkError):
     """An entry of the knowledge base, built in or yours, is malformed; the message names file and entry."""
+
+
+class UnsafeForkError(ColdforkError, RuntimeError):
+    """You get it in the parent, in place of a fork whose child would be handed what it cannot use.
+
+    No process was started and nothing is left of the attempt. The message says what speaks against the fork,
+    who woke it if that was observed, and what to do instead.
+    """
+
+    def __init__(self, message: str, reasons: tuple[Reason, ...] = (), call: str = "os.fork") -> None:
+        super().__init__(message, reasons, call)
+        self.message = message
+        self.reasons = reasons
+        """What speaks against the fork; what weighs most first."""
+        self.call = call
+        """What was about to fork: `os.fork`, `os.forkpty`, or the name of a process of multiprocessing."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UnsafeForkWarning(RuntimeWarning):
+    """You get it under `guard("warn")`, for a fork whose child is handed what it cannot use."""

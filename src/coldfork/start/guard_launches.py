@@ -1,0 +1,48 @@
+"""A check before multiprocessing forks: before its pipes exist, so that a refusal leaves nothing behind.
+
+`Popen._launch` makes four file descriptors and then forks. Vetoed in the fork, each start would lose them.
+Spawn and forkserver have a `_launch` of their own and are left alone.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    class Examiner(Protocol):
+        """What examines the process."""
+
+        def before_launch(self, process: Any) -> bool: ...
+
+        def after_launch(self) -> None: ...
+
+
+MODULES = ("multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork")
+"""CPython's module, and those of the packages that carry a copy of it."""
+
+_MARK = "coldfork_guards"
+
+
+def guard_launches(examiner: Examiner) -> None:
+    """Put the check into those of the modules that are loaded and do not have it yet."""
+    for name in MODULES:
+        popen = getattr(sys.modules.get(name), "Popen", None)
+        if popen is not None and not hasattr(popen._launch, _MARK):
+            popen._launch = _door(popen._launch, examiner)
+
+
+def _door(original: Callable[[Any, Any], None], examiner: Examiner) -> Callable[[Any, Any], None]:
+    def _launch(self: Any, process_obj: Any) -> None:
+        if not examiner.before_launch(process_obj):
+            return original(self, process_obj)
+        try:
+            return original(self, process_obj)
+        finally:
+            examiner.after_launch()
+
+    setattr(_launch, _MARK, original)
+    return _launch

@@ -1,0 +1,88 @@
+"""What the guard says to its user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from coldfork.model.decisions import Reason
+    from coldfork.model.states import Waker
+
+
+def refusal(call: str, reasons: Sequence[Reason]) -> str:
+    """Why a fork was refused, who is to blame, and what to do instead."""
+    return "\n".join(
+        [f"{call} was refused, and no process was started: {clauses(reasons)}", *_below(reasons)]
+    )
+
+
+def line(call: str, reasons: Sequence[Reason]) -> str:
+    """The same in one line, for a fork that happens in spite of it."""
+    help_ = next(iter(_remedies(reasons)), None)
+    return f"{call} hands its child what it cannot use: {clauses(reasons)}" + (
+        f"; help: {help_}" if help_ else ""
+    )
+
+
+def note(reasons: Sequence[Reason], parent: int) -> str:
+    """What a framework's error in a poisoned child is told about the parent."""
+    lines = [f"coldfork: this process was forked from process {parent}, in which {clauses(reasons)}"]
+    return "\n".join([*lines, *_below(reasons, blocks=False)])
+
+
+def clauses(reasons: Sequence[Reason]) -> str:
+    """The reasons in one sentence."""
+    return "; ".join(dict.fromkeys(reason.text for reason in reasons))
+
+
+def _below(reasons: Sequence[Reason], *, blocks: bool = True) -> Iterator[str]:
+    told: set[int] = set()
+    for reason in reasons:
+        if reason.waker is not None and id(reason.waker) not in told:
+            told.add(id(reason.waker))
+            yield from _waking(reason.accelerator or "it", reason.waker)
+        elif reason.waker is None and reason.accelerator is not None:
+            yield f"  who woke {reason.accelerator} was not observed; to learn it: coldfork run PROGRAM"
+    for remedy in _remedies(reasons):
+        yield f"  = help: {remedy}"
+    if blocks:
+        yield '  = or let it happen: with coldfork.allow_fork("reason"): ...'
+
+
+def _remedies(reasons: Sequence[Reason]) -> list[str]:
+    """What helps against all of the reasons first: a remedy for one of several is none."""
+    offered = [remedy for reason in reasons for remedy in reason.remedies]
+    every = [remedy for remedy in offered if all(remedy in reason.remedies for reason in reasons)]
+    return list(dict.fromkeys(every or offered))
+
+
+def _waking(accelerator: str, waker: Waker) -> Iterator[str]:
+    if waker.module is None and waker.line is None:
+        yield f"  {accelerator} was woken while several threads ran, by one of them: {_threads(waker)}"
+        return
+    yield f"  {accelerator} was woken by {_who(waker)}, on {waker.thread}"
+    for number, site in enumerate(waker.import_chain, 1):
+        yield f"    {number}. {site.module}{_place(site.path, site.line)}"
+    for frame in waker.stack:
+        yield f"       {frame.function}{_place(frame.path, frame.line)}"
+    if waker.line is None and waker.module == "__main__":
+        yield "    in no import; to learn which line it was: coldfork run --exact __main__ PROGRAM"
+    elif waker.line is None:
+        yield f"    to learn which line it was: coldfork probe {waker.module}"
+
+
+def _who(waker: Waker) -> str:
+    what = f"{waker.call} in {waker.module}" if waker.call else str(waker.module)
+    return f"{what}{_place(waker.path, waker.line)}"
+
+
+def _threads(waker: Waker) -> str:
+    return waker.thread.removeprefix("unknown: ")
+
+
+def _place(path: str | None, number: int | None) -> str:
+    if path is None:
+        return ""
+    return f"  {path}:{number}" if number is not None else f"  {path}"

@@ -90,3 +90,20 @@ class Decision:
 
     def __str__(self) -> str:
         return self.line()
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryAnswer:
+    """What became of a child that was forked to try it; true if nothing broke."""
+
+    safe: bool
+    reason: str
+    tried: tuple[str, ...] = ()
+    """What the child did, in order; the last is what broke, if anything did."""
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.safe
+
+    def __str__(self) -> str:
+        return f"{'safe' if self.safe else 'not safe'} to fork here: {self.reason}"

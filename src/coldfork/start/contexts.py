@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from coldfork.model.decisions import METHODS, Decision
 from coldfork.model.errors import UsageError
@@ -13,9 +13,11 @@ from coldfork.start.decide import weighed
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
-    from multiprocessing.context import BaseContext
+    from multiprocessing.context import ForkContext, ForkServerContext, SpawnContext
 
     from coldfork.start.reach import Reach
+
+    Context = ForkContext | ForkServerContext | SpawnContext
 
 _LOG = logging.getLogger("coldfork")
 
@@ -31,7 +33,7 @@ def get_context(
     strict: bool = False,
     target: object = None,
     reach: Reach | None = None,
-) -> BaseContext:
+) -> Context:
     """A context of `multiprocessing` whose start method is safe here, and one line in the log that says why.
 
     A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
@@ -44,7 +46,7 @@ def get_context(
         raise UsageError(f"there is no start method {method!r}; there are {', '.join(METHODS)}")
     decision = weighed(target, strict=strict, reach=reach, about_servers=method == "forkserver")
     chosen = decision.method if method is None else method
-    context = multiprocessing.get_context(chosen)
+    context = cast("Context", multiprocessing.get_context(chosen))
     if method is None:
         _LOG.info("%s", decision.line())
     else:

@@ -36,6 +36,7 @@ _HARMLESS = (
     "libflexiblas",
     "libarrow",
     "cygrpc",
+    "libzmq",
     *_INTEL,
 )
 # Owners that have evidence of their own.
@@ -74,7 +75,7 @@ def device(accelerator: str, scene: Scene) -> Reason | None:
     if reading.status == POISONED:
         text = f"{accelerator} is poisoned here{_by(waker)}: {reading.reason}"
     else:
-        depth = f", level {reading.level}," if reading.level else ""
+        depth = f" (level {reading.level})" if reading.level else ""
         text = f"{accelerator} is awake here{depth}{_by(waker)}{_detail(reading)}"
     return Reason(
         code=f"{accelerator}-{reading.status}",

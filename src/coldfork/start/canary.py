@@ -1,0 +1,142 @@
+"""Forks a child that tries what a worker would do, under a watchdog: an empirical yes or no."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import CanaryAnswer
+from coldfork.model.errors import UsageError
+from coldfork.start.canary_trials import trials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldfork.start.canary_trials import Trial
+
+TIMEOUT = 10.0
+_TRYING, _FAILED, _DONE = b"?", b"!", b"."
+_MOST = 1 << 16
+
+
+def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
+    """Whether a child forked by this thread now can work: one is forked, and tries.
+
+    It runs one parallel operation of each runtime that is loaded here, and asks each device that is. If it
+    hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in this process;
+    `coldfork.guard` lets it pass. What it cannot try, such as a lock that another thread holds just now, it
+    cannot tell.
+    """
+    if not hasattr(os, "fork"):
+        raise UsageError("this platform has no fork, so that there is nothing to try")
+    todo = trials()
+    began = monotonic()
+    receiving, sending = os.pipe()
+    try:
+        child = _fork(todo, sending, timeout)
+    except BaseException:
+        os.close(receiving)
+        os.close(sending)
+        raise
+    os.close(sending)
+    try:
+        said, ended = _listen(receiving, began + timeout)
+    finally:
+        os.close(receiving)
+        status = _end(child)
+    return _answer(said, ended, status, monotonic() - began, timeout)
+
+
+def _fork(todo: Sequence[Trial], sending: int, timeout: float) -> int:
+    with _allowed(), warnings.catch_warnings():
+        # Python and JAX warn of just what is being tried here.
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if not child:
+        _try_all(todo, sending, timeout)
+    return child
+
+
+def _allowed() -> AbstractContextManager[object]:
+    """Past the guard, if this process has one."""
+    guard = sys.modules.get("coldfork.start.guard")
+    if guard is None:
+        return nullcontext()
+    passed: AbstractContextManager[object] = guard.allow_fork("the canary tries whether it breaks")
+    return passed
+
+
+def _try_all(todo: Sequence[Trial], sending: int, timeout: float) -> None:
+    """What the child does; it never returns."""
+    status = 1
+    try:
+        # Without a handler of Python's the alarm ends even a process that is stuck in C, its parent gone.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, timeout + 1)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nowhere, descriptor)
+        for trial in todo:
+            os.write(sending, _TRYING + trial.name.encode() + b"\n")
+            trial.attempt()
+        os.write(sending, _DONE + b"\n")
+        status = 0
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]
+        os.write(sending, _FAILED + text.encode("utf-8", "replace") + b"\n")
+    finally:
+        # Not through Python's own ending: its handlers belong to the parent.
+        os._exit(status)
+
+
+def _listen(receiving: int, deadline: float) -> tuple[bytes, bool]:
+    """What the child says until it ends or the time is up; and whether it ended."""
+    said = b""
+    poll = select.poll()
+    poll.register(receiving, select.POLLIN)
+    while (left := deadline - monotonic()) > 0:
+        if not poll.poll(left * 1000):
+            continue
+        piece = os.read(receiving, _MOST)
+        if not piece:
+            return said, True
+        said += piece
+    return said, False
+
+
+def _end(child: int) -> int | None:
+    """Kill the child and reap it; None if somebody else has reaped it."""
+    try:
+        os.kill(child, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except ChildProcessError:
+        return None
+
+
+def _answer(said: bytes, ended: bool, status: int | None, seconds: float, timeout: float) -> CanaryAnswer:
+    lines = said.decode("utf-8", "replace").splitlines()
+    tried = tuple(line[1:] for line in lines if line.startswith("?"))
+    what = tried[-1] if tried else "the fork itself"
+    failure = next((line[1:] for line in lines if line.startswith("!")), None)
+    if "." in lines:
+        done = (
+            f"a forked child could do {', '.join(tried)}" if tried else "nothing is loaded that could break"
+        )
+        return CanaryAnswer(True, done, tried, seconds)
+    if failure is not None:
+        reason = f"in a forked child {what} fails with {failure}"
+    elif not ended:
+        reason = f"a forked child hangs in {what}: it was killed after {timeout:g} s"
+    else:
+        how = f"signal {-status}" if status is not None and status < 0 else f"status {status}"
+        reason = f"a forked child was ended by {what}: {how}"
+    return CanaryAnswer(False, reason, tried, seconds)

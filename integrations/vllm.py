@@ -21,7 +21,7 @@ ENVIRONMENT = Environment(
 VARIABLES = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_LOGGING_LEVEL": "INFO",
     "VLLM_NO_USAGE_STATS": "1",
 }
 
@@ -69,13 +69,27 @@ def run() -> Transcript:
         "what is generated is what the reference has generated.",
         rescued,
         re.escape(DIRTY),
+        r"^process \d+: main, with coldfork's guard on \(warn\)$",
+        r"^\(EngineCore pid=\d+\) INFO .*coldfork: the fork guard is on \(warn\)$",
+        r"^\((?:Vllm)?Worker\S* pid=\d+\) INFO .*coldfork: the fork guard is on \(warn\)$",
         r"WARNING .*coldfork: workers are started by spawn and not by fork\. "
         r"Overriding VLLM_WORKER_MULTIPROC_METHOD to 'spawn'\. Reasons: .*libgomp",
         r"^process \d+: VLLM::EngineCore of \d+, started by spawn$",
         r"^process \d+: VLLM::Worker of \d+, started by spawn$",
     )
-    same = _tokens(rescued) == _tokens(reference) != ""
-    transcript.promise("The tokens of the reference and of the last run are the same.", same)
+    unharmed = _generate(model, coldfork=coldfork)
+    transcript.step(
+        "With coldfork and a parent in which nothing ran: a fork is safe, and stays a fork.",
+        unharmed,
+        r"INFO .*coldfork: workers are started by fork, because nothing speaks against it$",
+        r"^process \d+: VLLM::EngineCore of \d+, started by fork$",
+        r"^process \d+: VLLM::Worker of \d+, started by fork$",
+    )
+    tokens = {_tokens(ended) for ended in (reference, rescued, unharmed)}
+    transcript.promise(
+        "All three runs that came to an end have generated the same tokens.",
+        len(tokens) == 1 and "" not in tokens,
+    )
     return transcript
 
 
@@ -100,7 +114,7 @@ def _generate(model: Path, *options: str, coldfork: Path | None = None) -> Ended
 def _without_noise(output: str) -> str:
     """The lines that are about processes: vLLM warns of much else, such as of missing libraries."""
     noise = re.compile(
-        r"^(?:\(\w+ pid=\d+\) )?(?:WARNING|INFO) (?!.*coldfork)|^\[W\d|FutureWarning|^Triton is"
+        r"^(?:\([\w-]+ pid=\d+\) )?(?:WARNING|INFO) (?!.*coldfork)|^\[W\d|FutureWarning|^Triton is"
         r"|^Loading safetensors|^  (?:if hasattr\(value|wrapper = lookup)"
     )
     return "\n".join(line for line in output.splitlines() if line and not noise.search(line))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -54,7 +55,7 @@ def run(
         finally:
             _end(process)
         output.seek(0)
-        return Watched(status, output.read().decode(errors="replace"))
+        return Watched(status, _own_frames(output.read().decode(errors="replace")))
 
 
 def _until_it_stands_still(process: subprocess.Popen[bytes], still: float, seconds: float) -> int | None:
@@ -108,6 +109,13 @@ def _answers(pid: int) -> bool:
         return False
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGUSR1 - 1) & 1)
+
+
+def _own_frames(text: str) -> str:
+    """The text, where the stack of a process forked by multiprocessing ends with what it was forked for."""
+    beginning = r'(^  File ".*/multiprocessing/process\.py", line \d+ in _bootstrap\n)'
+    parents = r'(?:  File ".*", line \d+ in .*\n)+'
+    return re.sub(beginning + parents, r"\1  (and the frames of its parent)\n", text, flags=re.MULTILINE)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

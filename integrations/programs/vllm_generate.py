@@ -13,6 +13,7 @@ import faulthandler
 import os
 import signal
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,14 @@ def generate(model: str) -> None:
     for metric in llm.get_metrics():
         if metric.name in ("vllm:spec_decode_num_draft_tokens", "vllm:spec_decode_num_accepted_tokens"):
             print(f"{metric.name}: {metric.value}")
-    print(f"process {os.getpid()}: main")
+    print(f"process {os.getpid()}: main{guard()}")
     tell_of_children(os.getpid())
+
+
+def guard() -> str:
+    """The mode of coldfork's guard here; its plugin installs it before vLLM's logging is set up."""
+    module = sys.modules.get("coldfork.start.guard_process")
+    return "" if module is None else f", with coldfork's guard on ({module.HERE.mode})"
 
 
 def tell_of_children(parent: int) -> None:

@@ -1,0 +1,150 @@
+"""The door into vLLM: the fork guard in each of its processes, and a start method chosen from evidence.
+
+vLLM calls `platform` while it looks for its device and `general` before it starts anything, in the main
+process, in EngineCore and in the workers. `COLDFORK_GUARD=off` leaves vLLM as it is. Whatever fails here is
+told in vLLM's log and nothing more, unless COLDFORK_GUARD=raise asked for a guard: then vLLM does not start
+without one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.context import BaseContext
+    from types import ModuleType
+
+    Chooser = Callable[[], BaseContext]
+
+GUARD = "COLDFORK_GUARD"
+DEFAULT = "warn"
+"""The guard's mode where nobody chose one: coldfork may have been installed for something else."""
+METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
+CHOOSER = "get_mp_context"
+HOMES = ("vllm.utils.system_utils", "vllm.utils")
+"""Where vLLM has had its chooser; before 0.12 in the second."""
+
+_OURS = "coldfork_replaced"
+# A child of vLLM's logger, so that its handlers, its format and VLLM_LOGGING_LEVEL hold for it.
+_LOG = logging.getLogger("vllm.plugins.coldfork")
+
+
+def platform() -> None:
+    """Install the guard early; no platform is claimed.
+
+    vLLM asks this in the middle of its own import, when its chooser may not be there yet, and drops what it
+    raises. `general` comes later, and does what failed here again.
+    """
+    if _mode() == "off":
+        return
+    try:
+        _install_guard()
+    except Exception:
+        _LOG.debug("coldfork could not install its guard yet", exc_info=True)
+
+
+def general() -> None:
+    """Install the guard, and replace vLLM's choice of the start method."""
+    mode = _mode()
+    if mode == "off":
+        return
+    try:
+        _LOG.info("coldfork: the fork guard is on (%s)", _install_guard())
+    except Exception as error:
+        if mode == "raise":
+            raise
+        _LOG.warning("coldfork could not install its guard, and vLLM goes on without: %s", error)
+    try:
+        _replace_chooser()
+    except Exception as error:
+        _LOG.warning("coldfork leaves the choice of the start method to vLLM: %s", error)
+
+
+def _mode() -> str:
+    return os.environ.get(GUARD, "").strip().lower() or DEFAULT
+
+
+def _install_guard() -> str:
+    """Install it unless there is one, and return the mode that is in force."""
+    from coldfork.start.guard import from_environment, guard
+    from coldfork.start.guard_process import HERE
+
+    # Whoever called coldfork.guard, or opened the door of `coldfork guard install`, has chosen already.
+    if HERE.mode == "off":
+        guard(from_environment() or DEFAULT)
+    return HERE.mode
+
+
+def _replace_chooser() -> None:
+    home = _home()
+    theirs: Chooser = getattr(home, CHOOSER)
+    if hasattr(theirs, _OURS):
+        return
+    ours = _chooser(theirs)
+    for module in tuple(sys.modules.values()):
+        # Others of vLLM's modules imported it by name; those still to come will get it from its home.
+        names = getattr(module, "__dict__", {})
+        if names.get(CHOOSER) is theirs and str(names.get("__name__", "")).startswith("vllm."):
+            setattr(module, CHOOSER, ours)
+
+
+def _home() -> ModuleType:
+    import importlib
+
+    for name in HOMES:
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            continue
+        if callable(getattr(module, CHOOSER, None)):
+            return module
+    raise LookupError(f"no {CHOOSER} in {' or '.join(HOMES)} of this vLLM")
+
+
+def _chooser(theirs: Chooser) -> Chooser:
+    """vLLM's chooser, whose fork counts only where coldfork has nothing against it."""
+    told: set[int] = set()
+
+    def get_mp_context() -> BaseContext:
+        # It knows about Ray and ROCm, sets what their workers need, and from 0.33 on rids itself of libgomp's
+        # threads before a fork. Its other reasons against a fork are as good as ours.
+        context = theirs()
+        if context.get_start_method() != "fork":
+            return context
+        try:
+            from coldfork.start.decide import decide
+
+            decision = decide()
+        except Exception as error:
+            reasons = f"it could not be found out whether a fork is safe here ({error})"
+        else:
+            if decision.method == "fork":
+                # vLLM asks for each queue and each kind of process; a forked child is a process of its own.
+                if os.getpid() not in told:
+                    told.add(os.getpid())
+                    _LOG.info("coldfork: workers are started by fork, because %s", decision.because)
+                return context
+            reasons = decision.because
+        _LOG.warning(
+            "coldfork: workers are started by spawn and not by fork. Overriding %s to 'spawn'. Reasons: %s",
+            METHOD,
+            reasons,
+        )
+        return _spawn()
+
+    setattr(get_mp_context, _OURS, theirs)
+    return get_mp_context
+
+
+def _spawn() -> BaseContext:
+    import multiprocessing
+
+    # For the processes that are started next, and for those of vLLM's parts that read it.
+    os.environ[METHOD] = "spawn"
+    return multiprocessing.get_context("spawn")

@@ -131,13 +131,13 @@ class Observation:
             self._actions.pop(event, None)
 
     def _thread_event(self, arguments: tuple[Any, ...]) -> None:
-        self._thread_starts()
+        self._thread_starts(arguments[0])
 
-    def _thread_starts(self) -> None:
+    def _thread_starts(self, work: object) -> None:
         # What the starting thread did until now cannot have been done by the new one.
         try:
             self._attribution.poll()
-            self._attribution.windows.starts += 1
+            self._attribution.thread_starts(work)
         except Exception as error:
             self._trouble("thread", error)
 
@@ -156,8 +156,8 @@ def _is_foreign(path: object) -> bool:
     return type(path) is str and path.endswith(_SUFFIXES) and "lib-dynload" not in path
 
 
-def _call(action: Callable[[], None]) -> None:
-    action()
+def _call(action: Callable[[object], None], work: object) -> None:
+    action(work)
 
 
 def _nothing() -> None:

@@ -17,9 +17,9 @@ from coldfork.plugins.pytest_plugin_summary import Summary
 from coldfork.plugins.pytest_plugin_watching import Since, Watching
 from coldfork.plugins.pytest_plugin_words import Told, Words
 
-START = "starting the test run"
-"""What happens before anything is collected: plugins and the first conftest files are loaded."""
 NAME = "coldfork-session"
+NOT_A_FILE = "coldfork"
+"""What pytest shows as being collected where it is no file that woke a device."""
 
 
 def begin(config: pytest.Config, virtual: str | None, *, watched: bool, exact: bool) -> None:
@@ -48,7 +48,7 @@ class Session:
         self._summary = Summary(device)
         self._woken: dict[str, str] = {}
         self._strangers: frozenset[str] = frozenset()
-        self._at_start: list[Told] = []
+        self._at_start: list[tuple[str, Told]] = []
         self._reported: set[str] = set()
         for accelerator in self.watching.awake_before:
             self._note_awake_before(accelerator)
@@ -60,7 +60,10 @@ class Session:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
         """Report what was done before anything is collected: by plugins and by the first conftest files."""
-        self._at_start += self._of_loading(START, self.watching.since())
+        since = self.watching.since()
+        file = self._words.first_conftest(since.wakes)
+        told = self._of_loading(f"loading {file}" if file else "starting the test run", since)
+        self._at_start += [(file or NOT_A_FILE, account) for account in told]
         if not self._distributes():
             self._report_start()
         return (yield)
@@ -137,10 +140,9 @@ class Session:
     def _of_loading(self, what: str, since: Since) -> list[Told]:
         """The accounts of what happened while files were loaded, in order."""
         told = []
-        for wake in since.wakes:
-            woken = self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False)
+        for wake in map(self._with_line, since.wakes):
+            told.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
             self._remember(wake, what, marked=False)
-            told.append(woken)
         told += [self._forked(fork, what, None) for fork in since.forks]
         return told
 
@@ -153,11 +155,11 @@ class Session:
         )
         phase = "" if when == "call" else f" in its {when}"
         told = []
-        for wake in own.wakes:
+        for wake in map(self._with_line, own.wakes):
             self._remember(wake, item.nodeid, marked=marker is not None)
             if marker is None:
                 headline = f"this test woke {wake.accelerator}{phase}"
-                told.append(self._words.wake(wake, headline, in_test=True))
+                told.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
         # Only now: the accounts of these name who woke the device, which may be this very test.
         if marker is None or not marker.kwargs.get("forks"):
             told += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]
@@ -169,7 +171,7 @@ class Session:
 
     def _of_nobody(self, when: str, since: Since) -> None:
         """Note for the end of the run what cannot be laid at a test's door."""
-        for wake in since.wakes:
+        for wake in map(self._with_line, since.wakes):
             headline = f"{wake.accelerator} was woken {when}"
             self._remember(wake, when, marked=False)
             self._summary.unowned.append(str(self._words.wake(wake, headline, in_test=False)))
@@ -182,7 +184,6 @@ class Session:
         verb = "were" if len(fork.awake) > 1 else "was"
         headline = f"{who} forked while {devices} {verb} awake"
         woken = [self._woken.get(name, f"who woke {name} was not seen") for name in fork.awake]
-        self._summary.awake_forks += 1
         return self._words.fork(fork, headline, woken, nodeid)
 
     def _is_own(self, thread: str) -> bool:
@@ -190,6 +191,12 @@ class Session:
         if thread == "MainThread" or not self._strangers:
             return True
         return not thread.startswith("unknown: ") and thread not in self._strangers
+
+    def _with_line(self, wake: Wake) -> Wake:
+        from coldfork.plugins.pytest_plugin_cold import setting
+        from coldfork.plugins.pytest_plugin_second_look import SECONDS, with_line
+
+        return with_line(wake, lambda: setting(self._config, None, SECONDS))
 
     def _remember(self, wake: Wake, who: str, *, marked: bool) -> None:
         place = self._words.in_short(wake)
@@ -202,15 +209,14 @@ class Session:
             "a plugin given with -p or PYTEST_PLUGINS, one that pytest loaded earlier, or the site woke it"
         )
         self._woken[accelerator] = sentence
-        self._at_start.append(
-            Told(sentence, (f"   = {reason}", "   = next: coldfork run -m pytest names it"))
-        )
-        self._summary.woken(accelerator, "something", "before coldfork could watch", marked=False)
+        command = "next: coldfork run -m pytest names it"
+        self._at_start.append((NOT_A_FILE, Told(sentence, (f"   = {reason}", f"   = {command}"))))
+        self._summary.woken(accelerator, "", "", marked=False)
 
     def _report_start(self) -> None:
-        for told in self._at_start:
+        for nodeid, told in self._at_start:
             if str(told) not in self._reported:
-                self._config.hook.pytest_collectreport(report=collect_report("conftest.py", told))
+                self._config.hook.pytest_collectreport(report=collect_report(nodeid, told))
         self._at_start.clear()
 
     def _distributes(self) -> bool:

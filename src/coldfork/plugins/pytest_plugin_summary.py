@@ -47,6 +47,7 @@ class Summary:
     def end(self, watching: Watching) -> None:
         """Note what can be said at the end only."""
         self.forks += watching.forks
+        self.awake_forks += watching.awake_forks
         self.doubts += [f"it is not known whether a device is awake: {said}" for said in watching.unknown()]
         self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
 
@@ -77,6 +78,9 @@ class Summary:
         if not self._woken:
             yield f"no device was woken; device: {self.device}"
         for woken, workers in self._woken.items():
+            if not woken.who:
+                yield f"{woken.accelerator} was awake before coldfork could watch"
+                continue
             permitted = ", which may (wakes_device)" if woken.marked else ""
             where = f" [{', '.join(sorted(workers))}]" if workers else ""
             yield f"{woken.accelerator} was woken by {woken.who}{permitted}: {woken.place}{where}"
@@ -87,9 +91,9 @@ class Summary:
         yield from (f"! {doubt}" for doubt in self.doubts)
         if self._silent:
             yield f"! ended before telling what was seen: {', '.join(self._silent)}"
-        if self.device == "none":
+        if self.device == "none" and not self._woken:
             yield (
-                "this machine has no accelerator that could be woken; "
+                "this machine has no GPU that could be woken; "
                 "pytest --coldfork --coldfork-virtual h100 gives it one"
             )
 

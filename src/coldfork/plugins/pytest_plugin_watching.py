@@ -36,6 +36,7 @@ class Watching:
         self._claimed: set[str] = set()
         self.forks = 0
         """All forks so far, also those while every device was cold."""
+        self.awake_forks = 0
         self.troubles: list[str] = []
         self._own_threads = frozenset(sys._current_frames())
         self._watch: Watch = watch(
@@ -104,6 +105,7 @@ class Watching:
             self.forks += 1
             fork = sightings.fork(event)
             if fork is not None:
+                self.awake_forks += 1
                 self._seen.forks.append(fork)
         elif kind == "trouble":
             self.troubles.append(f"{event['what']}: {event['detail']}")

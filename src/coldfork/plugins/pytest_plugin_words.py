@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ _NARROWEST = 30
 _WIDEST = 60
 _INDENT = " " * 6
 _EFFECTS = {Level.DRIVER: EffectKind.INITIALISES_DRIVER, Level.CONTEXT: EffectKind.CREATES_CONTEXT}
+_Info = tuple[os.PathLike[str] | str, int | None, str]
+"""Path, line from nought on, and name, as pytest tells them of a test."""
 _RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-import"}
 
 
@@ -38,17 +41,17 @@ class Words:
 
     def __init__(self, folder: Path, device: str, is_test: Callable[[str], bool]) -> None:
         self._folder = folder
-        self._device = device
+        self._seen = "a machine without a GPU" if device == "none" else device
         self._is_test = is_test
         self._origins = Origins()
 
-    def wake(self, wake: Wake, headline: str, *, in_test: bool) -> Told:
-        """Say who woke a device and what to do about it."""
+    def wake(self, wake: Wake, headline: str, *, in_test: bool, test: _Info | None = None) -> Told:
+        """Say who woke a device and what to do about it; `test` is where the test stands that did it."""
         waker = wake.waker
-        lines = [*self._site(waker), *self._calls(wake), *self._imports(waker)]
+        lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
         lines.append(_note("processes forked from this one from now on cannot use the device"))
         thread = "" if waker.thread in ("MainThread", "") else f", on the thread {waker.thread}"
-        lines.append(_note(f"seen on {self._device}{thread}"))
+        lines.append(_note(f"seen on {self._seen}{thread}"))
         lines.append(_note(f"help: {self._remedy(wake, in_test=in_test)}"))
         return Told(printable(headline), tuple(lines))
 
@@ -64,13 +67,19 @@ class Words:
             lines += _table([*rows, ("fork", effect_phrase(EffectKind.FORKS, None))], numbered=True)
         lines += map(_note, woken)
         thread = "" if fork.thread in ("MainThread", "") else f", on the thread {fork.thread}"
-        lines.append(_note(f"a child forked now cannot use the device; seen on {self._device}{thread}"))
+        lines.append(_note(f"a child forked now cannot use the device; seen on {self._seen}{thread}"))
         lines.append(
             _note("help: start the process with spawn or forkserver, or fork while the device is cold")
         )
         if nodeid is not None:
             lines.append(_note(f"next: coldfork run --follow -m pytest {nodeid} shows what becomes of it"))
         return Told(printable(headline), tuple(lines))
+
+    def first_conftest(self, wakes: Sequence[Wake]) -> str | None:
+        """The conftest file whose import led to the first of these wakes."""
+        paths = [site.path for wake in wakes[:1] for site in wake.waker.import_chain if site.path]
+        first = next((path for path in paths if path.endswith("conftest.py")), None)
+        return self.place(first, None) if first else None
 
     def in_short(self, wake: Wake) -> str:
         """The place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
@@ -89,10 +98,15 @@ class Words:
             where = self._origins.path(path)
         return printable(where if line is None else f"{where}:{line}")
 
-    def _site(self, waker: Waker) -> Iterator[str]:
+    def _site(self, waker: Waker, test: _Info | None) -> Iterator[str]:
         if waker.path is None:
-            known = waker.module or "the line was not seen; pytest --coldfork-exact looks for it"
-            yield f"  --> {printable(known)}"
+            if test is not None:
+                path, line, name = test
+                place = self.place(str(path), None if line is None else line + 1)
+                yield f"  --> {place}  in {printable(name)}"
+            elif waker.module:
+                yield f"  --> {printable(waker.module)}"
+            yield _note("the line was not seen; pytest --coldfork-exact looks for it")
             return
         behind = _standing(waker.function) if waker.line else "  (the line was not seen)"
         yield f"  --> {self.place(waker.path, waker.line)}{behind}"

@@ -29,10 +29,17 @@ _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev
 class Scene(Protocol):
     """What the evidence is gathered from."""
 
-    readings: Mapping[str, Reading]
-    """The state of every accelerator."""
-    strict: bool
-    target: Target | None
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """The state of every accelerator."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether a loaded framework and a visible device are reason enough."""
+
+    @property
+    def target(self) -> Target | None:
+        """What the new process is to run, if that is known."""
 
     @property
     def threads(self) -> Sequence[NativeThread] | None:

@@ -1,0 +1,76 @@
+"""Scenes that somebody made up: a process with the states, threads, modules and surroundings a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from coldfork.model.states import Waker
+from coldfork.observe.probes.examination import ORDER
+from coldfork.observe.probes.reading import Reading
+from coldfork.observe.probes.threads import NativeThread
+from coldfork.start.reach import ReachAnswer, Reached
+from coldfork.start.servers import Server
+from coldfork.start.targets import Target
+
+
+class MadeUp:
+    """A scene: a quiet process on Linux in which nothing is loaded, until a test changes it."""
+
+    def __init__(self) -> None:
+        self.readings: dict[str, Reading] = {name: Reading(name, "absent") for name in ORDER}
+        self.strict = False
+        self.target: Target | None = None
+        self.threads: list[NativeThread] | None = []
+        self.python_threads: list[str] = []
+        self.server = Server()
+        self.methods: Sequence[str] = ("fork", "spawn", "forkserver")
+        self.platform = "linux"
+        self.release = "6.1.0"
+        self.arguments: list[str] = ["program"]
+        self.modules: dict[str, dict[str, Any]] = {}
+        self.settings: dict[str, str] = {}
+        self.devices: list[str] = []
+        self.wakers: dict[str, Waker] = {}
+        self.owners: dict[int, bool | None] = {}
+        """For each worker of libgomp whether it is in the asking thread's pool."""
+        self.answers: dict[str, ReachAnswer] = {}
+        self.asked: list[str] = []
+        """The modules that were asked about."""
+
+    def turn(self, accelerator: str, status: str, **more: Any) -> None:
+        """Give one accelerator a state."""
+        self.readings[accelerator] = Reading(accelerator, status, **more)
+
+    def thread(self, library: str | None, name: str = "thread", *, mine: bool | None = None) -> None:
+        """Start a thread of a library."""
+        if self.threads is None:
+            self.threads = []
+        tid = 100 + len(self.threads)
+        self.threads.append(NativeThread(tid, name, library))
+        self.owners[tid] = mine
+
+    def mine(self, worker: NativeThread) -> bool | None:
+        return self.owners[worker.tid]
+
+    def reach_of(self, target: Target) -> ReachAnswer:
+        self.asked.append(target.module)
+        return self.answers.get(target.module, ReachAnswer(target.module, Reached.NOTHING))
+
+    def module(self, name: str) -> Mapping[str, Any] | None:
+        return self.modules.get(name)
+
+    def setting(self, name: str) -> str | None:
+        return self.settings.get(name)
+
+    def device(self) -> str | None:
+        return self.devices[0] if self.devices else None
+
+    def waker(self, accelerator: str) -> Waker | None:
+        return self.wakers.get(accelerator)
+
+
+def thing(**attributes: Any) -> Any:
+    """An object of somebody else's with these attributes."""
+    return SimpleNamespace(**attributes)

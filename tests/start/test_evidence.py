@@ -1,0 +1,326 @@
+"""Every piece of evidence by itself and in every combination, in processes that somebody made up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from coldfork.model.decisions import EVERY, Weight
+from coldfork.model.states import Waker
+from coldfork.start.evidence import gather
+from coldfork.start.policy import decided
+from coldfork.start.reach import ReachAnswer, Reached
+from coldfork.start.servers import Server
+from coldfork.start.targets import Target
+from tests.start.scenes import MadeUp, thing
+
+HARM, DOUBT, CIRCUMSTANCE = Weight.HARM, Weight.DOUBT, Weight.CIRCUMSTANCE
+GOMP = "/lib/libgomp.so.1"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is so in a process, and what it must be taken for."""
+
+    name: str
+    make: Callable[[MadeUp], object]
+    code: str | None
+    weight: Weight | None = HARM
+    against: str = "fork"
+
+
+def awake(accelerator: str, level: str | None = None) -> Fact:
+    return Fact(
+        f"{accelerator} awake {level}",
+        lambda scene: scene.turn(accelerator, "awake", level=level),
+        f"{accelerator}-awake",
+    )
+
+
+def turned(accelerator: str, status: str, code: str | None, weight: Weight | None) -> Fact:
+    return Fact(
+        f"{accelerator} {status}", lambda scene: scene.turn(accelerator, status, reason="so"), code, weight
+    )
+
+
+def module(name: str, **names: object) -> Callable[[MadeUp], object]:
+    return lambda scene: scene.modules.update({name: names})
+
+
+def numba(scene: MadeUp, layer: str, *, workers: bool) -> None:
+    scene.modules["numba.np.ufunc.parallel"] = {"_threading_layer": layer}
+    if workers:
+        scene.thread(GOMP, mine=False)
+
+
+def tokenizers(value: str | None, status: str = "awake") -> Callable[[MadeUp], object]:
+    def make(scene: MadeUp) -> None:
+        scene.turn("tokenizers", status, reason="so")
+        if value is not None:
+            scene.settings["TOKENIZERS_PARALLELISM"] = value
+
+    return make
+
+
+def strict(
+    scene: MadeUp,
+    *,
+    asked: bool = True,
+    framework: bool = True,
+    device: bool = True,
+    visible: str | None = None,
+) -> None:
+    scene.strict = asked
+    if framework:
+        scene.modules["torch"] = {}
+    if device:
+        scene.devices.append("/dev/nvidia0")
+    if visible is not None:
+        scene.settings["CUDA_VISIBLE_DEVICES"] = visible
+
+
+def target(answer: ReachAnswer) -> Callable[[MadeUp], object]:
+    def make(scene: MadeUp) -> None:
+        scene.target = Target(answer.module, "work", "work.py")
+        scene.answers[answer.module] = answer
+
+    return make
+
+
+DEVICES = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "polars")
+WAKES = ReachAnswer("work", Reached.WAKES, None, "cuda", "certain", "work.py", 3)
+
+SINGLE = (
+    *(awake(accelerator, level) for accelerator in DEVICES for level in ("driver", "context", None)),
+    *(turned(name, "poisoned", f"{name}-poisoned", HARM) for name in DEVICES),
+    *(turned(name, "unknown", f"{name}-unknown", DOUBT) for name in (*DEVICES, "openmp", "tokenizers")),
+    *(turned(name, "cold", None, None) for name in (*DEVICES, "openmp", "tokenizers")),
+    turned("openmp", "awake", None, None),
+    turned("openmp", "poisoned", "openmp-poisoned", DOUBT),
+    Fact("my pool", lambda scene: scene.thread(GOMP, mine=True), "openmp-pool-of-this-thread"),
+    Fact("pool of another thread", lambda scene: scene.thread(GOMP, mine=False), None),
+    Fact("pool of nobody knows", lambda scene: scene.thread(GOMP), "openmp-pool-of-unknown-thread", DOUBT),
+    Fact("bundled libgomp", lambda scene: scene.thread("/x/libgomp-e985.so.1", mine=True), "openmp-pool-of-this-thread"),
+    Fact("OpenMP of Intel", lambda scene: scene.thread("/lib/libiomp5.so", mine=True), None),
+    Fact("OpenMP of LLVM", lambda scene: scene.thread("/lib/libomp.so.5", mine=True), None),
+    Fact("OpenBLAS", lambda scene: scene.thread("/x/libscipy_openblas64_-32a4.so"), None),
+    Fact("OpenBLAS of the system", lambda scene: scene.thread("/lib/libopenblas.so.0"), None),
+    Fact("Arrow", lambda scene: scene.thread("/x/libarrow.so.2600"), None),
+    Fact("gRPC", lambda scene: scene.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), None),
+    Fact("threads of polars that its import starts", lambda scene: scene.thread("/x/_polars_runtime.abi3.so"), None),
+    Fact("numba on omp", lambda scene: numba(scene, "omp", workers=True), "numba-on-gnu-openmp"),
+    Fact("numba on omp, no pool", lambda scene: numba(scene, "omp", workers=False), "numba-on-openmp", DOUBT),
+    Fact("numba on tbb", lambda scene: numba(scene, "tbb", workers=True), None),
+    Fact("numba unused", module("numba.np.ufunc.parallel", _threading_layer=None), None),
+    Fact("tokenizers, unset", tokenizers(None), None),
+    *(Fact(f"tokenizers {off!r}", tokenizers(off), None) for off in ("", "0", "false", "False", "no", "OFF", "n")),
+    *(Fact(f"tokenizers {on!r}", tokenizers(on), "tokenizers-pool") for on in ("1", "true", "yes", "anything")),
+    Fact("tokenizers poisoned", tokenizers("true", "poisoned"), "tokenizers-pool"),
+    Fact("unknown library", lambda scene: scene.thread("/x/libstrange.so"), "native-threads", DOUBT),
+    Fact("no library", lambda scene: scene.thread(None), "native-threads", DOUBT),
+    Fact("threads unreadable", lambda scene: setattr(scene, "threads", None), "threads-unreadable", DOUBT),
+    Fact("Python thread", lambda scene: scene.python_threads.append("Thread-1"), "python-threads", DOUBT),
+    Fact("Windows", lambda scene: setattr(scene, "methods", ("spawn",)), "no-fork-here"),
+    Fact("macOS", lambda scene: setattr(scene, "platform", "darwin"), "macos", DOUBT),
+    Fact("Ray worker", module("ray._private.worker", global_worker=thing(mode=1)), "ray-worker", CIRCUMSTANCE),
+    Fact("Ray driver", module("ray._private.worker", global_worker=thing(mode=0)), None),
+    Fact("Ray imported", module("ray._private.worker", global_worker=thing(mode=None)), None),
+    Fact("WSL", lambda scene: setattr(scene, "release", "5.15-microsoft-standard-WSL2"), "wsl", CIRCUMSTANCE),
+    Fact("Jupyter", module("ipykernel.kernelapp", IPKernelApp=thing(_instance=object())), "jupyter", CIRCUMSTANCE),
+    Fact("ipykernel imported", module("ipykernel.kernelapp", IPKernelApp=thing(_instance=None)), None),
+    Fact("XPU build", module("torch.version", xpu="20250101"), "xpu-build", CIRCUMSTANCE),
+    Fact("CUDA build", module("torch.version", xpu=None, cuda="12.8"), None),
+    Fact("NUMA", lambda scene: scene.arguments.append("--numa-bind"), "numa-binding", CIRCUMSTANCE),
+    Fact("daemon", module("multiprocessing.process", _current_process=thing(_config={"daemon": True})), "daemon", HARM, EVERY),
+    Fact("no daemon", module("multiprocessing.process", _current_process=thing(_config={})), None),
+    Fact("strict", strict, "framework-and-device", DOUBT),
+    Fact("strict, no framework", lambda scene: strict(scene, framework=False), None),
+    Fact("strict, no device", lambda scene: strict(scene, device=False), None),
+    Fact("strict, hidden", lambda scene: strict(scene, visible=""), None),
+    Fact("strict, one visible", lambda scene: strict(scene, visible="1"), "framework-and-device", DOUBT),
+    Fact("not strict", lambda scene: strict(scene, asked=False), None),
+    Fact("target wakes", target(WAKES), "target-wakes-device", DOUBT),
+    Fact("target unknown", target(ReachAnswer.unknown("work", "it took too long")), "target-unknown", DOUBT),
+    Fact("target cold", target(ReachAnswer("work", Reached.NOTHING)), None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fact", SINGLE, ids=lambda fact: fact.name)
+def test_each_piece_of_evidence(fact: Fact) -> None:
+    scene = MadeUp()
+    fact.make(scene)
+    found = gather(scene)
+    about = [(one.code, one.weight, one.against) for one in found if one.against in ("fork", EVERY)]
+    expected = [] if fact.code is None else [(fact.code, fact.weight, fact.against)]
+    assert about == expected
+    forbids = bool(expected) and fact.against == "fork"
+    assert decided(found).method == ("spawn" if forbids else "fork")
+    assert all(one.vetoes == (one.against == "fork" and one.weight is HARM) for one in found)
+
+
+# One of each kind: everything that can be so at once.
+COMBINED = tuple(
+    fact
+    for fact in SINGLE
+    if fact.name
+    in {
+        "cuda awake driver",
+        "xpu unknown",
+        "opencl poisoned",
+        "polars awake None",
+        "my pool",
+        "OpenBLAS",
+        "tokenizers 'true'",
+        "unknown library",
+        "Python thread",
+        "Ray worker",
+        "WSL",
+        "Jupyter",
+        "daemon",
+        "strict",
+        "target wakes",
+    }
+)
+
+
+@pytest.mark.must_hold
+def test_every_combination_of_evidence() -> None:
+    assert len(COMBINED) == 15
+    methods = set()
+    for size in range(len(COMBINED) + 1):
+        for facts in itertools.combinations(COMBINED, size):
+            scene = MadeUp()
+            for fact in facts:
+                fact.make(scene)
+            found = gather(scene)
+            known = [fact for fact in facts if fact.code is not None]
+            # A target is not looked at where something harmful speaks against fork anyway.
+            harmed = any(fact.weight is HARM and fact.against == "fork" for fact in known)
+            expected = {fact.code for fact in known if not (harmed and fact.name == "target wakes")}
+            about = [one for one in found if one.against != "forkserver"]
+            assert {one.code for one in about} == expected
+            assert [one.weight.rank for one in found] == sorted(
+                (one.weight.rank for one in found), reverse=True
+            )
+            method = decided(found).method
+            assert method == ("spawn" if any(fact.against == "fork" for fact in known) else "fork")
+            methods.add(method)
+    assert methods == {"fork", "spawn"}
+
+
+def test_a_reason_names_the_line_that_woke_the_device() -> None:
+    scene = MadeUp()
+    scene.turn("cuda", "awake", level="context")
+    scene.wakers["cuda"] = Waker("package.backend", "package/backend.py", 12, "Backend", None, "MainThread")
+    (reason,) = (one for one in gather(scene) if one.against == "fork")
+    assert reason.text == "cuda is awake here (level context) (woken by package/backend.py:12)"
+    assert reason.waker is scene.wakers["cuda"]
+    assert ("status", "awake") in reason.evidence
+
+
+@pytest.mark.parametrize(
+    ("server", "answers", "codes", "method"),
+    [
+        (Server(), {}, ["forkserver-preloads-nothing"], "spawn"),
+        (Server(("cold",)), {}, [], "forkserver"),
+        (Server(("cold",), running=True), {}, [], "forkserver"),
+        (Server(("cold",), running=True, differences=("CUDA_VISIBLE_DEVICES",)), {}, ["forkserver-environment"], "spawn"),
+        (Server(("work", "cold")), {"work": WAKES}, ["forkserver-preload-wakes"], "spawn"),
+        (Server(("work",)), {"work": ReachAnswer.unknown("work", "so")}, ["forkserver-preload-unknown"], "spawn"),
+    ],
+)  # fmt: skip
+def test_a_forkserver_is_chosen_only_where_it_is_clean_and_pays(
+    server: Server, answers: dict[str, ReachAnswer], codes: list[str], method: str
+) -> None:
+    scene = MadeUp()
+    scene.server, scene.answers = server, answers
+    assert decided(gather(scene)).method == "fork"
+    assert gather(scene) == ()
+    scene.turn("cuda", "awake", level="driver")
+    found = gather(scene)
+    assert [one.code for one in found if one.against == "forkserver"] == codes
+    assert decided(found).method == method
+
+
+@pytest.mark.parametrize("how", ["loaded", "target"])
+def test_vllm_gets_spawn_and_never_a_forkserver(how: str) -> None:
+    scene = MadeUp()
+    scene.server = Server(("cold",))
+    scene.turn("cuda", "awake", level="driver")
+    assert decided(gather(scene)).method == "forkserver"
+    if how == "loaded":
+        scene.modules["vllm"] = {}
+    else:
+        scene.target = Target("vllm.v1.engine.core", "run", "core.py")
+    decision = decided(gather(scene))
+    assert decision.method == "spawn"
+    assert "vllm-refuses-forkserver" in {one.code for one in decision.against("forkserver")}
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        (Target("__main__", "work", None), "target-has-no-file"),
+        (Target("package.work", "start.<locals>.work", "work.py"), "target-cannot-be-pickled"),
+        (Target("package.work", "<lambda>", "work.py"), "target-cannot-be-pickled"),
+    ],
+)
+def test_what_only_a_fork_can_start_is_forked_in_spite_of_circumstances_and_not_of_doubts(
+    target: Target, code: str
+) -> None:
+    scene = MadeUp()
+    scene.target = target
+    scene.release = "5.15-microsoft"
+    decision = decided(gather(scene))
+    assert decision.method == "fork"
+    assert [one.code for one in decision.against("spawn")] == [code]
+    assert (
+        decision.because
+        == "the other methods cannot work, although this is WSL, where NVML does not survive a fork"
+    )
+    scene.python_threads.append("Thread-1")
+    assert decided(gather(scene)).method == "spawn"
+
+
+@pytest.mark.parametrize("name", ["--numa-bind", "--numa-bind=0"])
+def test_numa_binding_leaves_only_spawn(name: str) -> None:
+    scene = MadeUp()
+    scene.arguments.append(name)
+    scene.server = Server(("cold",))
+    decision = decided(gather(scene))
+    assert decision.method == "spawn"
+    assert {one.against for one in decision.reasons} == {"fork", "forkserver"}
+
+
+def test_an_interpreter_replaced_for_spawned_processes_counts_as_numa_binding() -> None:
+    scene = MadeUp()
+    scene.modules["sys"] = {"executable": "/usr/bin/python3"}
+    scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/usr/bin/python3"}
+    assert gather(scene) == ()
+    scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/tmp/numactl-python"}
+    assert decided(gather(scene)).method == "spawn"
+
+
+def test_objects_that_fail_when_they_are_asked_are_no_evidence() -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError("not ready")
+
+    scene = MadeUp()
+    scene.modules["ray._private.worker"] = {"global_worker": Broken()}
+    scene.modules["ipykernel.kernelapp"] = {"IPKernelApp": Broken()}
+    scene.modules["multiprocessing.process"] = {"_current_process": Broken()}
+    assert gather(scene) == ()
+
+
+def test_the_target_is_not_looked_at_where_it_does_not_matter() -> None:
+    scene = MadeUp()
+    scene.target = Target("work", "work", "work.py")
+    gather(scene)
+    assert scene.asked == ["work"]
+    scene.turn("cuda", "awake", level="driver")
+    gather(scene)
+    assert scene.asked == ["work"]

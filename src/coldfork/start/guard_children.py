@@ -102,12 +102,16 @@ class Notes:
         return any(word in said for name in self._accelerators for word in _WORDS[name])
 
     def _wrap(self, owner: Any, name: str, door: Callable[[Any], Callable[..., Any]]) -> None:
-        original = getattr(owner, name, None)
-        if original is None or hasattr(original, _MARK):
+        # Only what is a name of the module or class itself: neither may have other ideas of its attributes.
+        original = getattr(owner, "__dict__", {}).get(name)
+        if not callable(original) or hasattr(original, _MARK):
             return
         made = door(original)
         setattr(made, _MARK, original)
-        setattr(owner, name, made)
+        if isinstance(owner, type):
+            setattr(owner, name, made)
+        else:
+            owner.__dict__[name] = made
 
     def _at_source(self, original: Any) -> Callable[..., Any]:
         def _lazy_init(*arguments: Any, **named: Any) -> Any:

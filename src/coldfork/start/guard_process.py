@@ -225,7 +225,8 @@ class ProcessGuard:
             try:
                 self.notes.arm(reasons)
             except Exception as error:
-                self._trouble("notes", error)
+                # Nothing is logged: the log's lock may be held by a thread that is gone.
+                self.troubles.append(f"notes: {type(error).__name__}: {error}")
 
     def _trouble(self, what: str, error: BaseException) -> None:
         """The guard itself failed somewhere: the program goes on, and the first time it is told."""

@@ -28,8 +28,9 @@ def line(call: str, reasons: Sequence[Reason]) -> str:
 
 def note(reasons: Sequence[Reason], parent: int) -> str:
     """What a framework's error in a poisoned child is told about the parent."""
-    lines = [f"coldfork: this process was forked from process {parent}, in which {clauses(reasons)}"]
-    return "\n".join([*lines, *_below(reasons, blocks=False)])
+    first = f"coldfork: this process was forked from process {parent} in spite of this:"
+    texts = dict.fromkeys(f"  {reason.text}" for reason in reasons)
+    return "\n".join([first, *texts, *_below(reasons, blocks=False)])
 
 
 def clauses(reasons: Sequence[Reason]) -> str:

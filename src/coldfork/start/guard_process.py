@@ -122,16 +122,15 @@ class ProcessGuard:
         try:
             if self.observation is not None:
                 self.observation.poll()
-            from coldfork.start import look
-            from coldfork.start.evidence import against_fork
+            from coldfork.start import evidence, look
 
-            reasons = tuple(reason for reason in against_fork() if reason.vetoes)
+            found = evidence.against_fork()
             # So that the child can tell poisoned from cold.
-            look.HERE.examination.lineage.remember(look.HERE.readings())
+            look.HERE.examination.lineage.remember(look.HERE.latest)
         except Exception as error:
             self._trouble(call, error)
             return ()
-        return reasons
+        return tuple(reason for reason in found if reason.vetoes) if found else ()
 
     def _apply(self) -> None:
         modes = [guarding.mode for guarding in self._modes]

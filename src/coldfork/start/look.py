@@ -62,6 +62,11 @@ class Look(Process):
             self._known = facts
         return self._readings
 
+    @property
+    def latest(self) -> tuple[Reading, ...]:
+        """What `readings` said last, for who has just asked."""
+        return self._readings
+
     def _facts(self) -> tuple[object, ...] | None:
         """What the probes look at beside libraries and threads, at the price of a few look-ups.
 

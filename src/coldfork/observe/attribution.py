@@ -34,6 +34,10 @@ if TYPE_CHECKING:
         def callee(self) -> str | None: ...
 
 
+_MOST_STARTED = 8
+"""So many threads that were started lately are named when it is unknown who it was."""
+
+
 class Attribution:
     """Polls the sensor and turns what has changed since the last poll into wake events."""
 
@@ -58,6 +62,8 @@ class Attribution:
         self._emit = emit
         self._claims: dict[tuple[str, str | None], object] = {}
         self._known: Awake = ()
+        self._started: list[str] = []
+        """The latest threads, by name: who has ended meanwhile is a suspect too."""
         self.start()
 
     def start(self) -> None:
@@ -95,11 +101,17 @@ class Attribution:
                 self._emit(self._wake(accelerator, level, culprit, alone))
         self.windows.mark()
 
+    def thread_starts(self, work: object) -> None:
+        """A thread is about to be started that does this work; it may be over before anybody looks."""
+        self.windows.starts += 1
+        self._started = [*self._started, _thread_doing(work)][-_MOST_STARTED:]
+
     def forked(self) -> None:
         """In a forked child: only this thread and its imports are left, and the devices start afresh."""
         me = get_ident()
         self.stacks = {me: self.stacks[me]} if me in self.stacks else {}
         self._home = me
+        self._started = []
         self.windows.forked()
         self.start()
 
@@ -152,7 +164,7 @@ class Attribution:
         return self._base if me == self._home else None
 
     def _nobody_sure(self) -> Event:
-        names = sorted({thread_name(ident) for ident in _threads()})
+        names = sorted({thread_name(ident) for ident in _threads()}.union(self._started))
         return {
             "module": None,
             "path": None,
@@ -221,6 +233,14 @@ def _place(waker: Event, view: View, depth: int, culprit: Culprit) -> None:
     waker["call"] = view.call(depth) or culprit.callee()
     if waker["import_chain"] and depth >= 0:
         waker["import_chain"][-1]["line"] = waker["line"]
+
+
+def _thread_doing(work: object) -> str:
+    """The name of the thread that a method of `threading.Thread` is the beginning of."""
+    try:
+        return str(object.__getattribute__(work.__self__, "_name"))  # type: ignore[attr-defined]
+    except AttributeError:
+        return "a thread without a name"
 
 
 def _threads() -> list[int]:

@@ -44,7 +44,7 @@ class Forks:
         *,
         before_fork: Callable[[], None],
         in_child: Callable[[], None],
-        thread_started: Callable[[], None],
+        thread_started: Callable[[object], None],
         trouble: Callable[[str, BaseException], None],
     ) -> None:
         self._emit = emit
@@ -120,7 +120,7 @@ class Forks:
         self._guarded(self._in_child)
 
     def _thread(self, arguments: tuple[Any, ...]) -> None:
-        self._thread_started()
+        self._thread_started(arguments[0])
 
     def _popen(self, arguments: tuple[Any, ...]) -> None:
         executable, args = arguments[0], arguments[1]
@@ -167,7 +167,7 @@ class Forks:
         )
 
 
-def _guard_threads(guarded: Callable[..., Any], started: Callable[[], None]) -> Callable[[], None]:
+def _guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:
     """Hear of new threads before Python 3.12, which raises no audit event for them; returns what undoes
     it."""
     import _thread
@@ -175,7 +175,7 @@ def _guard_threads(guarded: Callable[..., Any], started: Callable[[], None]) -> 
     original = _thread.start_new_thread
 
     def start_new_thread(*arguments: Any, **named: Any) -> int:
-        guarded(started)
+        guarded(started, arguments[0] if arguments else None)
         return original(*arguments, **named)
 
     places: list[tuple[Any, str]] = [(_thread, "start_new_thread"), (_thread, "start_new")]

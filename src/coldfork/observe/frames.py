@@ -22,8 +22,8 @@ _MODULE = type(sys)
 _OPTIMIZED = 1
 _OWN_FOLDER = __file__.rpartition("/")[0] + "/"
 
-#: Code that runs as part of the line it stands in, although it has a frame of its own (until Python 3.12).
-_INLINE = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
+#: Comprehensions, which until Python 3.12 have frames of their own.
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
 #: Libraries whose functions are what people know: the first of them on the stack is "the call".
 ACCELERATOR_LIBRARIES = frozenset(
@@ -184,6 +184,14 @@ def _cut(
     return loads[::-1], [spots[::-1] for spots in reversed(segments)]
 
 
+def runs_inline(name: str) -> bool:
+    """True for code that runs as part of the line it stands in, although it has a frame of its own.
+
+    A generic class has one for its parameters, around its body and its bases.
+    """
+    return name in _COMPREHENSIONS or name.startswith("<generic parameters of ")
+
+
 def _is_module_body(frame: FrameType) -> bool:
     code = frame.f_code
     return code.co_name == "<module>" and not code.co_flags & _OPTIMIZED
@@ -191,8 +199,8 @@ def _is_module_body(frame: FrameType) -> bool:
 
 def _stands_in(outer: CodeType, inner: CodeType) -> bool:
     """True for a class body or a comprehension that runs where it stands, in the code around it."""
-    runs_in_place = not inner.co_flags & _OPTIMIZED and inner.co_name != "<module>"
-    return (runs_in_place or inner.co_name in _INLINE) and any(
+    class_body = not inner.co_flags & _OPTIMIZED and inner.co_name != "<module>"
+    return (class_body or runs_inline(inner.co_name)) and any(
         constant is inner for constant in outer.co_consts
     )
 

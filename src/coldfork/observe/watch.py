@@ -181,10 +181,10 @@ class Watch:
             self._calls.forked()
         self.process("fork")
 
-    def _thread_started(self) -> None:
+    def _thread_started(self, work: object) -> None:
         # What the starting thread did until now cannot have been done by the new one.
         self.attribution.poll()
-        self.attribution.windows.starts += 1
+        self.attribution.thread_starts(work)
 
     def _loaded(self, load: Load) -> None:
         if load.name == PASSER:

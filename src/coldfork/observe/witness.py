@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from coldfork.observe.frames import ACCELERATOR_LIBRARIES, DEEPEST, IMPORTLIB
+from coldfork.observe.frames import ACCELERATOR_LIBRARIES, DEEPEST, IMPORTLIB, runs_inline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,14 +69,16 @@ class Witness:
         if not bodies:
             return None, self.frames
         at = bodies[-1]
-        while at + 1 < len(self.frames) and self._class_body(at + 1, bodies[-1]):
+        while at + 1 < len(self.frames) and self._stands_in(at + 1, bodies[-1]):
             at += 1
         return self.frames[at], self.frames[at:]
 
-    def _class_body(self, at: int, body: int) -> bool:
+    def _stands_in(self, at: int, body: int) -> bool:
         frame = self.frames[at]
         if frame["path"] != self.frames[body]["path"]:
             return False
+        if runs_inline(frame["function"]):
+            return True
         from coldfork.observe.callsource import is_class_body
 
         return is_class_body(frame["path"], frame["function"], frame["line"])

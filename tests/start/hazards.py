@@ -91,6 +91,13 @@ def import_torch(size: int) -> None:
         torch.ones(4_000_000).exp().sum().item()
 
 
+def sized_torch(size: int) -> None:
+    torch: Any = load("torch")
+    torch.set_num_threads(2)
+    if size > 1:
+        torch.ones(4_000_000).exp().sum().item()
+
+
 def nothing(size: int) -> None:
     pass
 
@@ -108,6 +115,7 @@ WORKS: dict[str, Callable[[int], None]] = {
         openblas,
         pyarrow,
         import_torch,
+        sized_torch,
         nothing,
     )
 }

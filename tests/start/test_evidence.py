@@ -120,6 +120,8 @@ SINGLE = (
     *(Fact(f"tokenizers {on!r}", tokenizers(on), "tokenizers-pool") for on in ("1", "true", "yes", "anything")),
     Fact("tokenizers poisoned", tokenizers("true", "poisoned"), "tokenizers-pool"),
     Fact("unknown library", lambda scene: scene.thread("/x/libstrange.so"), "native-threads", DOUBT),
+    Fact("torch.set_num_threads", lambda scene: scene.thread("/x/libtorch_cpu.so", "python"), None),
+    Fact("torch's autograd", lambda scene: scene.thread("/x/libtorch_cpu.so", "pt_autograd_0"), "native-threads", DOUBT),
     Fact("no library", lambda scene: scene.thread(None), "native-threads", DOUBT),
     Fact("threads unreadable", lambda scene: setattr(scene, "threads", None), "threads-unreadable", DOUBT),
     Fact("Python thread", lambda scene: scene.python_threads.append("Thread-1"), "python-threads", DOUBT),

@@ -23,7 +23,13 @@ WORKED = {"status": 0, "waited": True}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads Linux's /proc")
 
-PACKAGES = {"openblas": "numpy", "pocl": "pyopencl", "import_torch": "torch", "nothing": "os"}
+PACKAGES = {
+    "openblas": "numpy",
+    "pocl": "pyopencl",
+    "import_torch": "torch",
+    "sized_torch": "torch",
+    "nothing": "os",
+}
 
 
 def run(name: str, **variables: str) -> dict[str, Any]:
@@ -86,6 +92,7 @@ def test_where_a_plain_fork_breaks_what_coldfork_chooses_works(
         ("nothing", {}, None),
         ("import_torch", {}, None),
         ("torch", {"OMP_NUM_THREADS": "1"}, None),
+        ("sized_torch", {}, "libtorch_cpu"),
         ("openblas", {}, "libscipy_openblas"),
         ("pyarrow", {}, "libarrow"),
         ("tokenizers", {}, "tokenizers."),

@@ -39,6 +39,10 @@ _HARMLESS = (
     "libzmq",
     *_INTEL,
 )
+# PyTorch gives up its pool for mobile kernels in a forked child; it has one as soon as it is told how many
+# threads it may have. It gives no name to them, and one to all others.
+_TORCH = "libtorch_cpu"
+_OTHERS_OF_TORCH = ("pt_", "Caffe")
 # Owners that have evidence of their own.
 _KNOWN = (
     _GNU,
@@ -212,6 +216,8 @@ def python_threads(scene: Scene) -> Reason | None:
 
 
 def _accounted(thread: NativeThread) -> bool:
+    if thread.owner.startswith(_TORCH):
+        return not thread.name.startswith(_OTHERS_OF_TORCH)
     return thread.owner.startswith((*_HARMLESS, *_KNOWN))
 
 

@@ -9,6 +9,37 @@ import pytest
 from tests.source.expectations import Setting, assert_as_expected, cases
 
 WAKES = {
+    "an object in an f-string, by its format, its text or its representation": """
+import torch
+
+class Formatted:
+    def __format__(self, wanted):
+        return str(torch.cuda.get_device_capability())
+
+class Written:
+    def __str__(self):
+        return str(torch.cuda.get_device_capability())
+
+class Shown:
+    def __repr__(self):
+        return str(torch.cuda.get_device_capability())
+
+A = f"{Formatted()}"  # expect: device-init-at-import
+B = f"{Written()}"  # expect: device-init-at-import
+C = f"{Written()!s:>9}"  # expect: device-init-at-import
+D = f"{Shown()!r}"  # expect: device-init-at-import
+E = f"{Shown()}"  # expect: device-init-at-import
+F = f"{1:{torch.cuda.get_device_capability()[0]}}"  # expect: device-init-at-import
+""",
+    "a function that is called until it returns a sentinel": """
+import torch
+
+def level():
+    return torch.cuda.get_device_capability()
+
+for found in iter(level, None):  # expect: device-init-at-import
+    break
+""",
     "a function passed by position, by keyword and starred": """
 import torch
 
@@ -723,12 +754,43 @@ def always():
 A = level()
 B = always()
 """,
+    "an object in an f-string that does not ask for the method that wakes": """
+import torch
+
+class Level:
+    def __str__(self):
+        return str(torch.cuda.get_device_capability())
+
+    def __repr__(self):
+        return "a level"
+
+A = f"{Level()!r:>9}"
+""",
 }
+
+NUMBERS = """
+import torch
+
+def whole(value):
+    try:
+        return int(value)
+    except (OverflowError, ValueError):
+        return None
+
+NEVER = whole(float("inf"))
+LONG = whole("9" * 5000)
+NO_NUMBER = whole(float("nan"))
+A = torch.cuda.get_device_capability()  # expect: device-init-at-import
+"""
 
 
 @pytest.mark.parametrize(("text", "setting"), cases(WAKES, SETTINGS))
 def test_values_are_followed(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
+
+
+def test_numbers_that_there_are_not_do_not_stop_the_reading(tmp_path: Path) -> None:
+    assert_as_expected(NUMBERS, tmp_path)
 
 
 @pytest.mark.parametrize(("text", "setting"), cases(SILENT))

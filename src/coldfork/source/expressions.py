@@ -21,6 +21,7 @@ from coldfork.source.values import (
     TRUE,
     TRUTHY,
     UNKNOWN,
+    ClassRef,
     Condition,
     Const,
     Function,
@@ -219,11 +220,19 @@ def _walrus(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return value
 
 
+def _has(ev: Evaluator, value: Instance, name: str) -> bool:
+    """Whether the code of a class says what `name` does, `object`'s own apart."""
+    held = ev.member(value.cls, name)
+    return held is not None and isinstance(held[1], ClassRef)
+
+
 def _joined(ev: Evaluator, frame: Frame, node: Node) -> Value:
     parts = [ev.evaluate(frame, part) for part in node[1]]
+    asked = node[2] if len(node) > 2 else ("__format__", "__str__")
     for part in parts:
         if isinstance(part, Instance):
-            ev.call(frame, ev.attribute(frame, part, "__str__"))
+            method = next((name for name in asked if _has(ev, part, name)), "__repr__")
+            ev.call(frame, ev.attribute(frame, part, method))
     if all(isinstance(part, Const) for part in parts):
         text = "".join(str(part.value) for part in parts if isinstance(part, Const))
         return Const(text) if len(text) <= LONGEST_CONSTANT else UNKNOWN

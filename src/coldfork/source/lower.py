@@ -183,12 +183,21 @@ class Lowerer:
             if isinstance(value, ast.Constant):
                 parts.append((ir.CONST, value.value))
             elif isinstance(value, ast.FormattedValue):
-                plain = value.format_spec is None and value.conversion in (-1, 115)
-                inner = self.expression(value.value)
-                parts.append(inner if plain else (ir.OTHER, (inner,)))
+                parts.append(self._formatted(value))
             else:
                 parts.append(self.expression(value))
         return (ir.JOINED, tuple(parts))
+
+    def _formatted(self, node: ast.FormattedValue) -> Node:
+        inner = self.expression(node.value)
+        if node.format_spec is None and node.conversion in (-1, ord("s")):
+            return inner
+        # What it comes to is not known, only what is run on the way.
+        asked = ("__repr__",) if node.conversion in (ord("r"), ord("a")) else ("__format__", "__str__")
+        written: Node = (ir.JOINED, (inner,), asked)
+        if node.format_spec is None:
+            return (ir.OTHER, (written,))
+        return (ir.OTHER, (written, self.expression(node.format_spec)))
 
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> Node:
         self.yields = True

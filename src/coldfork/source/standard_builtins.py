@@ -228,7 +228,7 @@ def _scalar(kind: type, method: str) -> Model:
         if isinstance(value, Const) and len(positional) == 1:
             try:
                 return Const(kind(value.value))
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 return UNKNOWN
         if isinstance(value, Instance):
             ev.call(frame, ev.attribute(frame, value, method))

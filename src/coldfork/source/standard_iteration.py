@@ -44,6 +44,13 @@ def _consumed(kind: str) -> Model:
     return model
 
 
+def _iter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """With a sentinel it is a function that yields; taken to be called once, where the iterator is made."""
+    if len(positional) == 2:
+        return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
+    return _consumed("list")(ev, frame, positional, keywords)
+
+
 def _chosen(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """`max`, `min`, `next`, `sum`: one of the items, or something made of them."""
     if not positional:
@@ -165,7 +172,7 @@ ITERATION: dict[str, Model] = {
     "builtins.frozenset": _consumed("set"),
     "builtins.sorted": _consumed("list"),
     "builtins.reversed": _consumed("list"),
-    "builtins.iter": _consumed("list"),
+    "builtins.iter": _iter,
     "collections.deque": _consumed("list"),
     "builtins.max": _chosen,
     "builtins.min": _chosen,

@@ -8,6 +8,7 @@ import signal
 import sys
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from coldfork.model.errors import UsageError
 from coldfork.start.canary_trials import trials
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from coldfork.start.canary_trials import Trial
 
@@ -35,11 +36,14 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
     """
     if not hasattr(os, "fork"):
         raise UsageError("this platform has no fork, so that there is nothing to try")
+    # Windows has none either; what the child needs is imported here, where no lock can be stuck.
+    import resource
+
     todo = trials()
     began = monotonic()
     receiving, sending = os.pipe()
     try:
-        child = _fork(todo, sending, timeout)
+        child = _fork(todo, sending, timeout, partial(resource.setrlimit, resource.RLIMIT_CORE, (0, 0)))
     except BaseException:
         os.close(receiving)
         os.close(sending)
@@ -53,13 +57,13 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
     return _answer(said, ended, status, monotonic() - began, timeout)
 
 
-def _fork(todo: Sequence[Trial], sending: int, timeout: float) -> int:
+def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Callable[[], object]) -> int:
     with _allowed(), warnings.catch_warnings():
         # Python and JAX warn of just what is being tried here.
         warnings.simplefilter("ignore")
         child = os.fork()
     if not child:
-        _try_all(todo, sending, timeout)
+        _try_all(todo, sending, timeout, keep_no_core)
     return child
 
 
@@ -72,16 +76,15 @@ def _allowed() -> AbstractContextManager[object]:
     return passed
 
 
-def _try_all(todo: Sequence[Trial], sending: int, timeout: float) -> None:
+def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Callable[[], object]) -> None:
     """What the child does; it never returns."""
     status = 1
     try:
         # Without a handler of Python's the alarm ends even a process that is stuck in C, its parent gone.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, timeout + 1)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(nowhere, descriptor)
+        keep_no_core()
+        _leave_no_trace()
         for trial in todo:
             os.write(sending, _TRYING + trial.name.encode() + b"\n")
             trial.attempt()
@@ -93,6 +96,18 @@ def _try_all(todo: Sequence[Trial], sending: int, timeout: float) -> None:
     finally:
         # Not through Python's own ending: its handlers belong to the parent.
         os._exit(status)
+
+
+def _leave_no_trace() -> None:
+    """Nobody sees what the child writes, nor a report of a crash."""
+    faulthandler = sys.modules.get("faulthandler")
+    if faulthandler is not None:
+        faulthandler.disable()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    # What the parent has not flushed yet is the parent's to write.
+    sys.stdout = sys.stderr = os.fdopen(nowhere, "w")
 
 
 def _listen(receiving: int, deadline: float) -> tuple[bytes, bool]:

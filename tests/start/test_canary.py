@@ -1,0 +1,135 @@
+"""The canary: test_hazards.py has what it finds, and here is that nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import coldfork
+from coldfork.start import canary as home
+from coldfork.start.canary_trials import Trial
+from tests.start.test_decide import run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+
+
+def trying(monkeypatch: pytest.MonkeyPatch, *attempts: Callable[[], object]) -> None:
+    trials = tuple(Trial(f"trial {number}", attempt) for number, attempt in enumerate(attempts, 1))
+    monkeypatch.setattr(home, "trials", lambda: trials)
+
+
+def picture() -> tuple[list[str], list[str]]:
+    kinds = (Path("/proc/self/fd"), Path("/proc/self/task"))
+    descriptors, threads = (sorted(path.name for path in kind.iterdir()) for kind in kinds)
+    return descriptors, threads
+
+
+def fail() -> None:
+    raise RuntimeError("Cannot re-initialize CUDA")
+
+
+def hang() -> None:
+    threading.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("attempts", "safe", "reason", "tried"),
+    [
+        ((), True, "nothing is loaded that could break", ()),
+        ((int, int), True, "a forked child could do trial 1, trial 2", ("trial 1", "trial 2")),
+        (
+            (int, fail, int),
+            False,
+            "in a forked child trial 2 fails with RuntimeError: Cannot re-initialize CUDA",
+            ("trial 1", "trial 2"),
+        ),
+        ((hang, int), False, "a forked child hangs in trial 1: it was killed after 0.5 s", ("trial 1",)),
+        ((lambda: os._exit(3),), False, "a forked child was ended by trial 1: status 3", ("trial 1",)),
+        ((os.abort,), False, "a forked child was ended by trial 1: signal 6", ("trial 1",)),
+        ((sys.exit,), False, "in a forked child trial 1 fails with SystemExit: ", ("trial 1",)),
+    ],
+)
+def test_the_answer_and_that_nothing_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+    attempts: tuple[Callable[[], object], ...],
+    safe: bool,
+    reason: str,
+    tried: tuple[str, ...],
+) -> None:
+    trying(monkeypatch, *attempts)
+    before = picture()
+    answer = coldfork.canary(0.5)
+    assert (answer.safe, answer.reason, answer.tried) == (safe, reason, tried)
+    assert bool(answer) is safe
+    assert picture() == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_child_that_somebody_else_reaps_is_no_trouble() -> None:
+    said = run(
+        """
+        import signal
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        answer = coldfork.canary(5)
+        told["answer"] = [answer.safe, answer.reason]
+        """
+    )
+    assert said == {"answer": [True, "nothing is loaded that could break"]}
+
+
+def test_what_the_child_prints_is_not_seen_and_the_parents_handlers_are_not_run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trying(monkeypatch, lambda: os.write(2, b"noise\n"), lambda: print("noise", flush=True))
+    assert coldfork.canary(5)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_guard_lets_it_pass() -> None:
+    pytest.importorskip("torch")
+    said = run(
+        """
+        import torch
+        torch.set_num_threads(2)
+        torch.ones(4_000_000).exp().sum().item()
+        coldfork.guard("raise")
+        try:
+            os.fork()
+        except coldfork.UnsafeForkError as error:
+            told["refused"] = error.reasons[0].code
+        told["canary"] = str(coldfork.canary(2))
+        try:
+            os.fork()
+        except coldfork.UnsafeForkError as error:
+            told["still refused"] = error.reasons[0].code
+        """
+    )
+    assert said["refused"] == said["still refused"] == "openmp-pool-of-this-thread"
+    assert said["canary"].startswith(
+        "not safe to fork here: a forked child hangs in a parallel region of libgomp"
+    )
+
+
+def test_it_asks_the_virtual_device_as_a_worker_would() -> None:
+    pytest.importorskip("torch")
+    said = run(
+        """
+        import coldfork.virtual
+        coldfork.virtual.install("h100")
+        import torch
+        told["cold"] = str(coldfork.canary())
+        told["still cold"] = status()
+        torch.cuda.is_available()
+        told["awake"] = str(coldfork.canary())
+        """
+    )
+    assert said["cold"].startswith("safe to fork here: ")
+    assert "asking torch.cuda" in said["cold"]
+    assert said["still cold"] == ["cold", None]
+    assert said["awake"].startswith("not safe to fork here: in a forked child ")

@@ -302,7 +302,7 @@ def test_an_interpreter_replaced_for_spawned_processes_counts_as_numa_binding() 
     scene.modules["sys"] = {"executable": "/usr/bin/python3"}
     scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/usr/bin/python3"}
     assert gather(scene) == ()
-    scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/tmp/numactl-python"}
+    scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/opt/numactl-python"}
     assert decided(gather(scene)).method == "spawn"
 
 

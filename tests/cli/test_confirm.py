@@ -230,6 +230,29 @@ def test_another_thread_is_never_taken_for_the_line(write: Write, answers: Answe
     assert confirmed == "not-testable", said
 
 
+def test_what_presumes_a_package_is_not_tested_without_it(
+    write: Write, answers: Answers, project: Path
+) -> None:
+    """`tinydriver` was read beside, and the interpreter that is given does not have it."""
+    write(
+        caps="""\
+        try:
+            import tinydriver
+        except ImportError:
+            tinydriver = None
+        if tinydriver is not None:
+            tinydriver.start()
+        """
+    )
+    assert answers()["engine.caps", 6][0] == "woken"
+    shutil.rmtree(project / "beside")
+    (project / "beside").mkdir()
+    assert answers()["engine.caps", 6] == (
+        "not-testable",
+        "it presumes that tinydriver is installed, which the interpreter does not find",
+    )
+
+
 def test_programs_are_not_imported(write: Write, answers: Answers, project: Path) -> None:
     write(__main__="import tinydriver\nopen('ran', 'w').close()\ntinydriver.start()\n")
     assert answers() == {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import realpath
 from types import MappingProxyType
 
@@ -16,6 +17,8 @@ from coldfork.model.states import ImportSite, Waker
 #: Nothing but a device of the right make, real or virtual, answers to these.
 _OF_A_MAKE = frozenset({"cuda", "rocm"})
 _STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
+
+_INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")
 
 Answer = tuple[Confirmed, str]
 
@@ -32,8 +35,16 @@ class Ground:
     """Whether devices can be counted without the driver."""
     profile: str = "cuda"
     """What the findings assume."""
+    absent: frozenset[str] = frozenset()
+    """Packages that findings speak of and that the interpreter does not find."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path that a probe names."""
+
+
+def packages_named(finding: Finding) -> frozenset[str]:
+    """The top-level packages whose presence a finding presumes or makes a condition."""
+    named = _INSTALLED.findall(" and ".join((*finding.presumed, finding.condition or "")))
+    return frozenset(name.partition(".")[0] for name in named)
 
 
 def refusal(finding: Finding, ground: Ground) -> str | None:
@@ -104,7 +115,13 @@ def _cold(finding: Finding, probe: ModuleProbe, ground: Ground) -> Answer:
             f"{_spoken(ground.device)} has NVML, unlike the profile; "
             "coldfork check --confirm --virtual h100-without-nvml takes it away"
         )
+    absent = sorted(packages_named(replace(finding, condition=None)) & ground.absent)
+    if absent:
+        return _untestable(f"it presumes that {absent[0]} is installed, which the interpreter does not find")
     seen = f"a fresh interpreter that imported the module stayed cold, on {ground.device}"
+    unmet = sorted(packages_named(finding) & ground.absent)
+    if unmet:
+        return Confirmed.COLD, f"{seen}, where {unmet[0]} is not installed"
     if finding.effect == EffectKind.QUERIES_DEVICE and ground.management:
         return Confirmed.COLD, f"{seen}; a machine where only the driver can answer may differ"
     return Confirmed.COLD, seen

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coldfork.launch import machine
-from coldfork.launch.comparing import Ground, compare, refusal
+from coldfork.launch.comparing import Ground, compare, packages_named, refusal
 from coldfork.launch.looks import Setting
 from coldfork.launch.origins import root_by_name
-from coldfork.launch.probing import Progress, Request, probe
+from coldfork.launch.probing import Progress, Request, missing, probe
 from coldfork.model.findings import Confirmed, Finding
 from coldfork.model.probes import ModuleProbe
 
@@ -45,6 +45,9 @@ def confirm(
         for finding in findings
         if finding.accelerator and places[finding.path] and refusal(finding, ground) is None
     ]
+    named = frozenset[str]().union(*(packages_named(finding) for finding in testable))
+    around_all = replace(setting, before=(*roots, *setting.before))
+    ground = replace(ground, absent=missing(named, around_all))
     probes: dict[tuple[str, str], ModuleProbe] = {}
     files: dict[str, dict[str, str]] = {}
     total = len({(finding.path, finding.module) for finding in testable})

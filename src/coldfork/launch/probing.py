@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +65,10 @@ def probe(request: Request, progress: Progress | None = None, device: str | None
 def modules_of(package: str, setting: Setting) -> tuple[str, ...]:
     """Every module of a package, found without importing it; the package's own name where there is none."""
     code = Path(listing.__file__).read_text(encoding="utf-8")
-    path = [*setting.before, *filter(None, [setting.base.get("PYTHONPATH")]), *setting.after]
     try:
         done = subprocess.run(
             [setting.python, "-c", code, package],
-            env={**setting.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})},
+            env=_with_path(setting),
             capture_output=True,
             timeout=_LISTING_SECONDS,
             check=False,
@@ -85,6 +84,34 @@ def modules_of(package: str, setting: Setting) -> tuple[str, ...]:
             + (f": {said[-1]}" if said else "")
         ) from None
     return tuple(found or (package,))
+
+
+def _with_path(setting: Setting) -> dict[str, str]:
+    """The environment in which modules are found where imports will find them."""
+    path = [*setting.before, *filter(None, [setting.base.get("PYTHONPATH")]), *setting.after]
+    return {**setting.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
+
+
+def missing(packages: Iterable[str], setting: Setting) -> frozenset[str]:
+    """Those of these top-level packages that an import would not find; nothing is imported."""
+    code = (
+        "import importlib.util, json, sys; "
+        "print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))"
+    )
+    wanted = sorted(packages)
+    if not wanted:
+        return frozenset()
+    try:
+        done = subprocess.run(
+            [setting.python, "-c", code, *wanted],
+            env=_with_path(setting),
+            capture_output=True,
+            timeout=_LISTING_SECONDS,
+            check=True,
+        )
+        return frozenset(json.loads(done.stdout.splitlines()[-1]))
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return frozenset()
 
 
 def interpreter(

@@ -74,10 +74,10 @@ def marked(text: str) -> list[int]:
 
 def descriptors() -> dict[str, str]:
     """The open descriptors of this process and what they are."""
-    found = {}
-    for name in os.listdir("/proc/self/fd"):
+    found: dict[str, str] = {}
+    for place in Path("/proc/self/fd").iterdir():
         try:
-            found[name] = os.readlink(f"/proc/self/fd/{name}")
+            found[place.name] = str(place.readlink())
         except OSError:
             continue
     return {name: what for name, what in found.items() if not what.startswith("/proc/")}

@@ -25,7 +25,9 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def test_a_script_runs_and_its_end_is_told(bench: Bench) -> None:
-    result = bench.run("import sys; print('out', sys.argv[1:]); print('err', file=sys.stderr)", "one", "two three")
+    result = bench.run(
+        "import sys; print('out', sys.argv[1:]); print('err', file=sys.stderr)", "one", "two three"
+    )
     assert (result.outcome, result.ok, result.status, result.signal) == ("succeeded", True, 0, None)
     assert (result.stdout, result.stderr) == ("out ['one', 'two three']\n", "err\n")
     assert result.run_dir == bench.only_run()
@@ -156,20 +158,20 @@ def test_a_script_may_have_any_name(bench: Bench, name: str, monkeypatch: pytest
     monkeypatch.chdir(bench.folder)
     bench.write("import sys; print(ascii(sys.argv[0].removeprefix('./')))", name)
     result = coldfork.run_script(name, log_dir=bench.runs)
-    assert result.stdout == f"{ascii(name)}\n"
+    assert result.stdout == f"{name!a}\n"
     assert not (bench.folder / "hit").exists()
 
 
 def test_arguments_reach_the_script_unchanged(bench: Bench) -> None:
     words = ["", " ", "a\nb", "*", "$HOME", "'\"", "-", "--", "é", "\udcfe", "x" * 100_000]
     result = bench.run("import sys; print(ascii(sys.argv[1:]))", *words)
-    assert result.stdout == f"{ascii(words)}\n"
+    assert result.stdout == f"{words!a}\n"
 
 
 @pytest.mark.parametrize("given", [b"by\xfftes\n", "text\n"])
 def test_what_is_given_is_read(bench: Bench, given: bytes | str) -> None:
     result = bench.run("import sys; print(sys.stdin.buffer.read())", stdin=given)
-    assert result.stdout == f"{given if isinstance(given, bytes) else given.encode()}\n"
+    assert result.stdout == f"{given if isinstance(given, bytes) else given.encode()!r}\n"
 
 
 def test_a_file_is_read_from_where_it_stands(bench: Bench) -> None:

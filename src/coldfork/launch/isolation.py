@@ -146,6 +146,12 @@ def start(python: str, plan: Mapping[str, Any], mark: str, lock: int, streams: S
     return Supervised(pid, ours, mark)
 
 
+def own_interpreter(other: str) -> str:
+    """The interpreter for supervisors: ours, unless this program is a server that only holds a Python."""
+    ours = sys.executable or ""
+    return ours if "py" in Path(ours).name.lower() else other
+
+
 def input_of(given: bytes) -> int:
     """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
     return _memory("stdin", given)

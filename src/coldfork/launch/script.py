@@ -98,8 +98,7 @@ def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
 def _until_gone(following: Following) -> None:
     while True:
         try:
-            message = following.supervised.receive()
-            if message is None or message["is"] in ("ended", "refused"):
+            if not following.take(following.supervised.receive(), quietly=True):
                 return
         except KeyboardInterrupt:
             following.supervised.kill("cancelled")

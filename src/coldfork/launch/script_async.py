@@ -128,12 +128,10 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         while True:
             try:
                 message = await self._message(loop, following)
-                if failed is None:
-                    if not following.take(message):
-                        return None
-                    await self._tell(following)
-                elif message is None or message["is"] in ("ended", "refused"):
+                if not following.take(message, quietly=failed is not None):
                     return failed
+                if failed is None:
+                    await self._tell(following)
             except CancelledError:
                 self._cancel()
             except Exception as error:

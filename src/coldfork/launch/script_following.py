@@ -32,8 +32,8 @@ class Following:
         self._started = False
         self._ended = False
 
-    def take(self, message: dict[str, Any] | None) -> bool:
-        """Take in one message; False after the last one."""
+    def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
+        """Take in one message; False after the last one. `quietly` calls nobody back."""
         kind = None if message is None else message["is"]
         if message is None or kind in ("ended", "refused"):
             self._ended = kind == "ended"
@@ -41,7 +41,7 @@ class Following:
             return False
         if kind == "started":
             self._started = True
-        elif kind == "progress" and self._on_progress is not None:
+        elif kind == "progress" and self._on_progress is not None and not quietly:
             self._on_progress(message["done"], message["total"])
         elif kind == "trouble":
             self._troubles.append(message["text"])
@@ -90,7 +90,7 @@ def begin(request: Request, stdin: Given, on_progress: Progress | None) -> Follo
         prepared = prepare(request)
         try:
             supervised = isolation.start(
-                prepared.python,
+                isolation.own_interpreter(prepared.python),
                 prepared.told,
                 prepared.directory.mark,
                 prepared.directory.lock,

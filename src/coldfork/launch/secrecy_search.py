@@ -10,9 +10,10 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from coldfork.observe import redaction
 
 _QUOTES = "\"'"
-#: name=value, name: value, "name": "value", in any text; the name is judged afterwards.
+#: name=value, name: value, "name": "value", in any text; the name is judged afterwards. It begins at a word's
+#: beginning and has a length, so that a long text without any costs no more than reading it.
 _NAMED = re.compile(
-    r"""(?P<name>[A-Za-z_][\w.-]*)["']?\s*(?:=|:|=>)\s*(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)'|(?P<bare>[^\s"',;&{}\[\]]+))"""
+    r"""(?<![\w.-])(?P<name>[A-Za-z_-][\w.-]{0,80}+)["']?\s*(?:=|:|=>)\s*(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)'|(?P<bare>[^\s"',;&{}\[\]]+))"""
 )
 _SCHEME = re.compile(r"\b(?:Bearer|Basic|Token|Digest|ApiKey)\s+(?P<value>[^\s\"',;]{4,})", re.IGNORECASE)
 _USER_INFO = re.compile(r"://(?P<info>[^\s/@]+(?:@[^\s/@]+)*)@")

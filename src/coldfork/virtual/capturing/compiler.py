@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -17,24 +16,33 @@ _WRAPPERS = ("_compile.py", "wrappers.py", "decompositions.py")
 _ROOMS = ("torch._refs", "torch._decomp", "torch._prims")
 
 
-@contextmanager
-def without_compiler() -> Iterator[None]:
-    """Let torch's reference implementations run without importing torch._dynamo.
+class KeptOut:
+    """Lets torch's reference implementations run without importing torch._dynamo.
 
     Each of them would import it on its first use, only to tell it not to look inside. Whoever imports the
     compiler later finds everything as it was.
     """
-    marked = [] if "torch._dynamo" in sys.modules else list(_unmarked())
-    for function in marked:
-        setattr(function, _MARK, function)
-    try:
-        yield
-    finally:
-        for function in marked:
-            delattr(function, _MARK)
+
+    def __init__(self) -> None:
+        self._functions: list[FunctionType] | None = None
+        self._marked: list[FunctionType] = []
+
+    def __enter__(self) -> None:
+        if "torch._dynamo" in sys.modules:
+            return
+        if self._functions is None:
+            self._functions = list(_hidden())
+        for function in self._functions:
+            if not hasattr(function, _MARK):
+                setattr(function, _MARK, function)
+                self._marked.append(function)
+
+    def __exit__(self, *_: object) -> None:
+        while self._marked:
+            delattr(self._marked.pop(), _MARK)
 
 
-def _unmarked() -> Iterator[FunctionType]:
+def _hidden() -> Iterator[FunctionType]:
     """What torch would hide from its compiler, found behind its reference implementations."""
     seen = set[int]()
     waiting: list[Any] = []
@@ -55,5 +63,5 @@ def _unmarked() -> Iterator[FunctionType]:
         }
         waiting.extend(held.values())
         hidden = held.get("fn")
-        if code.co_name == "inner" and isinstance(hidden, FunctionType) and not hasattr(hidden, _MARK):
+        if code.co_name == "inner" and isinstance(hidden, FunctionType):
             yield hidden

@@ -9,10 +9,6 @@ from coldfork.model.states import Frame
 class CaptureError(ColdforkError, RuntimeError):
     """Base of everything that goes wrong in a virtual capture or in the replay of one."""
 
-
-class CaptureRefusedError(CaptureError):
-    """You did in a captured region what a device refuses there; `.what` and `.where` say what and where."""
-
     def __init__(self, message: str, what: str = "", where: Frame | None = None) -> None:
         super().__init__(message, what, where)
         self.message = message
@@ -23,6 +19,10 @@ class CaptureRefusedError(CaptureError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class CaptureRefusedError(CaptureError):
+    """You did in a captured region what a device refuses there; `.what` and `.where` say what and where."""
 
 
 class NotCapturableError(CaptureError):

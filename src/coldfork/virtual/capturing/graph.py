@@ -8,8 +8,14 @@ from typing import Any
 
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.errors import ReplayError
-from coldfork.virtual.capturing.memory import Memory, Pool
+from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Pool
+from coldfork.virtual.capturing.operators import Operator
 from coldfork.virtual.capturing.places import Place, as_frame, written
+from coldfork.virtual.capturing.shapes import Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.virtual.capturing.explaining import PoisonRead
 
 
 class Use:
@@ -26,26 +32,34 @@ class Use:
 class Record:
     """One operator of a captured graph."""
 
-    __slots__ = ("args", "call", "kwargs", "name", "number", "place", "random", "read", "wrote")
+    __slots__ = ("args", "call", "kwargs", "number", "operator", "place", "plan", "read", "wrote")
 
     def __init__(
         self,
         number: int,
-        name: str,
+        operator: Operator,
         place: Place | None,
-        step: tuple[Callable[..., object], tuple[Any, ...], dict[str, Any]],
-        used: tuple[tuple[Use, ...], tuple[Use, ...]],
-        random: bool,
+        step: tuple[Callable[..., object], Any, dict[str, Any]],
+        used: tuple[list[Use], list[Use]],
+        plan: Plan,
     ) -> None:
         self.number = number
         """Its place in the order of execution, from 0."""
-        self.name = name
-        """The operator, such as `aten::add.Tensor`."""
+        self.operator = operator
         self.place = place
         self.call, self.args, self.kwargs = step
         self.read, self.wrote = used
-        self.random = random
+        self.plan = plan
+
+    @property
+    def name(self) -> str:
+        """The operator, such as `aten::add.Tensor`."""
+        return self.operator.name
+
+    @property
+    def random(self) -> bool:
         """Whether it draws random numbers, new ones at each replay."""
+        return self.operator.random
 
     @property
     def where(self) -> Frame | None:
@@ -69,13 +83,16 @@ class Record:
 class Graph:
     """What a captured region recorded, to be executed on the same memory as often as asked."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, holdings: Holdings) -> None:
         self.pool = pool
         """Give it to another `capture(pool=...)` to share memory."""
         self.replays = 0
         """How often the graph was replayed."""
         self._records: list[Record] = []
         self._memories: list[Memory] = []
+        self._outside: list[Memory] = []
+        self._pointers: list[Place | None] = []
+        self._holdings = holdings
         self._state = "capturing"
         self._lock = threading.Lock()
 
@@ -89,20 +106,49 @@ class Graph:
         """All memory that the region uses."""
         return tuple(self._memories)
 
+    @property
+    def pointers(self) -> tuple[Frame | None, ...]:
+        """The lines that took a tensor's address while capturing: what they do with it is not recorded."""
+        return tuple(as_frame(place) for place in self._pointers)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the region allocated, and the graph keeps."""
+        blocks = {memory.block.key: memory.nbytes for memory in self._memories if memory.kind is Kind.POOL}
+        return sum(blocks.values())
+
     def replay(self) -> None:
         """Execute what was recorded, on the memory it was recorded with."""
         self._require_ready()
         from coldfork.virtual.capturing.replaying import execute
 
         with self._lock:
+            self._poison_freed()
             execute(self._records)
             self.replays += 1
+
+    def explain_poison(self, tensor: Any = None) -> PoisonRead | None:
+        """Which operator, on which line, read uninitialised memory, so that this tensor holds poison.
+
+        Without a tensor: the first operator of the graph that does. None when there is none. The graph is
+        replayed once for it, and all memory is left as it was.
+        """
+        self._require_ready()
+        from coldfork.virtual.capturing.explaining import explain
+
+        with self._lock:
+            self._poison_freed()
+            return explain(self, tensor)
+
+    def _poison_freed(self) -> None:
+        self._holdings.settle()
+        for memory in self._outside:
+            memory.poison_if_freed()
 
     def reset(self) -> None:
         """Forget the records and give up their memory; the graph cannot be replayed any more."""
         self._require_ready()
-        self._records = []
-        self._memories = []
+        self._drop()
         self._state = "reset"
 
     def _require_ready(self) -> None:
@@ -121,9 +167,16 @@ class Graph:
     def finish(self, failed: bool) -> None:
         """End the capture."""
         if failed:
-            self._records = []
-            self._memories = []
+            self._drop()
+        self._outside = [memory for memory in self._memories if memory.kind is Kind.OUTSIDE]
         self._state = "failed" if failed else "ready"
+
+    def _drop(self) -> None:
+        self._holdings.release(list(self._memories))
+        self._records.clear()
+        self._outside = []
+        # The list itself is what the end of this graph gives back, and it has been given back already.
+        self._memories.clear()
 
     def __repr__(self) -> str:
         return f"<captured graph, {len(self._records)} operators, {self._state}>"

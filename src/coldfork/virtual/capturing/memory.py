@@ -1,18 +1,17 @@
-"""The memory of captured graphs: where it came from, and the poison it holds until something is computed."""
+"""The memory of captured graphs: whose it is, and whether the program still needs it."""
 
 from __future__ import annotations
 
-import struct
+import weakref
+from collections import deque
 from enum import StrEnum
 from typing import Any
 
 import torch
 
-_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_C01D_0000_0000))[0]
-"""A NaN whose payload no arithmetic produces by itself; it survives the conversion to shorter types."""
+from coldfork.virtual.capturing.poison import poison_storage
 
-_BYTE = 0xA5
-"""What every byte of a poisoned integer holds."""
+_uses = torch._C._storage_Use_Count
 
 
 class Kind(StrEnum):
@@ -26,77 +25,132 @@ class Kind(StrEnum):
     """A value that the host knew while capturing; it is baked into the graph."""
 
 
+class Block:
+    """One storage of torch, and how many of the references to it are graphs' own."""
+
+    __slots__ = ("graphs", "held", "key", "nbytes", "storage")
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+        self.key = int(storage._cdata)
+        self.nbytes = int(storage.nbytes())
+        self.held = 1
+        """The storage's Python object is one."""
+        self.graphs = 0
+
+    def is_free(self) -> bool:
+        """True when no tensor of the program lies in it any more, and nothing that autograd keeps."""
+        return bool(_uses(self.key) <= self.held)
+
+
 class Memory:
     """One allocation that a captured region uses, however many tensors and views lie in it."""
 
-    __slots__ = ("born", "kind", "serial", "storage")
+    __slots__ = ("block", "born", "dtype", "freed", "held", "kind", "serial")
 
-    def __init__(self, serial: int, kind: Kind, storage: Any, born: int | None) -> None:
+    def __init__(self, serial: int, kind: Kind, block: Block, born: int | None, dtype: Any) -> None:
         self.serial = serial
-        """Counts the allocations of a graph, so that a storage used twice is two of them."""
+        """Counts the allocations of a graph: a block that is used twice is two of them."""
         self.kind = kind
-        self.storage = storage
-        """Torch's storage; it holds the bytes as long as the graph lives."""
+        self.block = block
         self.born = born
         """The number of the record that allocated it, for memory of the pool."""
+        self.dtype = dtype
+        """What it was first seen to hold."""
+        self.held = 0
+        self.freed = False
+        """True once the program had let go of memory from outside that the graph still uses."""
 
     @property
     def key(self) -> int:
         """What `tensor.untyped_storage()._cdata` is for each tensor that lies in it."""
-        return int(self.storage._cdata)
+        return self.block.key
+
+    @property
+    def storage(self) -> Any:
+        """Torch's storage."""
+        return self.block.storage
 
     @property
     def nbytes(self) -> int:
         """Its size in bytes."""
-        return int(self.storage.nbytes())
+        return int(self.block.storage.nbytes())
+
+    def poison_if_freed(self) -> None:
+        """A device would have given this memory to somebody else by now: let it hold nothing of use."""
+        # Storage that cannot be resized belongs to somebody else, such as an array of numpy.
+        if self.kind is Kind.OUTSIDE and not self.freed and self.block.is_free() and self.storage.resizable():
+            self.freed = True
+            poison_storage(self.storage, self.dtype)
 
     def __repr__(self) -> str:
         return f"<{self.kind} memory {self.serial}, {self.nbytes} bytes>"
 
 
+class Holdings:
+    """Tells the references of this process's graphs to a block from the program's own."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, Block] = {}
+        self._gone: deque[list[Memory]] = deque()
+
+    def block(self, storage: Any) -> Block:
+        """The block of a storage."""
+        block = self._blocks.get(storage._cdata)
+        if block is None:
+            block = self._blocks[storage._cdata] = Block(storage)
+        return block
+
+    def watch(self, graph: object, memories: list[Memory]) -> None:
+        """Count a graph's references until it is gone."""
+        for memory in memories:
+            memory.block.graphs += 1
+        # A graph may die at any point of any thread, so that the counting is left to the next who asks.
+        weakref.finalize(graph, self._gone.append, memories).atexit = False
+
+    def release(self, memories: list[Memory]) -> None:
+        """A graph gave up its references."""
+        self._gone.append(memories)
+
+    def settle(self) -> None:
+        """Take off the references of graphs that are gone."""
+        while self._gone:
+            memories = self._gone.popleft()
+            for memory in memories:
+                block = memory.block
+                block.held -= memory.held
+                block.graphs -= 1
+                if not block.graphs and self._blocks.get(block.key) is block:
+                    del self._blocks[block.key]
+            memories.clear()
+
+
 class Pool:
     """Memory that graphs share, because none of them needs it while another one runs."""
 
-    __slots__ = ("graphs",)
+    __slots__ = ("_free", "graphs")
 
     def __init__(self) -> None:
         self.graphs = 0
         """How many graphs were captured with it."""
+        self._free: dict[int, deque[Block]] = {}
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory the graphs allocated together."""
+        return sum(block.nbytes for blocks in self._free.values() for block in blocks)
 
-def poison_value(dtype: Any) -> Any:
-    """What an element of this type holds while nothing was computed into it; None where bytes must do."""
-    if dtype.is_complex:
-        return complex(_NAN, _NAN)
-    if dtype.is_floating_point:
-        return _NAN if dtype.itemsize > 1 else None
-    if dtype is torch.bool:
-        return True
-    return int.from_bytes(bytes([_BYTE]) * dtype.itemsize, "little", signed=dtype.is_signed)
+    def add(self, block: Block) -> None:
+        """Keep a block for reuse."""
+        self._free.setdefault(block.nbytes, deque()).append(block)
 
-
-def poison(tensor: Any) -> None:
-    """Fill a tensor's elements with poison."""
-    value = poison_value(tensor.dtype)
-    if value is None or 0 in tensor.stride():
-        poison_bytes(tensor)
-    else:
-        tensor.fill_(value)
-
-
-def poison_bytes(tensor: Any) -> None:
-    """Fill the whole storage of a tensor with the poison of its type."""
-    flat = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-    value = poison_value(tensor.dtype)
-    if value is None:
-        # 0x7f is a NaN in every float of eight bits but those without a zero sign, where it is large.
-        flat.view(torch.uint8).fill_(0x80 if "uz" in str(tensor.dtype) else 0x7F)
-    else:
-        flat.fill_(value)
-
-
-def allocate(size: Any, stride: Any, dtype: Any) -> Any:
-    """A new tensor that holds poison."""
-    tensor = torch.empty_strided(size, stride, dtype=dtype)
-    poison(tensor)
-    return tensor
+    def take(self, nbytes: int) -> Block | None:
+        """A block of this size that nobody needs any more."""
+        blocks = self._free.get(nbytes)
+        if blocks:
+            for _ in range(min(len(blocks), 4)):
+                block = blocks[0]
+                blocks.rotate(-1)
+                if block.is_free():
+                    return block
+        return None

@@ -13,6 +13,14 @@ _UNINITIALISED = frozenset(
 _VIEWS_WITHOUT_SAYING = frozenset(("_unsafe_view",))
 """Declared to return something new, and returning a view of their argument on every device."""
 
+OVERWRITES = frozenset(
+    ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_")
+)
+"""In place, and blind to what was there before."""
+
+_OUT_IN_ITS_OWN_WAY = frozenset(("binary_cross_entropy",))
+"""Their `out=` overload uses the tensor it is given for something larger on the way."""
+
 _HOST = ("aten::_local_scalar_dense", "aten::item", "aten::equal", "aten::is_nonzero")
 _PASSED = ("profiler::", "prim::", "_c10d_functional::wait")
 
@@ -57,7 +65,20 @@ class Argument:
 class Operator:
     """One overload of a torch operator, and how a capture treats it."""
 
-    __slots__ = ("aliases", "call", "func", "name", "outs", "random", "refusable", "single", "way", "written")
+    __slots__ = (
+        "aliases",
+        "blind",
+        "call",
+        "func",
+        "name",
+        "outs",
+        "random",
+        "refusable",
+        "short",
+        "single",
+        "way",
+        "written",
+    )
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
@@ -74,6 +95,10 @@ class Operator:
         """The arguments it writes its results to, resizing them where they do not fit."""
         self.aliases = tuple(_alias(one, pairs) for one in schema.returns)
         """For each result the argument that it is, or None for something new."""
+        self.short = str(schema.name).partition("::")[2]
+        """Its name without namespace and overload."""
+        self.blind = bool(self.outs) or self.short in OVERWRITES
+        """Whether what it writes does not depend on what was there before."""
         self.single = len(schema.returns) == 1
         tags = func.tags
         self.random = torch.Tag.nondeterministic_seeded in tags
@@ -143,7 +168,7 @@ class Operators:
 
 def out_variant(operator: Operator) -> tuple[Any, tuple[str, ...]] | None:
     """The overload that writes the same results to given tensors, and the names it gives them."""
-    if operator.written or operator.name.split("::")[0] != "aten":
+    if operator.written or not operator.name.startswith("aten::") or operator.short in _OUT_IN_ITS_OWN_WAY:
         return None
     schema = operator.func._schema
     wanted = [(one.name, str(one.type)) for one in schema.arguments]

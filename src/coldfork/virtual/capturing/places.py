@@ -8,6 +8,7 @@ from types import CodeType, FrameType
 
 import torch
 
+import coldfork
 from coldfork.model.states import Frame
 
 Place = tuple[CodeType, int]
@@ -18,9 +19,9 @@ class Places:
     """Finds the program's own line in a stack, and remembers which code is the program's."""
 
     def __init__(self) -> None:
-        own = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with what code objects hold
-        theirs = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120
-        self._foreign = (own, theirs, "<frozen ")
+        # All of coldfork: its graph manager stands between a program's line and the operator.
+        self._torch = (_folder(coldfork.__file__), _folder(torch.__file__), "<frozen ")
+        self._library = _folder(os.__file__)
         self._known: dict[CodeType, bool] = {}
 
     def here(self, depth: int = 1) -> Place | None:
@@ -31,11 +32,21 @@ class Places:
             code = frame.f_code
             theirs = known.get(code)
             if theirs is None:
-                theirs = known[code] = not code.co_filename.startswith(self._foreign)
+                theirs = known[code] = self._is_programs(code.co_filename)
             if theirs:
                 return code, frame.f_lineno
             frame = frame.f_back
         return None
+
+    def _is_programs(self, path: str) -> bool:
+        if path.startswith(self._torch):
+            return False
+        # Packages that are installed lie in the folder of the standard library, and are the program's.
+        return not path.startswith(self._library) or "site-packages" in path or "dist-packages" in path
+
+
+def _folder(file: str) -> str:
+    return os.path.dirname(file) + os.sep  # noqa: PTH120 - compared with what code objects hold
 
 
 def as_frame(place: Place | None) -> Frame | None:

@@ -8,35 +8,40 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from coldfork.virtual.capturing.errors import CaptureRefusedError, NotCapturableError
+from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.graph import Graph, Record, Use
-from coldfork.virtual.capturing.memory import Kind, Memory, allocate, poison, poison_bytes
-from coldfork.virtual.capturing.operators import Operator, Operators, Way, out_variant
-from coldfork.virtual.capturing.places import Place, Places, as_frame, written
-from coldfork.virtual.capturing.refusing import invalidated, refusal
-from coldfork.virtual.capturing.replaying import copying
-from coldfork.virtual.capturing.shapes import Constant, Fresh, Plan, Same, Shapes, Unknown, mapped, tensors_in
+from coldfork.virtual.capturing.memory import Holdings, Kind, Memory
+from coldfork.virtual.capturing.operators import OVERWRITES, Operator, Operators, Way
+from coldfork.virtual.capturing.places import Places, as_frame
+from coldfork.virtual.capturing.poison import poison, poison_storage
+from coldfork.virtual.capturing.refusing import invalidated, not_simulated, refusal
+from coldfork.virtual.capturing.shapes import Constant, Fresh, Plan, Same, Shapes, Unknown, tensors_in
+from coldfork.virtual.capturing.steps import Steps
 
-_OVERWRITES = frozenset(
-    ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_")
-)
-"""In place, and blind to what was there before."""
+_OVERWRITES = OVERWRITES
+_Below = torch._C._AutoDispatchBelowADInplaceOrView
+_NOT_A_SUBCLASS = torch._C._disabled_torch_dispatch_impl
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]
     """Sees each operator of one thread, and keeps it for the replay."""
 
-    def __init__(self, graph: Graph, operators: Operators, shapes: Shapes, places: Places) -> None:
+    def __init__(
+        self, graph: Graph, operators: Operators, shapes: Shapes, places: Places, holdings: Holdings
+    ) -> None:
         super().__init__()
         self.graph = graph
         self.thread = threading.get_ident()
-        self.broken: CaptureRefusedError | None = None
+        self.places = places
+        self.capturing = True
+        """False once the capture is over, for threads that outlive it."""
+        self.broken: CaptureError | None = None
         """The first thing that the device would have refused; nothing after it counts."""
         self._operators = operators
         self._shapes = shapes
-        self.places = places
+        self._holdings = holdings
+        self._steps = Steps()
         self._memories: dict[int, Memory] = {}
-        self._variants: dict[Operator, Any] = {}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -47,13 +52,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         if self.broken is not None:
             raise invalidated(self.broken)
         for kind in types:
-            if kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl:
+            if kind.__torch_dispatch__ is not _NOT_A_SUBCLASS:
                 return NotImplemented
-        kwargs = kwargs or {}
         operator = self._operators.of(func)
         way = operator.way
+        kwargs = kwargs or {}
         if way is Way.COMPUTE or way is Way.EMPTY:
-            return self._compute(operator, args, kwargs)
+            with _Below():
+                return self._compute(operator, args, kwargs)
         if way is Way.VIEW or way is Way.PASS:
             return operator.call(*args, **kwargs)
         if way is Way.DECOMPOSE:
@@ -69,110 +75,119 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _compute(self, operator: Operator, args: Any, kwargs: Any) -> Any:
         place = self.places.here(3)
-        self._require_plain(operator, args, kwargs, place)
-        plan = self._plan(operator, args, kwargs, place)
-        number = len(self.graph._records)
-        for out, grown in zip(operator.outs, plan.outs, strict=True):
-            if grown is not None:
-                self._grow(out.of(args, kwargs), grown, number)
-        mine, mine_by_name = mapped(args, _snapshot), mapped(kwargs, _snapshot)
-        written_to = [one.of(args, kwargs) for one in operator.written]
-        wrote = [
-            self._use(there, here, number)
-            for one, there in zip(operator.written, written_to, strict=True)
-            for there, here in zip(tensors_in(there), tensors_in(one.of(mine, mine_by_name)), strict=True)
-        ]
-        self._require_device_memory(operator, wrote, place)
-        read = self._read(operator, (args, kwargs), (mine, mine_by_name), written_to)
+        plan = self._plan(operator, args, kwargs)
+        records = self.graph._records
+        number = len(records)
+        if operator.outs:
+            self._grow(operator, plan, args, kwargs, number)
+        uses: list[Use] = []
+        mine = [self._mine(one, uses) for one in args]
+        mine_by_name = {name: self._mine(one, uses) for name, one in kwargs.items()} if kwargs else {}
+        wrote: list[Use] = []
+        read = uses
+        if operator.written:
+            into = {id(one) for place in operator.written for one in tensors_in(place.of(mine, mine_by_name))}
+            wrote = [use for use in uses if id(use.tensor) in into]
+            self._require_device_memory(operator, wrote)
+            if operator.blind:
+                read = [use for use in uses if id(use.tensor) not in into]
         results: list[Any] = []
-        buffers: list[Any] = []
+        fresh: list[Use] = []
         for alias, result in zip(operator.aliases, plan.results, strict=False):
-            if alias is not None:
-                results.append(alias.of(args, kwargs))
-                buffers.append(None)
-            else:
-                made, kept = self._make(result, args, kwargs)
-                results.append(made)
-                buffers.append(kept)
-        fresh = list(tensors_in(buffers))
-        wrote.extend(Use(self._claim(kept, number), kept) for kept in fresh)
-        step = self._step(operator, mine, mine_by_name, fresh, tuple(buffers))
-        used = (tuple(read), () if operator.way is Way.EMPTY else tuple(wrote))
-        self.graph._records.append(Record(number, operator.name, place, step, used, operator.random))
-        if not results:
-            return None
-        return results[0] if operator.single else tuple(results)
+            results.append(
+                alias.of(args, kwargs)
+                if alias is not None
+                else self._make(result, args, kwargs, number, fresh)
+            )
+        if operator.way is Way.EMPTY:
+            step: Any = (poison, (fresh[0].tensor,), {})
+        else:
+            wrote += fresh
+            step = self._steps.step(operator, plan, mine, mine_by_name, fresh)
+        records.append(Record(number, operator, place, step, (read, wrote), plan))
+        if operator.single:
+            return results[0]
+        return tuple(results) if results else None
 
-    def _plan(self, operator: Operator, args: Any, kwargs: Any, place: Place | None) -> Plan:
+    def _plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
         try:
             return self._shapes.plan(operator, args, kwargs)
         except Unknown as unknown:
-            if operator.refusable:
+            if unknown.waits:
                 raise self.refuse(
                     operator.name, "needs the data to know the size of its result, so the host waits for it"
                 ) from None
-            raise NotCapturableError(
-                f"{operator.name} at {written(as_frame(place))} cannot be captured virtually: {unknown}"
-            ) from None
+            raise self.refuse(operator.name, str(unknown), not_simulated) from None
 
-    def _make(self, result: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """A result for the program, and the graph's own tensor for the same memory."""
+    def _mine(self, value: Any, uses: list[Use]) -> Any:
+        """An argument for the replay: no change of the program's tensors can reach it."""
+        if isinstance(value, torch.Tensor):
+            kept = value.detach()
+            storage = kept.untyped_storage()
+            memory = self._memories.get(storage._cdata)
+            if memory is None:
+                memory = self._remember(Kind.OUTSIDE, storage, None, kept.dtype)
+            memory.held += 1
+            memory.block.held += 1
+            uses.append(Use(memory, kept))
+            return kept
+        if type(value) is list or type(value) is tuple:
+            return [self._mine(one, uses) for one in value]
+        return value
+
+    def _make(self, result: Any, args: Any, kwargs: Any, number: int, fresh: list[Use]) -> Any:
+        """A result for the program; the graph gets a tensor of its own for the same memory."""
         if isinstance(result, Fresh):
-            made = allocate(result.size, result.stride, result.dtype)
-            return made, made.detach()
+            made, memory = self._allocate(result, number)
+            kept = made.detach()
+            memory.held += 1
+            memory.block.held += 1
+            fresh.append(Use(memory, kept))
+            return made
         if isinstance(result, list):
-            pairs = [self._make(one, args, kwargs) for one in result]
-            return [made for made, _ in pairs], [kept for _, kept in pairs]
+            return [self._make(one, args, kwargs, number, fresh) for one in result]
         if isinstance(result, Same):
-            return list(tensors_in((args, kwargs)))[result.number], None
+            return list(tensors_in((args, kwargs)))[result.number]
         assert isinstance(result, Constant)
-        return result.value, None
-
-    def _step(self, operator: Operator, args: Any, kwargs: Any, fresh: list[Any], buffers: Any) -> Any:
-        if operator.way is Way.EMPTY:
-            return poison, (fresh[0],), {}
-        if not fresh:
-            return operator.call, args, kwargs
-        if operator not in self._variants:
-            self._variants[operator] = out_variant(operator)
-        variant = self._variants[operator]
-        if variant is not None:
-            call, names = variant
-            return call, args, kwargs | dict(zip(names, fresh, strict=True))
-        return copying(operator.call, operator.single, buffers), args, kwargs
+        return result.value
 
     # --- memory -------------------------------------------------------------------------------------------
 
-    def _use(self, tensor: Any, mine: Any, number: int) -> Use:
-        storage = tensor.untyped_storage()
-        memory = self._memories.get(storage._cdata)
-        if memory is None:
-            memory = self._remember(Kind.OUTSIDE, storage, None)
-        return Use(memory, mine)
+    def _allocate(self, result: Fresh, number: int) -> tuple[Any, Memory]:
+        self._holdings.settle()
+        block = self.graph.pool.take(result.nbytes) if result.nbytes else None
+        if block is None:
+            made = torch.empty_strided(result.size, result.stride, dtype=result.dtype)
+            storage = made.untyped_storage()
+            block = self._holdings.block(storage)
+            self.graph.pool.add(block)
+        else:
+            made = torch.empty(0, dtype=result.dtype)
+            made.set_(block.storage, 0, result.size, result.stride)
+        poison(made)
+        return made, self._adopt(Kind.POOL, block, number, result.dtype)
 
-    def _claim(self, tensor: Any, number: int) -> Memory:
-        return self._remember(Kind.POOL, tensor.untyped_storage(), number)
+    def _remember(self, kind: Kind, storage: Any, born: int | None, dtype: Any) -> Memory:
+        return self._adopt(kind, self._holdings.block(storage), born, dtype)
 
-    def _remember(self, kind: Kind, storage: Any, born: int | None) -> Memory:
-        memory = Memory(len(self.graph._memories), kind, storage, born)
+    def _adopt(self, kind: Kind, block: Any, born: int | None, dtype: Any) -> Memory:
+        memory = Memory(len(self.graph._memories), kind, block, born, dtype)
         self.graph._memories.append(memory)
-        self._memories[storage._cdata] = memory
+        self._memories[block.key] = memory
         return memory
 
-    def _read(self, operator: Operator, given: Any, mine: Any, written_to: list[Any]) -> list[Use]:
-        blind = operator.outs or operator.name.split("::")[1].split(".")[0] in _OVERWRITES
-        skipped = {id(one) for one in tensors_in(written_to)} if blind else set()
-        number = len(self.graph._records)
-        return [
-            self._use(there, here, number)
-            for there, here in zip(tensors_in(given), tensors_in(mine), strict=True)
-            if id(there) not in skipped
-        ]
+    def _grow(self, operator: Operator, plan: Plan, args: Any, kwargs: Any, number: int) -> None:
+        for place, grown in zip(operator.outs, plan.outs, strict=True):
+            if grown is not None:
+                out = place.of(args, kwargs)
+                out.resize_(grown.size)
+                self._claim(out, number)
 
-    def _grow(self, out: Any, grown: Fresh, number: int) -> None:
-        out.resize_(grown.size)
-        poison_bytes(out)
-        self._claim(out, number)
+    def _claim(self, tensor: Any, number: int) -> None:
+        """The memory of a tensor that was empty until now."""
+        storage = tensor.untyped_storage()
+        poison_storage(storage, tensor.dtype)
+        self._remember(Kind.POOL, storage, number, tensor.dtype)
 
     # --- what is executed at once -------------------------------------------------------------------------
 
@@ -180,14 +195,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         tensor = args[0]
         before = tensor.untyped_storage().nbytes()
         result = operator.call(*args, **kwargs)
-        after = tensor.untyped_storage().nbytes()
-        if after > before and operator.name.startswith("aten::resize"):
+        if operator.short.startswith("resize") and tensor.untyped_storage().nbytes() > before:
             if before:
-                raise NotCapturableError(
-                    f"{operator.name} at {written(as_frame(self.places.here(3)))} enlarges memory that is in "
-                    "use; make a new tensor of the full size instead"
+                raise self.refuse(
+                    operator.name,
+                    "it enlarges memory that is in use; make a new tensor of the full size instead",
+                    not_simulated,
                 )
-            poison_bytes(tensor)
             self._claim(tensor, len(self.graph._records))
         return result
 
@@ -198,34 +212,32 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
                 "a tensor made from values of the host",
                 "is copied from pageable memory, and the host waits for that; make it before the capture",
             )
-        self._remember(Kind.CONSTANT, tensor.untyped_storage(), None)
+        memory = self._remember(Kind.CONSTANT, tensor.untyped_storage(), None, tensor.dtype)
+        memory.held = 0
         return operator.call(*args, **kwargs)
 
     def _ask(self, operator: Operator, args: Any, kwargs: Any) -> Any:
         asked = [self._memories.get(one.untyped_storage()._cdata) for one in tensors_in((args, kwargs))]
         if asked and all(memory is not None and memory.kind is Kind.CONSTANT for memory in asked):
             return operator.call(*args, **kwargs)
-        raise self.refuse(_in_words(operator), "reads a value of the device on the host")
+        what = ".item()" if "local_scalar" in operator.name else operator.name
+        raise self.refuse(what, "reads a value of the device on the host")
 
     # --- what is refused ----------------------------------------------------------------------------------
 
-    def refuse(self, what: str, why: str) -> CaptureRefusedError:
+    def refuse(self, what: str, why: str, kind: Any = refusal) -> CaptureError:
         """The device's error; from here on the capture is invalid."""
-        error = refusal(what, why, as_frame(self.places.here(2)))
+        error: CaptureError = kind(what, why, as_frame(self.places.here(2)))
         if self.broken is None:
             self.broken = error
         return error
 
-    def _require_plain(self, operator: Operator, args: Any, kwargs: Any, place: Place | None) -> None:
-        for tensor in tensors_in((args, kwargs)):
-            if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
-                raise NotCapturableError(
-                    f"{operator.name} at {written(as_frame(place))} cannot be captured virtually: "
-                    f"its argument is {tensor.layout} on {tensor.device}, and only plain CPU tensors are "
-                    "simulated"
-                )
+    def kind_of(self, tensor: Any) -> Kind:
+        """Where the memory of a tensor came from, as far as this capture knows."""
+        memory = self._memories.get(tensor.untyped_storage()._cdata)
+        return memory.kind if memory is not None else Kind.OUTSIDE
 
-    def _require_device_memory(self, operator: Operator, wrote: list[Use], place: Place | None) -> None:
+    def _require_device_memory(self, operator: Operator, wrote: list[Use]) -> None:
         for use in wrote:
             if use.memory.kind is Kind.CONSTANT:
                 raise self.refuse(
@@ -235,12 +247,5 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def end(self) -> None:
         """Let go of what only recording needs."""
+        self.capturing = False
         self._memories.clear()
-
-
-def _snapshot(value: Any) -> Any:
-    return value.detach() if isinstance(value, torch.Tensor) else value
-
-
-def _in_words(operator: Operator) -> str:
-    return ".item()" if "local_scalar" in operator.name else operator.name

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from coldfork.model.states import Frame
-from coldfork.virtual.capturing.errors import CaptureRefusedError
+from coldfork.virtual.capturing.errors import CaptureError, CaptureRefusedError, NotCapturableError
 from coldfork.virtual.capturing.places import written
 
 NOT_PERMITTED = "CUDA error: operation not permitted when stream is capturing"
@@ -20,7 +20,7 @@ class DeviceRefusal(CaptureRefusedError, _DeviceError):  # type: ignore[misc]
     """What torch raises on a device, so that programs that catch it there catch it here."""
 
 
-class NumpyRefusal(DeviceRefusal, TypeError):
+class NoArrayRefusal(DeviceRefusal, TypeError):
     """What torch raises when a tensor of a device is taken for an array of the host."""
 
 
@@ -29,7 +29,22 @@ def refusal(what: str, why: str, where: Frame | None) -> DeviceRefusal:
     return DeviceRefusal(f"{NOT_PERMITTED}\n{what} at {written(where)} {why}", what, where)
 
 
-def invalidated(first: CaptureRefusedError) -> DeviceRefusal:
+def no_array(what: str, why: str, where: Frame | None) -> NoArrayRefusal:
+    """What every tensor of a device says when it is to be an array."""
+    return NoArrayRefusal(
+        "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+        f"memory first.\n{what} at {written(where)} {why}, and .cpu() is refused in a capture too",
+        what,
+        where,
+    )
+
+
+def not_simulated(what: str, why: str, where: Frame | None) -> NotCapturableError:
+    """The error for something that a device may do, and a capture on the CPU cannot."""
+    return NotCapturableError(f"{what} at {written(where)} cannot be captured virtually: {why}", what, where)
+
+
+def invalidated(first: CaptureError) -> DeviceRefusal:
     """The error for everything that follows the first refusal in the same capture."""
     return DeviceRefusal(
         f"{INVALIDATED}\nthe first one was {first.what} at {written(first.where)}", first.what, first.where

@@ -6,16 +6,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coldfork.virtual.capturing.compiler import without_compiler
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.graph import Graph
 from coldfork.virtual.capturing.hosts import HostDoors
-from coldfork.virtual.capturing.memory import Pool
+from coldfork.virtual.capturing.memory import Holdings, Pool
 from coldfork.virtual.capturing.operators import Operators
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording import Recorder
 from coldfork.virtual.capturing.refusing import invalidated, refusal
 from coldfork.virtual.capturing.shapes import Shapes
+from coldfork.virtual.capturing.threads import ThreadDoors
 
 
 class _Process:
@@ -27,6 +27,7 @@ class _Process:
         self.operators = Operators()
         self.shapes = Shapes()
         self.places = Places()
+        self.holdings = Holdings()
 
     def enter(self, recorder: Recorder) -> None:
         with self.lock:
@@ -51,12 +52,12 @@ _PROCESS = _Process()
 def capturing(pool: Pool | None) -> Iterator[Graph]:
     """Record what the block does on this thread."""
     process = _PROCESS
-    graph = Graph(pool if pool is not None else Pool())
-    recorder = Recorder(graph, process.operators, process.shapes, process.places)
+    graph = Graph(pool if pool is not None else Pool(), process.holdings)
+    recorder = Recorder(graph, process.operators, process.shapes, process.places, process.holdings)
     process.enter(recorder)
     failed = True
     try:
-        with without_compiler(), HostDoors(recorder), recorder:
+        with HostDoors(recorder), ThreadDoors(recorder, process.operators), recorder:
             yield graph
         if recorder.broken is not None:
             raise invalidated(recorder.broken)
@@ -65,6 +66,7 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
     finally:
         process.leave()
         recorder.end()
+        process.holdings.watch(graph, graph._memories)
         graph.finish(failed)
 
 

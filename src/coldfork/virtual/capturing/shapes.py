@@ -7,25 +7,50 @@ from typing import Any
 
 import torch
 
+from coldfork.virtual.capturing.compiler import KeptOut
 from coldfork.virtual.capturing.operators import Operator
 
 _LIMIT = 65536
 """How many shapes are remembered; a program that needs more computes some of them anew."""
 
 
+_OTHERWISE_ON_META = frozenset(
+    (
+        "aten::native_batch_norm",
+        "aten::_native_batch_norm_legit",
+        "aten::_native_batch_norm_legit.no_stats",
+        "aten::_native_batch_norm_legit_no_training",
+        "aten::_batch_norm_with_update",
+        "aten::_embedding_bag",
+        "aten::_embedding_bag_forward_only",
+        "aten::_fft_r2c",
+        "aten::linalg_eig",
+        "aten::_linalg_svd",
+    )
+)
+"""Their meta kernels answer for other devices; on the CPU some results have other sizes or strides."""
+
+
 class Unknown(Exception):
     """Torch cannot say what the results look like without computing them."""
+
+    def __init__(self, message: str, waits: bool = False) -> None:
+        super().__init__(message)
+        self.waits = waits
+        """True when a device computes them too, and the host waits for it."""
 
 
 class Fresh:
     """A new tensor."""
 
-    __slots__ = ("dtype", "size", "stride")
+    __slots__ = ("dtype", "nbytes", "size", "stride")
 
     def __init__(self, tensor: Any) -> None:
         self.size = tuple(tensor.shape)
         self.stride = tensor.stride()
         self.dtype = tensor.dtype
+        reach = [step * (size - 1) for size, step in zip(self.size, self.stride, strict=True)]
+        self.nbytes = (sum(reach) + 1) * self.dtype.itemsize if tensor.numel() else 0
 
 
 class Constant:
@@ -87,7 +112,11 @@ def mapped(value: Any, change: Any) -> Any:
 def key_of(value: Any) -> Any:
     """What the results' looks depend on: everything but the elements of tensors."""
     if isinstance(value, torch.Tensor):
-        return value.shape, value.stride(), value.dtype, value.is_conj(), value.is_neg()
+        try:
+            laid_out = value.stride()
+        except RuntimeError:
+            laid_out = value.layout
+        return value.shape, laid_out, value.dtype, value.device, value.is_neg(), value.is_conj()
     kind = type(value)
     if kind is list or kind is tuple:
         return (kind, *[key_of(one) for one in value])
@@ -101,6 +130,7 @@ class Shapes:
 
     def __init__(self) -> None:
         self._plans: dict[Any, Plan] = {}
+        self._without_compiler = KeptOut()
 
     def plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
         """The results of this call, without computing them."""
@@ -114,12 +144,20 @@ class Shapes:
         if plan is None:
             if len(self._plans) >= _LIMIT:
                 self._plans.clear()
-            plan = self._plans[key] = infer(operator, args, kwargs)
+            with self._without_compiler:
+                plan = self._plans[key] = infer(operator, args, kwargs)
         return plan
 
 
 def infer(operator: Operator, args: Any, kwargs: Any) -> Plan:
     """Let the meta kernel of an operator say what its results look like."""
+    for tensor in tensors_in((args, kwargs)):
+        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+            raise Unknown(
+                f"its argument is {tensor.layout} on {tensor.device}; only plain CPU tensors are simulated"
+            )
+    if operator.short.startswith(("index_put", "_index_put")) and _selects(*args[1:3]):
+        raise Unknown("a mask selects the elements that several values go to", waits=True)
     stand_ins: dict[int, Any] = {}
 
     def meta(value: Any) -> Any:
@@ -130,15 +168,27 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> Plan:
             known = stand_ins[id(value)] = _stand_in(value)
         return known
 
-    meta_args, meta_kwargs = mapped(args, meta), mapped(kwargs, meta)
-    with torch.no_grad():
+    def scratch(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return value
+        known = stand_ins.get(id(value))
+        if known is None:
+            known = stand_ins[id(value)] = _scratch(value)
+        return known
+
+    tried = operator.name in _OTHERWISE_ON_META
+    if not tried:
         try:
-            results = operator.func(*meta_args, **meta_kwargs)
+            results, given = _called(operator, mapped(args, meta), mapped(kwargs, meta))
         except NotImplementedError as error:
-            raise Unknown(str(error).splitlines()[0]) from None
-    given = [id(one) for one in tensors_in((meta_args, meta_kwargs))]
+            if operator.refusable or not operator.name.startswith("aten::"):
+                raise Unknown(str(error).splitlines()[0], waits=operator.refusable) from None
+            tried = True
+            stand_ins.clear()
+    if tried:
+        results, given = _tried(operator, mapped(args, scratch), mapped(kwargs, scratch))
     listed = (results,) if operator.single else tuple(results or ())
-    outs = tuple(_grown(one, args, kwargs, meta) for one in operator.outs)
+    outs = tuple(_grown(one, args, kwargs, stand_ins) for one in operator.outs)
     return Plan(tuple([_described(one, given) for one in listed]), outs)
 
 
@@ -159,10 +209,51 @@ def _described(value: Any, given: list[int]) -> Result:
     return Constant(value)
 
 
-def _grown(out: Any, args: Any, kwargs: Any, meta: Any) -> Fresh | None:
+def _selects(indices: Any, values: Any) -> bool:
+    """Whether a mask decides how many values are needed; a single value goes everywhere by itself."""
+    return values.numel() != 1 and any(one.dtype in (torch.bool, torch.uint8) for one in tensors_in(indices))
+
+
+def _called(operator: Operator, args: Any, kwargs: Any) -> tuple[Any, list[int]]:
+    with torch.no_grad():
+        try:
+            results = operator.func(*args, **kwargs)
+        except RuntimeError as error:
+            if operator.refusable and "meta" in str(error):
+                raise Unknown(str(error), waits=True) from None
+            raise
+    return results, [id(one) for one in tensors_in((args, kwargs))]
+
+
+def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[Any, list[int]]:
+    """Compute it once on numbers of no meaning, leaving the random numbers as they were."""
+    state = torch.default_generator.get_state()
+    try:
+        results, given = _called(operator, args, kwargs)
+    except Exception as error:
+        raise Unknown(f"torch does not know its results without computing them ({error})") from None
+    finally:
+        torch.default_generator.set_state(state)
+    for one in tensors_in(results):
+        if one.layout is not torch.strided:
+            raise Unknown(f"its result is {one.layout}, and only plain tensors are simulated")
+    return results, given
+
+
+def _scratch(tensor: Any) -> Any:
+    """A tensor like another one that holds ones, or zeros where they may be indices."""
+    scratch = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    flat = torch.empty(0, dtype=tensor.dtype).set_(scratch.untyped_storage())
+    flat.fill_(1 if tensor.is_floating_point() or tensor.is_complex() else 0)
+    if tensor.is_conj():
+        scratch = torch._conj(scratch)
+    return torch._neg_view(scratch) if tensor.is_neg() else scratch
+
+
+def _grown(out: Any, args: Any, kwargs: Any, stand_ins: dict[int, Any]) -> Fresh | None:
     """The size an `out=` tensor gets, where it is not the one it has."""
     tensor = out.of(args, kwargs)
     if not isinstance(tensor, torch.Tensor):
         return None
-    after = meta(tensor)
+    after = stand_ins[id(tensor)]
     return Fresh(after) if after.shape != tensor.shape else None

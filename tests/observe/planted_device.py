@@ -94,8 +94,9 @@ THING = Thing()
 class Dying:
     """An object whose end wakes it."""
 
-    def __del__(self) -> None:
-        LIST.append(1)
+    def __del__(self, woken: list[int] = LIST) -> None:
+        # By argument: when the interpreter ends, the module's names are gone before this is called.
+        woken.append(1)
 
 
 HOLDER = {"dying": Dying()}

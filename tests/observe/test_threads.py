@@ -172,3 +172,50 @@ def test_the_exact_look_names_the_thread_that_woke(tmp_path: Path) -> None:
     named = [waker for waker in answers if waker["thread"] == "waker-thread"]
     assert named, answers
     assert [frame["function"] for frame in named[0]["stack"]][-1:] == ["wake"]
+
+
+BETWEEN_LOOK_AND_MARK = """
+import threading, time
+from coldfork.observe.attribution import Attribution
+
+woken, go, done, end = [], threading.Event(), threading.Event(), threading.Event()
+
+class Sensor:
+    waits = False
+    def awake(self):
+        answer = (("cuda", "driver"),) if woken else ()
+        if self.waits:
+            self.waits = False
+            go.set()
+            done.wait()
+            time.sleep(0.05)
+        return answer
+
+def work():
+    go.wait()
+    woken.append(1)
+    done.set()
+    end.wait()
+
+threading.Thread(target=work, name="waker-thread", daemon=True).start()
+time.sleep(0.05)
+sensor, events = Sensor(), []
+attribution = Attribution(sensor, events.append, "program")
+sensor.waits = True
+attribution.poll()
+attribution.poll()
+print(events[0]["waker"]["thread"], events[0]["waker"]["module"])
+"""
+
+
+def test_who_wakes_it_just_after_a_look_is_still_seen() -> None:
+    """The window begins before the look that found nothing, and not after it."""
+    process = subprocess.run(
+        [sys.executable, "-c", BETWEEN_LOOK_AND_MARK],
+        env={"PYTHONPATH": str(SOURCES), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert process.stdout == "unknown: MainThread or waker-thread None\n"

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
     from coldfork.observe.events import Event
     from coldfork.observe.loads import Load
+    from coldfork.observe.windows import Mark
     from coldfork.observe.witness import Witness
 
     Awake = tuple[tuple[str, str | None], ...]
+    Change = tuple[Awake, Mark | None]
 
     class Sensor(Protocol):
         """Tells cheaply what is awake in this process; `observe.states.Poller` is the real one."""
@@ -68,28 +70,31 @@ class Attribution:
 
     def start(self) -> None:
         """Take what is awake now for granted: it was woken before anybody watched."""
+        mark = self.windows.now()
         self._known = self._awake()
         self._claims = dict.fromkeys(self._known, object())
-        self.windows.mark()
+        self.windows.keep(mark)
 
-    def poll(self) -> bool:
-        """Look whether something woke since the last poll; True if it did."""
+    def poll(self) -> None:
+        """Look whether something woke since the last poll, and report it if it did."""
         self.polls += 1
-        awake = self._awake()
-        if awake == self._known:
-            self.windows.mark()
-            return False
-        self.changed(awake, self.culprit())
-        return True
+        change = self.change()
+        if change is not None:
+            self.report(change, self.culprit())
 
-    def changes(self) -> Awake | None:
-        """What is awake now if that has changed since the last poll, for `changed`: the cheap half of
-        `poll`."""
+    def change(self) -> Change | None:
+        """What has changed since the last poll, for `report`; None if nothing did."""
+        windows = self.windows
+        mark = windows.now()
         awake = self._awake()
-        return None if awake == self._known else awake
+        if awake != self._known:
+            return awake, mark
+        windows.keep(mark)
+        return None
 
-    def changed(self, awake: Awake, culprit: Culprit | None) -> None:
+    def report(self, change: Change, culprit: Culprit | None) -> None:
         """Report what is awake now and was not before."""
+        awake, mark = change
         self._known = awake
         # `setdefault` lets exactly one thread report each wake, without a lock that a fork could freeze.
         token = object()
@@ -99,7 +104,7 @@ class Attribution:
             alone = self.others_wait() or self.windows.alone()
             for accelerator, level in fresh:
                 self._emit(self._wake(accelerator, level, culprit, alone))
-        self.windows.mark()
+        self.windows.keep(mark)
 
     def thread_starts(self, work: object) -> None:
         """A thread is about to be started that does this work; it may be over before anybody looks."""

@@ -149,14 +149,12 @@ class Calls:
         me = get_ident()
         attribution = self._attribution
         last = self._last.get(me)
-        awake = attribution.changes()
-        if awake is None:
-            attribution.windows.mark()
-        else:
+        change = attribution.change()
+        if change is not None:
             if ended and frame is not None:
                 # The call that did it has just returned: no need to infer it.
                 self._last[me] = Spot(frame, callee, -1 if last is None else last.number, ended=True)
-            attribution.changed(awake, self._culprit())
+            attribution.report(change, self._culprit())
         if frame is None:
             self._last.pop(me, None)
         else:

@@ -42,11 +42,18 @@ class Windows:
         self._marks: dict[int, Mark | None] = {}
         self._home = get_ident()
 
-    def mark(self) -> None:
-        """Remember this moment for this thread: its window begins now."""
-        me = get_ident()
+    def now(self) -> Mark | None:
+        """This moment, as `keep` wants it.
+
+        To be taken before the device is looked at: who wakes it just after that look did so in the window
+        that begins here.
+        """
         # `_count` counts what Python code started: nought means that the thread that began to watch is alone.
-        self._marks[me] = self.starts if _count() == 0 and me == self._home else _others()
+        return self.starts if _count() == 0 and get_ident() == self._home else _others()
+
+    def keep(self, mark: Mark | None) -> None:
+        """Remember a moment for this thread: its window began then."""
+        self._marks[get_ident()] = mark
 
     def alone(self) -> bool:
         """True when no other Python thread can have done anything since this thread's mark."""
@@ -62,7 +69,7 @@ class Windows:
         """In a forked child there is one thread."""
         self._marks.clear()
         self._home = get_ident()
-        self.mark()
+        self.keep(self.now())
 
 
 def _others() -> tuple[int, int] | None:

@@ -98,7 +98,9 @@ def strings(file: Path) -> Iterator[str]:
 
 def quoted(text: str) -> str:
     """What a Markdown text shows as code: the prose around it may speak of coldfork as it likes."""
-    blocks = re.findall(r"^```(?:text|sh|bash|console)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    # Every block is matched, so that the end of one is not taken for the beginning of another.
+    fenced = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = [block for kind, block in fenced if kind in ("", "text", "sh", "bash", "console")]
     indented = re.findall(r"^(?: {4,})(.*coldfork .*)$", text, re.MULTILINE)
     return "\n".join([*blocks, *indented, *re.findall(r"`([^`\n]+)`", text)])
 

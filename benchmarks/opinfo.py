@@ -1,0 +1,292 @@
+"""Every operator of torch's own test database through virtual capture: `./dev bench opinfo [NAME...]`.
+
+A region is captured while its inputs hold nothing but zeros, the real inputs are copied in, and the replay is
+compared with eager execution, bit for bit. What is neither equal nor refused is listed with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from coldfork.virtual import CaptureRefusedError, NotCapturableError, ReplayError, capture
+
+MODES: dict[str, Callable[[], Any]] = {
+    "no_grad": torch.no_grad,
+    "grad": torch.enable_grad,
+    "inference": torch.inference_mode,
+}
+DTYPES = {"float32": torch.float32, "int64": torch.int64}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one sample of one operator fared."""
+
+    operator: str
+    dtype: str
+    mode: str
+    sample: int
+    kind: str
+    """equal, refused, not-capturable, or what went wrong."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One operator with one kind of element."""
+
+    operator: Any
+    dtype: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the database, with the variant."""
+        variant = self.operator.variant_test_name
+        return f"{self.operator.name}.{variant}" if variant else str(self.operator.name)
+
+
+def cases(names: Sequence[str] = ()) -> list[Case]:
+    """The database, or those of its operators that were named."""
+    op_db = _database()
+    found = [
+        Case(operator, dtype)
+        for operator in op_db
+        for dtype, kind in DTYPES.items()
+        if kind in operator.supported_dtypes("cpu")
+    ]
+    return [case for case in found if not names or case.name in names or case.operator.name in names]
+
+
+def _database() -> list[Any]:
+    if importlib.util.find_spec("expecttest") is None:
+        # Torch's own test cases derive from a class of this package; the database beside them needs nothing of it.
+        stand_in: Any = ModuleType("expecttest")
+        stand_in.TestCase = unittest.TestCase
+        sys.modules["expecttest"] = stand_in
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch.testing._internal import common_methods_invocations as database
+    # It seeds in the middle of what would be captured; here one state of the generator serves both executions.
+    database.wrapper_set_seed = lambda operator, *args, **kwargs: operator(*args, **kwargs)
+    return list(database.op_db)
+
+
+def run(case: Case, mode: str, samples: int) -> Iterator[Outcome]:
+    """Put the first samples of an operator through capture and replay."""
+    torch.manual_seed(7)
+    try:
+        given = list(
+            zip(range(samples), case.operator.sample_inputs("cpu", DTYPES[case.dtype]), strict=False)
+        )
+    except Exception as error:
+        yield Outcome(case.name, case.dtype, mode, 0, "no-sample", _first_line(error))
+        return
+    for number, sample in given:
+        kind, reason = judge(case.operator, sample, MODES[mode])
+        yield Outcome(case.name, case.dtype, mode, number, kind, reason)
+
+
+def judge(operator: Any, sample: Any, mode: Callable[[], Any]) -> tuple[str, str]:
+    """Compare the replay of one call with its eager execution."""
+    with warnings.catch_warnings(), mode():
+        warnings.simplefilter("ignore")
+        eager = Call(operator, sample)
+        virtual = Call(operator, sample)
+        state = torch.get_rng_state()
+        try:
+            expected = eager.call()
+        except Exception as error:
+            return "eager-fails", _first_line(error)
+        virtual.blank()
+        try:
+            with capture() as graph:
+                got = virtual.call()
+        except CaptureRefusedError as error:
+            return "refused", str(error).splitlines()[-1]
+        except NotCapturableError as error:
+            return "not-capturable", str(error)
+        except Exception as error:
+            return "capture-fails", f"{type(error).__name__}: {_first_line(error)}"
+        virtual.restore()
+        torch.set_rng_state(state)
+        try:
+            graph.replay()
+        except ReplayError as error:
+            return "replay-fails", _first_line(error)
+        if any("empty" in record.name for record in graph.records) and len(graph.records) == 1:
+            return "uninitialised", "nothing is computed, so there is nothing to compare"
+        return compared([expected, eager.tensors], [got, virtual.tensors])
+
+
+class Call:
+    """A call with tensors of its own, laid out as the sample has them."""
+
+    def __init__(self, operator: Any, sample: Any) -> None:
+        self._operator = operator
+        self._known: dict[int, Any] = {}
+        self._originals: list[Any] = []
+        self.input = self._copy(sample.input)
+        self.args = self._copy(sample.args)
+        self.kwargs = self._copy(sample.kwargs)
+
+    @property
+    def tensors(self) -> list[Any]:
+        """The tensors given, which the operator may have changed."""
+        return list(self._known.values())
+
+    def call(self) -> Any:
+        return self._operator(self.input, *self.args, **self.kwargs)
+
+    def blank(self) -> None:
+        """Hold nothing but zeros."""
+        with torch.no_grad():
+            for tensor in self._known.values():
+                if _plain(tensor):
+                    _elements(tensor).zero_()
+
+    def restore(self) -> None:
+        """Hold what the sample holds."""
+        with torch.no_grad():
+            for original, tensor in zip(self._originals, self._known.values(), strict=True):
+                if _plain(tensor):
+                    _elements(tensor).copy_(_elements(original))
+
+    def _copy(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._known:
+                self._known[id(value)] = _twin(value)
+                self._originals.append(value)
+            return self._known[id(value)]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*map(self._copy, value))
+        if isinstance(value, list | tuple):
+            return type(value)(map(self._copy, value))
+        if isinstance(value, dict):
+            return {name: self._copy(one) for name, one in value.items()}
+        return value
+
+
+def _plain(tensor: Any) -> bool:
+    return tensor.layout is torch.strided and not tensor.is_nested and tensor.device.type == "cpu"
+
+
+def _elements(tensor: Any) -> Any:
+    """All elements of the storage, seen without gaps and without repetition."""
+    return torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
+
+
+def _twin(tensor: Any) -> Any:
+    if not _plain(tensor):
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    storage = tensor.untyped_storage().clone()
+    twin = torch.empty(0, dtype=tensor.dtype)
+    twin.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+    if tensor.is_conj():
+        twin = torch._conj(twin)
+    if tensor.is_neg():
+        twin = torch._neg_view(twin)
+    return twin.requires_grad_(tensor.requires_grad)
+
+
+def compared(expected: Any, got: Any) -> tuple[str, str]:
+    """Whether two results are the same to the last bit, and laid out alike."""
+    ours, theirs = list(_tensors(got)), list(_tensors(expected))
+    if len(ours) != len(theirs):
+        return "structure-differs", f"{len(ours)} tensors instead of {len(theirs)}"
+    for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        if (mine.dtype, mine.shape) != (other.dtype, other.shape):
+            return (
+                "shape-differs",
+                f"result {index}: {mine.dtype} {tuple(mine.shape)} instead of {other.dtype} {tuple(other.shape)}",
+            )
+        if not _same_bits(mine, other):
+            return "value-differs", f"result {index}: {_difference(mine, other)}"
+    for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        if _plain(mine) and mine.numel() and mine.stride() != other.stride():
+            return "stride-differs", f"result {index}: {mine.stride()} instead of {other.stride()}"
+    return "equal", ""
+
+
+def _same_bits(mine: Any, other: Any) -> bool:
+    mine, other = mine.detach(), other.detach()
+    if not _plain(mine):
+        return bool(torch.equal(mine.to_dense(), other.to_dense()))
+    return bool(torch.equal(_bytes(mine), _bytes(other)))
+
+
+def _bytes(tensor: Any) -> Any:
+    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
+    flat.view(tensor.shape).copy_(tensor)
+    return flat.view(torch.uint8)
+
+
+def _difference(mine: Any, other: Any) -> str:
+    mine, other = mine.detach().to_dense(), other.detach().to_dense()
+    if not mine.is_floating_point() and not mine.is_complex():
+        return f"{int((mine != other).sum())} of {mine.numel()} elements"
+    if bool(mine.isnan().ne(other.isnan()).any()):
+        return f"NaN in {int(mine.isnan().sum())} elements instead of {int(other.isnan().sum())}"
+    return f"by up to {float((mine - other).abs().nan_to_num().max()):.1e}"
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _tensors(one)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _tensors(one)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Sweep, and list what is neither equal nor refused."""
+    parser = argparse.ArgumentParser(prog="./dev bench opinfo", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these operators")
+    parser.add_argument("--mode", choices=MODES, action="append", help="default: all of them")
+    parser.add_argument("--samples", type=int, default=1000, help="at most so many samples an operator (all)")
+    parser.add_argument(
+        "--show", action="append", default=[], metavar="KIND", help="list outcomes of this kind too"
+    )
+    chosen = parser.parse_args(arguments)
+    started = time.perf_counter()
+    outcomes = [
+        outcome
+        for case in cases(chosen.names)
+        for mode in chosen.mode or MODES
+        for outcome in run(case, mode, chosen.samples)
+    ]
+    counts = Counter((outcome.mode, outcome.kind) for outcome in outcomes)
+    for (mode, kind), count in sorted(counts.items()):
+        print(f"{mode:10} {kind:18} {count:6}")
+    listed = Counter(
+        (outcome.kind, outcome.operator, outcome.dtype, outcome.mode, outcome.reason[:150])
+        for outcome in outcomes
+        if outcome.kind in chosen.show
+        or outcome.kind not in ("equal", "refused", "eager-fails", "uninitialised")
+    )
+    for (kind, operator, dtype, mode, reason), count in sorted(listed.items()):
+        print(f"{kind:18} {operator:40} {dtype:8} {mode:10} x{count:<4} {reason}")
+    print(f"{len(outcomes)} samples in {time.perf_counter() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

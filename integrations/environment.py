@@ -32,6 +32,11 @@ class Ended:
     status: int | None
     output: str
 
+    def without(self, noise: str) -> Ended:
+        """The same without the lines in which a pattern is found, and without empty ones."""
+        lines = [line for line in self.output.splitlines() if line.strip() and not re.search(noise, line)]
+        return Ended(self.status, "\n".join(lines))
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -96,6 +101,15 @@ class Environment:
         watched = watchdog.run(command, environment, self.folder, still=still, seconds=seconds)
         return Ended(watched.status, self.anonymous(watched.output))
 
+    def watch_program(
+        self, program: str, *arguments: str, variables: Mapping[str, str] | None = None, still: float = 20
+    ) -> Ended:
+        """Run one of `integrations/programs` that may hang; it can import this checkout of coldfork."""
+        script = ROOT / "integrations" / "programs" / f"{program}.py"
+        return self.watch(
+            [self.python, script, *arguments], ahead=[ROOT / "src"], variables=variables, still=still
+        )
+
     def run(
         self,
         program: str,
@@ -149,6 +163,7 @@ class Environment:
         for folder, short in ((self.packages, "site-packages"), (WORKSHOP, ".integration"), (ROOT, ".")):
             text = text.replace(str(folder), short)
         text = text.replace(str(Path(sys.base_prefix)), "python")
+        text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d+)?( \+\d{4})?\b", "then", text)
         text = re.sub(r"\b\d\d-\d\d \d\d:\d\d:\d\d ", "", text)
         return re.sub(r"\b\d+\.\d s\b", "a few seconds", text)
 

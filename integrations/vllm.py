@@ -34,6 +34,11 @@ made, the program takes that one setting back, and vLLM chooses as it does on a 
 a reason against it. A program that hangs is asked where each of its processes stands, and ended. What
 follows is what was printed, without vLLM's other warnings.
 """
+NOISE = (
+    r"^(?:\([\w-]+ pid=\d+\) )?(?:WARNING|INFO) (?!.*coldfork)|^\[W\d|FutureWarning|^Triton is"
+    r"|^Loading safetensors|^  (?:if hasattr\(value|wrapper = lookup)|resource_tracker"
+)
+"""vLLM warns of much else, such as of libraries that are missing."""
 DIRTY = "the parent ran torch.randn(4_000_000).exp().sum()"
 
 
@@ -108,16 +113,7 @@ def _generate(model: Path, *options: str, coldfork: Path | None = None) -> Ended
         ahead=() if coldfork is None else (coldfork,),
         variables=VARIABLES,
     )
-    return Ended(ended.status, _without_noise(ended.output))
-
-
-def _without_noise(output: str) -> str:
-    """The lines that are about processes: vLLM warns of much else, such as of missing libraries."""
-    noise = re.compile(
-        r"^(?:\([\w-]+ pid=\d+\) )?(?:WARNING|INFO) (?!.*coldfork)|^\[W\d|FutureWarning|^Triton is"
-        r"|^Loading safetensors|^  (?:if hasattr\(value|wrapper = lookup)"
-    )
-    return "\n".join(line for line in output.splitlines() if line and not noise.search(line))
+    return ended.without(NOISE)
 
 
 def _tokens(ended: Ended) -> str:

@@ -170,7 +170,7 @@ def test_a_vllm_whose_chooser_moved_keeps_its_choice_and_says_so(tmp_path: Path)
     lines = run(vllm(tmp_path, "moved"), "import vllm.elsewhere\nvllm_plugin.general()\n", show)
     _, told, method = lines
     assert told == (
-        "vllm.plugins.coldfork WARNING coldfork leaves the choice of the start method to vLLM: "
+        "vllm.plugins.coldfork WARNING coldfork: the choice of the start method is left to vLLM: "
         "no get_mp_context in vllm.utils.system_utils or vllm.utils of this vLLM"
     )
     assert method == "elsewhere fork"
@@ -183,7 +183,7 @@ def test_a_guard_that_cannot_be_installed_is_told_and_no_more(tmp_path: Path) ->
     lines = run(vllm(tmp_path, "0.33"), BROKEN, CHOICE)
     assert [line for line in lines if line.startswith("method")] == ["method fork"] * 3
     assert any(
-        line.startswith("vllm.plugins.coldfork WARNING coldfork could not install its guard")
+        line.startswith("vllm.plugins.coldfork WARNING coldfork: the fork guard could not be installed")
         for line in lines
     )
 

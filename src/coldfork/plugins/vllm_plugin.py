@@ -44,7 +44,7 @@ def platform() -> None:
     try:
         _install_guard()
     except Exception:
-        _LOG.debug("coldfork could not install its guard yet", exc_info=True)
+        _LOG.debug("coldfork: the fork guard could not be installed yet", exc_info=True)
 
 
 def general() -> None:
@@ -57,11 +57,11 @@ def general() -> None:
     except Exception as error:
         if mode == "raise":
             raise
-        _LOG.warning("coldfork could not install its guard, and vLLM goes on without: %s", error)
+        _LOG.warning("coldfork: the fork guard could not be installed, and vLLM goes on without: %s", error)
     try:
         _replace_chooser()
     except Exception as error:
-        _LOG.warning("coldfork leaves the choice of the start method to vLLM: %s", error)
+        _LOG.warning("coldfork: the choice of the start method is left to vLLM: %s", error)
 
 
 def _mode() -> str:

@@ -56,6 +56,7 @@ Commands:
   run         Run a program as `python` does, and say what it did to
               accelerators.
   report      Show a recording, or how two of them differ.
+  guard       Refuse forks that would break the child, in every program.
   rule        Explain a rule, or list them all.
   baseline    Accept today's findings, so that only new ones fail.
   completion  Print the completion script for a shell.

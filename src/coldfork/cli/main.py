@@ -29,6 +29,7 @@ COMMANDS = {
     ),
     "run": ("coldfork.cli.run:run", "Run a program as `python` does, and say what it did to accelerators."),
     "report": ("coldfork.cli.report:report", "Show a recording, or how two of them differ."),
+    "guard": ("coldfork.cli.guard:guard", "Refuse forks that would break the child, in every program."),
     "rule": ("coldfork.cli.rule:rule", "Explain a rule, or list them all."),
     "baseline": ("coldfork.cli.baseline:baseline", "Accept today's findings, so that only new ones fail."),
     "completion": ("coldfork.cli.completion:completion", "Print the completion script for a shell."),

@@ -12,6 +12,7 @@ from _contextvars import ContextVar
 from _thread import get_ident
 
 from coldfork.start.guard_callers import caller_frame, runs_a_program
+from coldfork.start.guard_launches import MODULES, guard_launches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 OFF = "off"
 _MOST_TROUBLES = 20
+_UNTOLD = frozenset({"coldfork", "sitecustomize", "usercustomize"})
+"""What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
 SELF_TEST = "coldfork.guard"
 """The audit event that only the guard raises, to learn whether its own hook is heard."""
 
@@ -139,7 +142,7 @@ class ProcessGuard:
             self.listen()
             self._actions["os.fork"] = self._before_fork
             self._actions["os.forkpty"] = self._before_forkpty
-            self._guard_launches()
+            guard_launches(self)
         else:
             self._actions.pop("os.fork", None)
             self._actions.pop("os.forkpty", None)
@@ -149,17 +152,13 @@ class ProcessGuard:
         elif self.observation is not None:
             self.observation.end()
 
-    def _guard_launches(self) -> None:
-        from coldfork.start.guard_launches import guard_launches
-
-        guard_launches(self)
-
     def _hears(self, arguments: tuple[Any, ...]) -> None:
         self._heard = True
 
     def _import(self, arguments: tuple[Any, ...]) -> None:
         name = arguments[0]
-        if name.partition(".")[0] in sys.stdlib_module_names or name.startswith("coldfork"):
+        top = name.partition(".")[0]
+        if (top in sys.stdlib_module_names or top in _UNTOLD) and name not in MODULES:
             return
         try:
             self.observe()
@@ -167,10 +166,8 @@ class ProcessGuard:
             self._trouble("observe", error)
 
     def _loaded(self, name: str) -> None:
-        from coldfork.start.guard_launches import MODULES
-
         if name in MODULES:
-            self._guard_launches()
+            guard_launches(self)
         if self.notes is not None:
             self.notes.loaded(name)
 

@@ -1,0 +1,208 @@
+"""`coldfork guard`: what it writes, what it says, and what it refuses, with real environments."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from coldfork import __version__
+from tests.start import doors
+from tests.start.doors import Venv
+from tests.start.guarding import ROOT, environment, needs_linux
+
+pytestmark = needs_linux
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Venv:
+    """One environment, in which each test leaves no door."""
+    return doors.make(tmp_path_factory.mktemp("venv") / "venv")
+
+
+@pytest.fixture
+def venv(shared: Venv) -> Venv:
+    """The environment without a door."""
+    shared.door.unlink(missing_ok=True)
+    return shared
+
+
+class Said:
+    """What a command printed, with the machine's own names replaced."""
+
+    def __init__(self, venv: Venv, *arguments: str, **variables: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "coldfork", "guard", *arguments],
+            env=environment(**variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        self.status = done.returncode
+        self.out = told(done.stdout, venv)
+        self.err = told(done.stderr, venv)
+
+
+def told(text: str, venv: Venv) -> str:
+    """The same on every machine and with every Python."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    for machine, name in (
+        (str(venv.site), "SITE"),
+        (str(venv.folder), "VENV"),
+        (str(ROOT), "CHECKOUT"),
+        (".".join(map(str, sys.version_info[:3])), "3.x.y"),
+        (f"python{python}", "python3.x"),
+        (f"coldfork {__version__}", "coldfork VERSION"),
+        (f"{__version__}, from", "VERSION, from"),
+    ):
+        text = text.replace(machine, name)
+    return text
+
+
+def test_install_status_and_uninstall(venv: Venv) -> None:
+    before = doors.everything(venv.folder)
+    here = ("--python", venv.python)
+    assert Said(venv, "status", *here).out == snapshot("""\
+The guard is not installed in VENV/bin/python (Python 3.x.y).
+Next: coldfork guard install --python VENV/bin/python
+""")
+    said = Said(venv, "install", *here)
+    assert (said.status, said.err) == (0, "")
+    assert said.out == snapshot("""\
+The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise.
+Wrote SITE/coldfork-guard.pth
+Next: COLDFORK_GUARD=off switches it off for one program
+""")
+    assert Said(venv, "status", *here).out == snapshot("""\
+The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise.
+  door      SITE/coldfork-guard.pth, written by coldfork VERSION
+  coldfork  VERSION, from CHECKOUT/src/coldfork
+""")
+    assert Said(venv, "install", *here, "--mode", "warn").out == snapshot("""\
+The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
+Wrote SITE/coldfork-guard.pth
+Next: COLDFORK_GUARD=off switches it off for one program
+""")
+    assert Said(venv, "status", *here, COLDFORK_GUARD="log").out == snapshot("""\
+The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
+  door      SITE/coldfork-guard.pth, written by coldfork VERSION
+  coldfork  VERSION, from CHECKOUT/src/coldfork
+  COLDFORK_GUARD=log is set here, and outranks the mode
+""")
+    assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.door.name]
+    assert Said(venv, "uninstall", *here).out == snapshot("Removed SITE/coldfork-guard.pth\n")
+    assert doors.everything(venv.folder) == before
+    said = Said(venv, "uninstall", *here)
+    assert (said.status, said.out) == (
+        0,
+        snapshot(
+            "There was nothing to remove: the guard is not installed in VENV/bin/python (Python 3.x.y).\n"
+        ),
+    )
+
+
+def test_status_tells_what_a_variable_does_without_a_door(venv: Venv) -> None:
+    assert Said(venv, "status", "--python", venv.python, COLDFORK_GUARD="warn").out == snapshot("""\
+The guard is not installed in VENV/bin/python (Python 3.x.y).
+COLDFORK_GUARD=warn is set; only programs that call coldfork.guard() read it.
+Next: coldfork guard install --python VENV/bin/python
+""")
+
+
+def test_status_as_json(venv: Venv) -> None:
+    venv.install("log")
+    said = Said(venv, "status", "--python", venv.python, "--format", "json")
+    assert json.loads(said.out) == {
+        "schema_version": 1,
+        "python": "VENV/bin/python",
+        "python_version": "3.x.y",
+        "coldfork": __version__,
+        "coldfork_from": "CHECKOUT/src/coldfork",
+        "variable": None,
+        "doors": [{"path": "SITE/coldfork-guard.pth", "mode": "log", "written_by": "0.0.1"}],
+    }
+
+
+def test_a_door_that_was_changed_is_told_and_written_anew(venv: Venv) -> None:
+    venv.install("raise")
+    venv.door.write_text(venv.door.read_text(encoding="utf-8")[:60], encoding="utf-8")
+    assert Said(venv, "status", "--python", venv.python).out == snapshot("""\
+The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth was damaged or changed by hand.
+  coldfork  VERSION, from CHECKOUT/src/coldfork
+Next: coldfork guard install --python VENV/bin/python writes it anew
+""")
+    assert Said(venv, "install", "--python", venv.python).status == 0
+    assert "mode raise" in Said(venv, "status", "--python", venv.python).out
+
+
+def test_without_coldfork_nothing_is_installed_and_a_door_is_told_to_be_idle(tmp_path: Path) -> None:
+    bare = doors.make(tmp_path / "bare", with_coldfork=False)
+    before = doors.everything(bare.folder)
+    said = Said(bare, "install", "--python", bare.python)
+    assert (said.status, said.err) == (
+        2,
+        snapshot(
+            "coldfork: VENV/bin/python (Python 3.x.y) has no coldfork; install it there first: VENV/bin/python -m pip install coldfork\n"
+        ),
+    )
+    assert doors.everything(bare.folder) == before
+    bare.install("raise")
+    assert Said(bare, "status", "--python", bare.python).out == snapshot("""\
+The guard is off in VENV/bin/python (Python 3.x.y): coldfork has been removed.
+  door      SITE/coldfork-guard.pth, written by coldfork 0.0.1
+Next: coldfork guard uninstall --python VENV/bin/python
+""")
+    assert Said(bare, "uninstall", "--python", bare.python).status == 0
+
+
+def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> None:
+    spoiler = venv.site / "zz.pth"
+    spoiler.write_text(
+        "import sys; sys.modules.pop('coldfork.start.guard_process', None)\n", encoding="utf-8"
+    )
+    before = doors.everything(venv.folder)
+    try:
+        said = Said(venv, "install", "--python", venv.python)
+        assert (said.status, said.err) == (
+            2,
+            snapshot(
+                "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), nothing was changed: it starts without running the door\n"
+            ),
+        )
+        assert doors.everything(venv.folder) == before
+    finally:
+        spoiler.unlink()
+
+
+@pytest.mark.parametrize(
+    "python",
+    ["/no/such/python", "/bin/false", "/bin/echo"],
+)
+def test_what_is_no_python_is_refused(python: str, venv: Venv) -> None:
+    said = Said(venv, "install", "--python", python)
+    assert said.status == 2
+    assert (
+        said.err
+        == {
+            "/no/such/python": snapshot("coldfork: cannot run /no/such/python: No such file or directory\n"),
+            "/bin/false": snapshot("coldfork: /bin/false ended with status 1: it said nothing\n"),
+            "/bin/echo": snapshot("coldfork: /bin/echo does not answer as a Python does\n"),
+        }[python]
+    )
+
+
+def test_a_door_that_cannot_be_written_is_told_and_nothing_is_left(venv: Venv) -> None:
+    venv.door.mkdir()
+    try:
+        before = sorted(venv.site.iterdir())
+        said = Said(venv, "install", "--python", venv.python)
+        assert sorted(venv.site.iterdir()) == before
+    finally:
+        venv.door.rmdir()
+    assert (said.status, said.err) == (2, "coldfork: cannot write SITE/coldfork-guard.pth: Is a directory\n")

@@ -1,0 +1,222 @@
+"""The guard's door in real interpreters: what it does, what it costs, and that it breaks none."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coldfork.start import guard_door
+from tests.start import doors
+from tests.start.doors import Venv
+from tests.start.guarding import ROOT, WAKE, needs_compiler, needs_linux
+
+pytestmark = needs_linux
+
+MODE = "import sys; print(sys.modules['coldfork.start.guard_process'].HERE.mode)"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Venv:
+    """One environment for the tests that leave it as it was."""
+    return doors.make(tmp_path_factory.mktemp("venv") / "venv")
+
+
+@pytest.fixture
+def venv(shared: Venv) -> Venv:
+    """The environment with a door that refuses."""
+    shared.install("raise")
+    return shared
+
+
+@pytest.mark.must_hold
+@needs_compiler
+def test_it_observes_before_anything_is_imported_so_that_the_waker_is_known(
+    venv: Venv, tmp_path: Path
+) -> None:
+    engine = tmp_path / "engine"
+    engine.mkdir()
+    (engine / "__init__.py").write_text("from engine import attention\n", encoding="utf-8")
+    (engine / "attention.py").write_text(WAKE + "wake()\n", encoding="utf-8")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import multiprocessing, os\n"
+        "import engine\n"
+        "for start in (os.fork, multiprocessing.get_context('fork').Process(target=print).start):\n"
+        "    try:\n"
+        "        start()\n"
+        "    except RuntimeError as error:\n"
+        "        print(type(error).__name__, error.call, error.reasons[0].waker.module,\n"
+        "              [site.module for site in error.reasons[0].waker.import_chain])\n",
+        encoding="utf-8",
+    )
+    done = venv.run(str(program), folder=tmp_path)
+    chain = "engine.attention ['__main__', 'engine', 'engine.attention']"
+    assert done.stdout.splitlines() == [
+        f"UnsafeForkError os.fork {chain}",
+        f"UnsafeForkError multiprocessing ForkProcess-1 {chain}",
+    ], done.stderr
+
+
+@pytest.mark.must_hold
+@needs_compiler
+def test_a_program_that_imports_nothing_else_leaks_nothing_when_it_is_refused(
+    venv: Venv, tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        WAKE + "wake()\n"
+        "import multiprocessing, os\n"
+        "before = len(os.listdir('/proc/self/fd'))\n"
+        "for _ in range(10):\n"
+        "    try:\n"
+        "        multiprocessing.get_context('fork').Process(target=print).start()\n"
+        "    except RuntimeError as error:\n"
+        "        said = error.call\n"
+        "print(said, len(os.listdir('/proc/self/fd')) - before)\n",
+        encoding="utf-8",
+    )
+    assert venv.run(str(program)).stdout == "multiprocessing ForkProcess-10 0\n"
+
+
+def test_the_variable_outranks_the_mode_that_was_installed(venv: Venv) -> None:
+    assert venv.run("-c", MODE).stdout == "raise\n"
+    assert venv.run("-c", MODE, COLDFORK_GUARD="").stdout == "raise\n"
+    assert venv.run("-c", MODE, COLDFORK_GUARD="Warn").stdout == "warn\n"
+    done = venv.run("-c", MODE, COLDFORK_GUARD="yes")
+    assert done.stdout == "raise\n"
+    assert done.stderr == (
+        "coldfork: COLDFORK_GUARD=yes means nothing, it takes raise, warn, log, off; "
+        "the guard is on with raise\n"
+    )
+
+
+@pytest.mark.must_hold
+def test_a_plain_program_gets_a_handful_of_modules_and_none_with_off(venv: Venv) -> None:
+    wanted = "('coldfork', 'ctypes', 'typing')"
+    ask = f"import sys; print(*sorted(name for name in sys.modules if name.startswith({wanted})))"
+    assert venv.run("-c", ask).stdout.split() == [
+        "coldfork",
+        "coldfork.plugins",
+        "coldfork.plugins.startup",
+        "coldfork.start",
+        "coldfork.start.guard",
+        "coldfork.start.guard_callers",
+        "coldfork.start.guard_launches",
+        "coldfork.start.guard_process",
+    ]
+    assert venv.run("-c", ask, COLDFORK_GUARD="off").stdout.split() == [
+        "coldfork",
+        "coldfork.plugins",
+        "coldfork.plugins.startup",
+    ]
+
+
+@pytest.mark.must_hold
+def test_an_interpreter_without_coldfork_starts_without_a_word(venv: Venv) -> None:
+    path = (venv.site / doors.DEVELOPMENT).read_text(encoding="utf-8")
+    (venv.site / doors.DEVELOPMENT).unlink()
+    try:
+        done = venv.run("-c", "import sys; print([name for name in sys.modules if 'coldfork' in name])")
+    finally:
+        (venv.site / doors.DEVELOPMENT).write_text(path, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    "file", ["__init__.py", "plugins/startup.py", "start/guard.py", "start/guard_process.py"]
+)
+@pytest.mark.parametrize(
+    "damage", ["def (:\n", "raise RuntimeError('half removed')\n", "import no_such_module\n", None]
+)
+def test_an_interpreter_with_a_broken_coldfork_starts_and_says_so_in_one_line(
+    file: str, damage: str | None, tmp_path: Path
+) -> None:
+    venv = doors.make(tmp_path / "venv", with_coldfork=False)
+    venv.install("raise")
+    copy = venv.site / "coldfork"
+    for part in ("__init__.py", "plugins", "start", "observe", "model"):
+        source = ROOT / "src" / "coldfork" / part
+        if source.is_dir():
+            shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            copy.mkdir(exist_ok=True)
+            shutil.copy(source, copy / part)
+    if damage is None:
+        (copy / file).unlink()
+    else:
+        (copy / file).write_text(damage, encoding="utf-8")
+    done = venv.run("-c", "print('started')")
+    assert (done.returncode, done.stdout) == (0, "started\n")
+    told = re.fullmatch(r"(coldfork: the fork guard is not on: \w+Error: .+\n)?", done.stderr)
+    assert told, done.stderr
+    if damage is not None:
+        assert told[1]
+
+
+@pytest.mark.must_hold
+def test_an_interpreter_starts_with_a_door_that_was_cut_off_or_garbled(shared: Venv) -> None:
+    whole = guard_door.written("raise", "0.0.1")
+    broken = [whole[:cut] for cut in range(0, len(whole), 37)]
+    broken += [
+        whole.replace("\n", "\r\n"),
+        whole + "garbage\n",
+        "\x00" + whole,
+        whole.replace("begin", "beg in"),
+        "é" * 40,
+    ]
+    try:
+        for text in broken:
+            shared.door.write_text(text, encoding="utf-8")
+            done = shared.run("-c", "print('started')")
+            assert (done.returncode, done.stdout) == (0, "started\n"), text
+    finally:
+        shared.door.unlink()
+
+
+@needs_compiler
+def test_processes_started_by_spawn_have_the_guard_too(venv: Venv, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        WAKE
+        + """
+import os
+
+def child(queue):
+    wake()
+    try:
+        os.fork()
+    except RuntimeError as error:
+        queue.put(type(error).__name__)
+    else:
+        queue.put("forked")
+
+if __name__ == "__main__":
+    import multiprocessing
+    for method in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        queue = context.SimpleQueue()
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        print(method, queue.get())
+        process.join()
+""",
+        encoding="utf-8",
+    )
+    done = venv.run(str(program))
+    assert done.stdout.splitlines() == ["spawn UnsafeForkError", "forkserver UnsafeForkError"], done.stderr
+
+
+def test_what_a_door_says_is_read_back(shared: Venv) -> None:
+    for mode in ("raise", "warn", "log"):
+        text = guard_door.written(mode, "1.2.3.dev4")
+        assert guard_door.read(text) == guard_door.Door(mode, "1.2.3.dev4")
+        assert text.count("\n") == 1
+        assert text.startswith("import ")
+    assert guard_door.read(text + "x") is None
+    assert guard_door.read(text.replace("begin", "end")) is None
+    assert json.dumps(text).isascii()

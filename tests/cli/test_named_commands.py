@@ -18,13 +18,15 @@ from coldfork.rules.pages import pages
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coldfork.__file__).parent
 
+#: Options of pytest; all but the last one are ours.
+OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-virtual", "--continue-on-collection-errors"}
 #: What a text may name that belongs to other programs.
-FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--strict"}
+FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--strict"} | OF_PYTEST
 #: Where the line of a watched program begins: what follows is the program's.
 PROGRAM = re.compile(r"\S+\.py\b|(?<!\S)-[mc](?!\S)")
 #: Words that follow the tool's name in a sentence; none may become a command without leaving this list.
 PROSE = {"fails", "has", "itself", "begin", "in", "into", "needs", "out", "reads", "stand", "with"}
-MENTION = re.compile(r"\bcoldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
+MENTION = re.compile(r"(?<![\w-])coldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
 FLAG = re.compile(r"(?<![\w-])--[a-z](?:[a-z-]*[a-z])?(?![\w-])")
 
 

@@ -18,6 +18,7 @@ from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.plugins.pytest_plugin_surroundings import plain
 from coldfork.report.options import Options
 from coldfork.report.probe_text import account
+from coldfork.virtual import parse
 
 STAND_IN = "h100"
 """The virtual device where there is neither a real nor a chosen one: without it nothing could be woken."""
@@ -33,6 +34,8 @@ class ColdImport:
         """Import each in a fresh interpreter; fail the test if one wakes a device or cannot be judged."""
         __tracebackhide__ = True
         try:
+            if virtual is not None:
+                parse(virtual)
             probing = probe(Request(modules, setting(self._config, virtual, timeout)))
         except ColdforkError as error:
             pytest.fail(f"cold_import: {error}", pytrace=False)

@@ -204,7 +204,7 @@ class Session:
         self._summary.woken(wake.accelerator, who, place, marked=marked)
 
     def _note_awake_before(self, accelerator: str) -> None:
-        sentence = f"{accelerator} was awake before coldfork could watch"
+        sentence = f"{accelerator} was awake before the watch began"
         reason = (
             "a plugin given with -p or PYTEST_PLUGINS, one that pytest loaded earlier, or the site woke it"
         )

@@ -79,7 +79,7 @@ class Summary:
             yield f"no device was woken; device: {self.device}"
         for woken, workers in self._woken.items():
             if not woken.who:
-                yield f"{woken.accelerator} was awake before coldfork could watch"
+                yield f"{woken.accelerator} was awake before the watch began"
                 continue
             permitted = ", which may (wakes_device)" if woken.marked else ""
             where = f" [{', '.join(sorted(workers))}]" if workers else ""

@@ -50,8 +50,7 @@ class Words:
         waker = wake.waker
         lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
         lines.append(_note("processes forked from this one from now on cannot use the device"))
-        thread = "" if waker.thread in ("MainThread", "") else f", on the thread {waker.thread}"
-        lines.append(_note(f"seen on {self._seen}{thread}"))
+        lines.append(_note(f"seen on {self._seen}{_thread(waker.thread)}"))
         lines.append(_note(f"help: {self._remedy(wake, in_test=in_test)}"))
         return Told(printable(headline), tuple(lines))
 
@@ -62,12 +61,15 @@ class Words:
         if site is not None:
             lines.append(f"  --> {self.place(site.path, site.line)}{_standing(site.function)}")
             lines += self._source(site.path, site.line)
-            behind = fork.stack[fork.stack.index(site) + 1 :]
-            rows = [(frame.function, self.place(frame.path, frame.line)) for frame in behind]
-            lines += _table([*rows, ("fork", effect_phrase(EffectKind.FORKS, None))], numbered=True)
+            at = fork.stack.index(site)
+            forks = ("fork", effect_phrase(EffectKind.FORKS, None))
+            lines += _table([*self._rows(fork.stack[at + 1 :]), forks], numbered=True)
+            if at:
+                lines += ["  called from", *_table(self._rows(fork.stack[:at]), numbered=False)]
         lines += map(_note, woken)
-        thread = "" if fork.thread in ("MainThread", "") else f", on the thread {fork.thread}"
-        lines.append(_note(f"a child forked now cannot use the device; seen on {self._seen}{thread}"))
+        lines.append(
+            _note(f"a child forked now cannot use the device; seen on {self._seen}{_thread(fork.thread)}")
+        )
         lines.append(
             _note("help: start the process with spawn or forkserver, or fork while the device is cold")
         )
@@ -120,12 +122,15 @@ class Words:
     def _calls(self, wake: Wake) -> Iterator[str]:
         waker = wake.waker
         effect = effect_phrase(_EFFECTS[wake.level], wake.accelerator) if wake.level else ""
-        rows = [(frame.function, self.place(frame.path, frame.line)) for frame in _way(waker)]
+        rows = self._rows(_way(waker))
         if waker.call:
             rows.append((waker.call, effect))
         yield from _table(rows, numbered=True)
         if effect and not waker.call:
             yield _note(effect)
+
+    def _rows(self, frames: Sequence[Frame]) -> list[tuple[str, str]]:
+        return [(frame.function, self.place(frame.path, frame.line)) for frame in frames]
 
     def _imports(self, waker: Waker) -> Iterator[str]:
         chain = waker.import_chain
@@ -155,6 +160,15 @@ def _way(waker: Waker) -> tuple[Frame, ...]:
         if called and frame.function.rpartition(".")[2] == called:
             return frames[:depth]
     return frames
+
+
+def _thread(name: str) -> str:
+    """On which thread it was, if that says anything: numbers differ between the workers of one run."""
+    if name in ("MainThread", ""):
+        return ""
+    if name.startswith("unknown: "):
+        return f", on one of the threads {name.removeprefix('unknown: ')}"
+    return ", on another thread" if name.removeprefix("thread ").isdigit() else f", on the thread {name}"
 
 
 def _standing(function: str | None) -> str:

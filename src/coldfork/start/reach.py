@@ -98,8 +98,7 @@ class StaticReach:
             answer = self._in_vain.get(place) or reach_check.ask(place, self._search, self._deadline)
             if answer.reached is Reached.UNKNOWN:
                 self._in_vain[place] = answer
-            else:
-                kept.write(answer)
+            kept.write(answer)
         return answer
 
 

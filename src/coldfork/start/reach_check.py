@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _KEPT_VARIABLES = ("COLDFORK_CACHE_DIR",)
+# What a project has accepted for itself must not silence the answer; what it knows of its libraries counts.
+_WHATEVER_THE_PROJECT_WANTS = (
+    "--rules=device-init-at-import,driver-init-at-import,waking-import,device-query-at-import,unreadable-source",
+    "--ignore=unused-ignore",
+    "--baseline=",
+    "--output=",
+    "--no-confirm",
+    "--no-statistics",
+    "--format=json",
+    "--exit-zero",
+)
 
 
 def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
@@ -26,7 +37,7 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # No pyproject.toml there: what a project accepts for itself must not silence an answer.
+        # A folder that is not removed meanwhile.
         cwd=os.path.abspath(os.sep),
         env=_environment(),
         text=True,
@@ -54,7 +65,8 @@ def command(place: Place, search: Sequence[str]) -> list[str]:
     line = [sys.executable, "-P", "-m", "coldfork", "check", place.path, "--entry", place.module]
     for folder in _folders(search, place):
         line += ["--site-packages", folder]
-    return [*line, "--profile", profile(), "--format", "json", "--exit-zero"]
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return [*line, "--profile", profile(), "--target-version", version, *_WHATEVER_THE_PROJECT_WANTS]
 
 
 def profile() -> str:

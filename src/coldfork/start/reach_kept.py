@@ -10,6 +10,8 @@ import json
 import os
 import sys
 from hashlib import blake2b
+from math import inf
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from coldfork import __version__
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 6000
 """Beyond that, looking whether anything changed would cost more than a decision may."""
+_IN_VAIN_SECONDS = 600.0
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 
 
@@ -48,18 +51,26 @@ class Kept:
         try:
             with open(self._file, encoding="utf-8") as file:
                 told = json.load(file)
-            if told["stamp"] != self._stamp:
+            if told["stamp"] != self._stamp or time() > told.get("until", inf):
                 return None
             return ReachAnswer(**{**told["answer"], "reached": Reached(told["answer"]["reached"])})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def write(self, answer: ReachAnswer) -> None:
-        """Keep an answer; trouble with it is no trouble."""
+        """Keep an answer; trouble with it is no trouble.
+
+        That there was none is kept for some minutes, so that not every process of a tree waits for it.
+        """
         if self._file is None:
             return
         fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
-        told = {"stamp": self._stamp, "answer": {name: getattr(answer, name) for name in fields}}
+        told: dict[str, Any] = {
+            "stamp": self._stamp,
+            "answer": {name: getattr(answer, name) for name in fields},
+        }
+        if answer.reached is Reached.UNKNOWN:
+            told["until"] = time() + _IN_VAIN_SECONDS
         beside = f"{self._file}.{os.getpid()}"
         try:
             os.makedirs(os.path.dirname(self._file), mode=0o700, exist_ok=True)

@@ -302,9 +302,10 @@ def held_times() -> Iterator[list[float]]:
     original = handles._run
 
     def _run(handle: Any) -> None:
-        began, waited = time.perf_counter(), _run_delay()
+        waited, began = _run_delay(), time.perf_counter()
         original(handle)
-        held.append(time.perf_counter() - began - (_run_delay() - waited))
+        ended = time.perf_counter()
+        held.append(ended - began - (_run_delay() - waited))
 
     handles._run = _run
     try:

@@ -24,6 +24,10 @@ raw.dlopen.restype, raw.dlclose.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
 loadable = [path.encode() for path in os.environ["LOADABLE"].split(":")]
 """
 
+#: The loader's count is read where it stands, or the loader is asked.
+ASKING = LIBRARIES + "loader.counts = ()\n"
+WAYS = pytest.mark.parametrize("prelude", [LIBRARIES, ASKING], ids=["counted", "asked"])
+
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
@@ -62,9 +66,10 @@ tell(unloaded=deep(3) not in {one for _, one, _ in found})
     assert said == said | {"quiet": 1, "fingerprints": 6, "same": True, "unloaded": True}
 
 
-def test_the_gate_opens_once_for_every_library(libraries: dict[str, str]) -> None:
+@WAYS
+def test_the_gate_opens_once_for_every_library(libraries: dict[str, str], prelude: str) -> None:
     said = ask(
-        LIBRARIES
+        prelude
         + """
 gate = Gate(loader)
 first = gate.changed()
@@ -182,9 +187,12 @@ tell(stuck=stuck, asked=asked)
     assert said == {"stuck": 0, "asked": 60}
 
 
-def test_a_child_trusts_the_loader_again_once_it_has_loaded_something(libraries: dict[str, str]) -> None:
+@WAYS
+def test_a_child_trusts_the_loader_again_once_it_has_loaded_something(
+    libraries: dict[str, str], prelude: str
+) -> None:
     said = ask(
-        LIBRARIES
+        prelude
         + """
 def child():
     gate = Gate(loader, forked=True)
@@ -200,12 +208,58 @@ tell(child=in_child(child))
 """,
         environment=libraries,
     )
-    assert said == {"child": [[False, 0], [True, 1], False]}
+    assert said == {"child": [[False, 0], [True, int(prelude == ASKING)], False]}
+
+
+@pytest.mark.must_hold
+def test_the_count_is_found_and_right(libraries: dict[str, str]) -> None:
+    """Every library that is loaded opens the gate, in place of another one too, and nothing else does."""
+    said = ask(
+        LIBRARIES
+        + """
+gate = Gate(loader)
+opened = []
+def look():
+    opened.append(gate.changed())
+    gate.settled()
+look()
+for library in loadable * 3:
+    handle = raw.dlopen(library, os.RTLD_NOW)
+    look()
+    compile("1 + 1", "sum", "eval")
+    look()
+    raw.dlclose(handle)
+    gate.changed()
+    gate.settled()
+tell(words=len(loader.counts) > 0, opened=opened)
+""",
+        environment=libraries,
+    )
+    assert said == {"words": True, "opened": [True, *[True, False] * 15]}
+
+
+def test_beside_other_threads_the_loader_is_asked() -> None:
+    """Finding the count takes the loader's lock for a moment, for which another thread might wait."""
+    said = ask(
+        """
+import threading
+from coldfork.observe.probes.loader import Gate, Loader
+end = threading.Event()
+threading.Thread(target=end.wait).start()
+loader = Loader()
+gate = Gate(loader)
+first = gate.changed()
+gate.settled()
+tell(counts=len(loader.counts), first=first, again=gate.changed())
+end.set()
+"""
+    )
+    assert said == {"counts": 0, "first": True, "again": False}
 
 
 def test_where_python_offers_no_hash_every_poll_looks(libraries: dict[str, str]) -> None:
     said = ask(
-        LIBRARIES
+        ASKING
         + """
 loader._digest = None
 gate = Gate(loader)

@@ -78,18 +78,21 @@ class Attribution:
     def poll(self) -> None:
         """Look whether something woke since the last poll, and report it if it did."""
         self.polls += 1
-        change = self.change()
-        if change is not None:
-            self.report(change, self.culprit())
-
-    def change(self) -> Change | None:
-        """What has changed since the last poll, for `report`; None if nothing did."""
         windows = self.windows
         mark = windows.now()
         awake = self._awake()
+        if awake == self._known:
+            windows.keep(mark)
+        else:
+            self.report((awake, mark), self.culprit())
+
+    def change(self) -> Change | None:
+        """What has changed since the last poll, for `report`: `poll` in two halves."""
+        mark = self.windows.now()
+        awake = self._awake()
         if awake != self._known:
             return awake, mark
-        windows.keep(mark)
+        self.windows.keep(mark)
         return None
 
     def report(self, change: Change, culprit: Culprit | None) -> None:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.observe.attribution import Attribution
-    from coldfork.observe.events import Event
 
 
 #: What stands in them is looked up by name at each import, and typeshed knows some of it only.
@@ -35,18 +34,22 @@ external: Any = _frozen_importlib_external
 
 
 class Imports:
-    """The doors, while they hang; `switch` hears whenever the module in progress on a thread changes."""
+    """The doors, while they hang.
+
+    `tell` hears of each load that ended, and when; `switch` hears whenever the module in progress on a thread
+    changes.
+    """
 
     def __init__(
         self,
         attribution: Attribution,
-        emit: Callable[[Event], None] | None,
+        tell: Callable[[Load, float], None] | None,
         switch: Callable[[Load | None], None] | None = None,
         loaded: Callable[[Load], None] | None = None,
         trouble: Callable[[str, BaseException], None] | None = None,
     ) -> None:
         self._attribution = attribution
-        self._emit = emit
+        self._tell = tell
         self._switch = switch
         self._loaded = loaded
         self._trouble = trouble
@@ -127,17 +130,8 @@ class Imports:
             self._switch(load.parent)
         if self._loaded is not None:
             self._loaded(load)
-        if self._emit is not None:
-            self._emit(
-                {
-                    "event": "import",
-                    "module": load.name,
-                    "path": load.path,
-                    "start": load.start,
-                    "seconds": round(monotonic() - load.start, 6),
-                    "parent": load.parent.name if load.parent is not None else None,
-                }
-            )
+        if self._tell is not None:
+            self._tell(load, monotonic())
 
     def _failed(self, what: str, error: BaseException) -> None:
         if self._trouble is not None:

@@ -12,11 +12,11 @@ import sys
 from time import gmtime, monotonic, strftime, time
 
 from coldfork.observe import redaction
-from coldfork.observe.events import encode
+from coldfork.observe.events import encode, encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from coldfork.observe.events import Event
 
@@ -38,6 +38,7 @@ class Recorder:
     __slots__ = (
         "_descriptor",
         "_dropped",
+        "_encode",
         "_identity",
         "_limit",
         "_open",
@@ -58,14 +59,19 @@ class Recorder:
         self._identity: tuple[int, int] | None = None
         self._descriptor = -1
         self._open = os.open
+        self._encode = encoder()
         self._reopen(create=True)
 
     def __call__(self, event: Event) -> None:
         """Write one event; never raises."""
+        self.several((event,))
+
+    def several(self, events: Collection[Event]) -> None:
+        """Write events together; never raises."""
         try:
-            self._write(event)
+            self._write(events)
         except Exception:
-            self.lost += 1
+            self.lost += len(events)
 
     def header(
         self, *, command: Iterable[object], device: str, tool: str, environment: Mapping[str, str]
@@ -102,23 +108,29 @@ class Recorder:
         self._descriptor = -1
         self._identity = None
 
-    def _write(self, event: Event) -> None:
+    def _write(self, events: Collection[Event]) -> None:
         size = self._size()
         if size is None:
             self._reopen(create=False)
             size = self._size()
             if size is None:
-                self.lost += 1
+                self.lost += len(events)
                 return
-        line = encode(event)
-        limit = self._limit - self._reserve if event.get("event") in _BULKY else self._limit - 200
-        if size + len(line) > limit:
-            self._dropped += 1
-            if not self._told:
-                self._told = True
-                self._append(_cut_line("limit", self._dropped), size)
-            return
-        self._append(line, size)
+        lines = []
+        length = size
+        for event in events:
+            line = self._encode(event)
+            limit = self._limit - self._reserve if event.get("event") in _BULKY else self._limit - 200
+            if length + len(line) <= limit:
+                length += len(line)
+                lines.append(line)
+            else:
+                self._dropped += 1
+        if lines:
+            self._append(b"".join(lines), size)
+        if self._dropped and not self._told:
+            self._told = True
+            self._append(_cut_line("limit", self._dropped), length)
 
     def _append(self, line: bytes, size: int | None) -> None:
         if size is None or size + len(line) > self._limit:

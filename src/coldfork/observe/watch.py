@@ -29,6 +29,10 @@ MAIN = "__main__"
 PASSER = "multiprocessing.util"
 """The module whose `spawnv_passfds` starts the processes of multiprocessing."""
 
+_MOST_WAITING = 64
+_LONGEST_WAIT = 0.05
+"""After so many loads or seconds they are told at the latest: a process that is killed takes them along."""
+
 _TROUBLES = 20
 """So many failures of the watch are told; one that fails at every import would fill a recording."""
 
@@ -57,6 +61,9 @@ class Watch:
         self._began = monotonic() if began is None else began
         self._troubles = 0
         self._silent = False
+        self._waiting: list[tuple[Load, float, int, int]] = []
+        """Loads that have ended and are told together a moment later: one by one, telling them costs most."""
+        self._told = 0.0
         self._restore: Callable[[], None] | None = None
         self.attribution = Attribution(sensor, self.emit, base, outside=outside)
         self.injection: Injection | None = None
@@ -68,7 +75,7 @@ class Watch:
             self._calls = Calls(self.attribution, stage2, base, self.trouble)
         self._imports = Imports(
             self.attribution,
-            self.emit if imports else None,
+            self._imported if imports else None,
             None if self._calls is None else self._calls.switch,
             self._loaded,
             self.trouble,
@@ -122,6 +129,7 @@ class Watch:
             self.attribution.poll()
         except Exception as error:
             self.trouble("poll", error)
+        self._tell_imports()
 
     def states(self) -> list[Event]:
         """The state of every runtime now, as a recording holds it."""
@@ -133,18 +141,61 @@ class Watch:
 
     def emit(self, event: Event) -> None:
         """Hand an event to the sink, with its time, process and thread."""
+        if self._waiting:
+            self._tell_imports()
         if self._silent:
             return
-        start = event.get("start")
-        if start is not None:
-            event["start"] = round(start - self._began, 6)
         event["t"] = round(monotonic() - self._began, 6)
         event["pid"] = os.getpid()
         event["tid"] = get_native_id()
+        self._hand_over([event])
+
+    def _hand_over(self, events: list[Event]) -> None:
         try:
-            self._sink(event)
+            several = getattr(self._sink, "several", None)
+            if several is not None:
+                several(events)
+                return
+            for event in events:
+                self._sink(event)
         except Exception as error:
             self._silent = isinstance(error, RecursionError)
+
+    def _imported(self, load: Load, ended: float) -> None:
+        """A load ended. It is told now if the program comes to rest here, or if it is time again."""
+        waiting = self._waiting
+        waiting.append((load, ended, os.getpid(), get_native_id()))
+        if load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT:
+            self._tell_imports()
+
+    def _tell_imports(self) -> None:
+        waiting, here, events = self._waiting, os.getpid(), []
+        while waiting:
+            try:
+                load, ended, pid, tid = waiting.pop()
+            except IndexError:  # another thread was faster
+                break
+            # After a fork that Python did not see, the parent tells its own.
+            if pid == here:
+                events.append(self._import_event(load, ended, pid, tid))
+        self._told = monotonic()
+        if events and not self._silent:
+            events.reverse()
+            self._hand_over(events)
+
+    def _import_event(self, load: Load, ended: float, pid: int, tid: int) -> Event:
+        began = self._began
+        return {
+            "event": "import",
+            "module": load.name,
+            "path": load.path,
+            "start": round(load.start - began, 6),
+            "seconds": round(ended - load.start, 6),
+            "parent": load.parent.name if load.parent is not None else None,
+            "t": round(ended - began, 6),
+            "pid": pid,
+            "tid": tid,
+        }
 
     def trouble(self, what: str, error: BaseException) -> None:
         """Tell that the watch itself failed somewhere; the program goes on."""
@@ -174,6 +225,7 @@ class Watch:
             self._imports.take_down()
             self._forks.fall_silent()
             return
+        self._waiting.clear()
         self.attribution.forked()
         if self.injection is not None:
             self.injection.forked()

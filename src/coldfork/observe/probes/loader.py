@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from coldfork.observe.probes.counter import count_words
 from coldfork.observe.probes.maps import executable_files, mapped
 
 TYPE_CHECKING = False
@@ -34,8 +35,11 @@ class Loader:
         self._symbol: Any = program.dlsym
         self._symbol.restype, self._symbol.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
         self._digest: Any = None
+        self.counts: tuple[Any, ...] = ()
+        """Words in memory that change when a library is loaded: cheaper than `fingerprint`, where known."""
         if sys.platform == "linux" and ctypes.sizeof(ctypes.c_void_p) == 8:
             self._prepare_fingerprint(program)
+            self.counts = count_words(ctypes, program)
 
     def _prepare_fingerprint(self, program: Any) -> None:
         digest = getattr(program, "Py_HashBuffer", None) or getattr(program, "_Py_HashBytes", None)
@@ -81,14 +85,19 @@ class Gate:
 
     def __init__(self, loader: Loader, *, forked: bool = False) -> None:
         self._fingerprint = loader.fingerprint
+        self._words = loader.counts
+        self._counted: list[int] = []
+        self._counting: list[int] = []
         self._seen: set[int | None] = set()
         self._latest: int | None = None
-        self._files = executable_files(mapped()) if forked else None
+        if forked:
+            self._counted = [word.value for word in self._words]
+        self._files = executable_files(mapped()) if forked and not self._words else None
         """What was mapped when this process was forked, while its loader is not to be asked.
 
         At the fork another thread may have been inside the loader. glibc does not free its locks in the
         child, and whoever asks waits for ever, who without us may never have asked. A library that was
-        loaded here proves them free, and until then the memory map tells.
+        loaded here proves them free, and until then the loader's count or the memory map tells.
         """
 
     def changed(self) -> bool:
@@ -97,11 +106,18 @@ class Gate:
             if executable_files(mapped()) == self._files:
                 return False
             self._files = None
+        if self._words:
+            # Noted before anybody looks: what is loaded meanwhile makes the next look worth while.
+            self._counting = [word.value for word in self._words]
+            return self._counting != self._counted
         latest = self._latest = self._fingerprint()
         return latest is None or latest not in self._seen
 
     def settled(self) -> None:
         """Somebody has looked at what is loaded now."""
+        self._counted = self._counting
+        if self._words:
+            return
         if len(self._seen) >= _MOST_FINGERPRINTS:
             self._seen.clear()
         self._seen.add(self._latest)

@@ -65,12 +65,13 @@ class Poller:
         self._answer: Awake = ()
         self._natives: int | None = 1
         self._looks = 0
-        self._flags: list[Flags] = [
+        known: tuple[Flags, ...] = (
             TorchFlags("torch.cuda", "cuda"),
             TorchFlags("torch.xpu", "xpu"),
             jax.Clients(),
             VirtualDevice(),
-        ]
+        )
+        self._flags = [(flags.module, flags) for flags in known]
         self._gate: Gate | None = None
         self._driver: CudaDriver | None = None
         self._threads: ThreadReader | None = None
@@ -84,26 +85,28 @@ class Poller:
 
     def awake(self) -> Awake:
         """What is awake, each with its level where it has one; the same tuple while nothing changed."""
+        # Written at length: between two imports everything that is called has to be fetched from memory anew.
         if self._pid != getpid():
             self._before_fork |= frozenset(self._levels)
             self._begin(forked=True)
         try:
-            self._ask_driver()
+            if self._driver is not None and (self._gate is None or self._gate.changed()):
+                self._ask_driver(self._driver)
         except Exception as error:
             self._gate = self._driver = None
             self._fail(CUDA, error)
-        for flags in self._flags:
-            if flags.module in self._modules:
+        modules = self._modules
+        for name, flags in self._flags:
+            if name in modules:
                 self._ask(flags)
         if self._threads is not None and self._threads.count() != self._natives:
             self._look_at_threads(self._threads)
         return self._answer
 
-    def _ask_driver(self) -> None:
-        gate, driver = self._gate, self._driver
-        if driver is None:
-            return
-        if gate is not None and gate.changed():
+    def _ask_driver(self, driver: CudaDriver) -> None:
+        """Some library has been loaded, or the driver has: then it is asked itself."""
+        gate = self._gate
+        if gate is not None:
             if driver.find():
                 self._gate = gate = None
             else:
@@ -121,7 +124,7 @@ class Poller:
             for accelerator, level in flags.awake():
                 self._note(accelerator, level)
         except Exception as error:
-            self._flags = [other for other in self._flags if other is not flags]
+            self._flags = [(name, other) for name, other in self._flags if other is not flags]
             self._fail(flags.module, error)
 
     def _look_at_threads(self, threads: ThreadReader) -> None:

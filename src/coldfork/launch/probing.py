@@ -21,6 +21,7 @@ from coldfork.launch.origins import Origins
 from coldfork.launch.watched import require_watching
 from coldfork.model.errors import UsageError
 from coldfork.model.probes import ModuleProbe, Probing
+from coldfork.observe.calls import EVERY
 
 OLDEST = (3, 11)
 _MOST_JOBS = 8
@@ -163,6 +164,11 @@ def _probe_one(
     module: str, setting: Setting, awake_before: Sequence[str], origins: Origins, stop: Callable[[], bool]
 ) -> ModuleProbe:
     first = look(module, setting, stop=stop)
+    if first.result is None and not first.device_wakes:
+        # It was not asked at its end, because there was none: this time it is asked at every step.
+        closer = look(module, setting, exact=(EVERY,), stop=stop)
+        if closer.device_wakes:
+            return with_exact_line(judge(module, closer, awake_before, origins), closer, origins)
     result = judge(module, first, awake_before, origins)
     suspects = guilty(first)
     if not suspects:

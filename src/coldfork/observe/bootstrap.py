@@ -11,7 +11,7 @@ object:
     began      the moment on the monotonic clock that times are counted from
     device     "real", "none" or "virtual:NAME"
     follow     whether children are watched too
-    stage2     modules inside which the exact call is wanted
+    stage2     modules inside which the exact call is wanted; "*" is all of them
     pythonpath what PYTHONPATH was before, or null
     result     the file that a probe writes: one event a line, the last one is the result
     module     the module to probe

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from coldfork.observe.loads import Load
 
 
+EVERY = "*"
+"""Stands for every module: dear, and for an import that does not live to be asked."""
+
 #: C functions in which a thread waits, and wakes nothing.
 WAITING = frozenset(
     {
@@ -110,7 +113,7 @@ class Calls:
         """The module in progress on this thread changed; `None` is what lies outside of imports."""
         me = get_ident()
         name = self._base if load is None else load.name
-        if name in self._wanted:
+        if name in self._wanted or (load is not None and EVERY in self._wanted):
             self._inside.add(me)
             if not self._tracing.start() and self._trouble is not None:
                 self._trouble("calls", RuntimeError("another tracer is in place, so that no call is seen"))

@@ -24,7 +24,7 @@ sys.path[:0] = [
 ]
 
 from coldfork import __version__
-from hardware import driver, torch_claims, virtual_claims
+from hardware import driver, graph_claims, torch_claims, virtual_claims
 from hardware.children import Bench
 from hardware.claims import Section
 
@@ -35,6 +35,7 @@ SECTIONS: dict[str, Callable[[Bench], Section]] = {
     "probes": driver.probes,
     "torch": torch_claims.torch,
     "virtual": virtual_claims.virtual,
+    "graphs": graph_claims.graphs,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from coldfork import graphs as graphs
     from coldfork import virtual as virtual
     from coldfork.launch.isolation_inside import progress as progress
     from coldfork.launch.script import run_script as run_script
@@ -38,6 +39,7 @@ __all__ = [
     "canary",
     "decide",
     "get_context",
+    "graphs",
     "guard",
     "progress",
     "run_script",
@@ -45,7 +47,7 @@ __all__ = [
     "virtual",
 ]
 
-_ROOMS = frozenset({"virtual"})
+_ROOMS = frozenset({"graphs", "virtual"})
 _HOME_OF = {
     "ScriptError": "coldfork.launch.script_result",
     "ScriptResult": "coldfork.launch.script_result",

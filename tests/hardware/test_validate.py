@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hardware import driver
+from hardware import driver, graph_claims
 from hardware.children import Bench
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,10 @@ def test_an_unknown_section_is_refused() -> None:
     command = [sys.executable, str(ROOT / "hardware" / "validate.py"), "driver"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "there is no section 'driver'; there are codes, injection, probes, torch, virtual" in done.stderr
+    assert (
+        "there is no section 'driver'; there are codes, injection, probes, torch, virtual, graphs"
+        in done.stderr
+    )
 
 
 def test_the_table_of_codes_is_filled_and_judged(bench: Bench) -> None:
@@ -102,3 +105,32 @@ def test_coldforks_probes_are_held_against_the_driver(bench: Bench) -> None:
     section = driver.probes(bench)
     states = [one for one in section.findings if "microseconds" not in one.claim]
     assert [one.claim for one in states if not one.holds] == []
+
+
+def test_programs_are_captured_and_held_against_each_other() -> None:
+    pytest.importorskip("torch")
+    answers = Bench(timeout=300).run("graph_programs", "cpu")
+    refused = {name for name, answer in answers["programs"].items() if not answer["captured"]}
+    assert refused == {
+        "asking for a value",
+        "deciding on a value",
+        "masking",
+        "finding",
+        "fetching to the host",
+        "uploading from the host",
+    }
+    assert answers["leak"] == {"shared": ["memory", "state"], "apart": 0}
+    layers = answers["programs"]["layers"]
+    assert [one.holds for one in graph_claims.compared("layers", layers, layers)] == [True, True, True]
+    off = {**layers, "replayed": [value + 0.1 for value in layers["replayed"]]}
+    assert [one.holds for one in graph_claims.compared("layers", layers, off)] == [True, True, False]
+    gone = {"captured": False, "phase": "capture", "error": "not permitted"}
+    assert [one.holds for one in graph_claims.compared("layers", layers, gone)] == [False]
+    drawing = answers["programs"]["drawing"]
+    assert [one.holds for one in graph_claims.compared("drawing", drawing, drawing)] == [True, True]
+
+
+def test_without_a_real_device_graphs_cannot_be_tried() -> None:
+    pytest.importorskip("torch")
+    section = graph_claims.graphs(Bench(timeout=300, environment={"CUDA_VISIBLE_DEVICES": ""}))
+    assert [one.holds for one in section.findings] == [None]

@@ -1,0 +1,111 @@
+"""What captures: a real device, or virtual capture on CPU tensors. Both look alike to the manager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+import torch
+
+from coldfork import virtual
+
+_OF_CAPTURES = ("capturing", "during capture", "capture_", "out of memory")
+"""What an error of a device says when the device itself is well."""
+
+
+class Graph(Protocol):
+    """What was captured."""
+
+    def replay(self) -> None:
+        """Run it."""
+        ...
+
+
+class Engine(Protocol):
+    """Captures graphs on one device."""
+
+    device: Any
+
+    def new_pool(self) -> Any:
+        """Memory that graphs share."""
+        ...
+
+    def capture(self, pool: Any) -> Any:
+        """A context manager that captures its block and gives the graph."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until the device has done all it was given."""
+        ...
+
+
+class VirtualEngine:
+    """CPU tensors, under the rules of a device."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def new_pool(self) -> Any:
+        """Nothing until the first graph makes one."""
+        return None
+
+    def capture(self, pool: Any) -> Any:
+        """Record the block."""
+        return virtual.capture(pool)
+
+    def synchronize(self) -> None:
+        """CPU work is done when its call returns."""
+
+
+class CudaEngine:
+    """An NVIDIA or AMD device."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self._stream = torch.cuda.Stream(device)
+
+    def new_pool(self) -> Any:
+        """A pool of the allocator's."""
+        return torch.cuda.graph_pool_handle()
+
+    @contextmanager
+    def capture(self, pool: Any) -> Iterator[Any]:
+        """Capture what the block does, on a stream of its own."""
+        graph = torch.cuda.CUDAGraph()
+        outside = torch.cuda.current_stream(self.device)
+        self._stream.wait_stream(outside)
+        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=pool)
+            try:
+                yield graph
+            except BaseException:
+                # The capture is void; ending it is what lets the stream be used again.
+                with suppress(RuntimeError):
+                    graph.capture_end()
+                raise
+            graph.capture_end()
+        outside.wait_stream(self._stream)
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        torch.cuda.synchronize(self.device)
+
+
+def engine_for(device: Any) -> Engine:
+    """The engine of a device; `cpu` captures virtually."""
+    chosen = torch.device(device)
+    if chosen.type == "cuda":
+        return CudaEngine(chosen)
+    if chosen.type == "cpu":
+        return VirtualEngine(chosen)
+    raise ValueError(f"graphs are captured on cuda, or virtually on cpu; not on {chosen.type}")
+
+
+def is_lost(error: BaseException) -> bool:
+    """True when an error says that the device itself has failed, and not what was asked of it."""
+    kinds = (getattr(torch, "AcceleratorError", RuntimeError), RuntimeError)
+    if not isinstance(error, kinds) or isinstance(error, virtual.CaptureError):
+        return False
+    text = str(error)
+    return ("CUDA error" in text or "HIP error" in text) and not any(one in text for one in _OF_CAPTURES)

@@ -1,0 +1,51 @@
+"""What can go wrong between a forward function and its graph; each message says which batch it was."""
+
+from __future__ import annotations
+
+from coldfork.model.errors import ColdforkError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.graphs.descriptors import BatchDescriptor, Phase
+    from coldfork.graphs.findings import Report
+
+
+class GraphError(ColdforkError, RuntimeError):
+    """Base of the errors of graph managers."""
+
+
+class NotCapturedError(GraphError, KeyError):
+    """You asked for a batch for which no graph was captured; the message names the captured ones."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class InputError(GraphError, ValueError):
+    """An input of a replay has another shape, type or device than the one that was captured."""
+
+
+class BusyError(GraphError):
+    """The manager is capturing or replaying already: in the same call, or on another thread."""
+
+
+class CaptureFailedError(GraphError):
+    """A forward function failed while its batch was being warmed up or captured."""
+
+    def __init__(self, descriptor: BatchDescriptor, phase: Phase, error: BaseException) -> None:
+        doing = "warming up" if phase.value == "warmup" else "capturing"
+        super().__init__(f"{doing} {descriptor} failed: {type(error).__name__}: {error}")
+        self.descriptor = descriptor
+        self.phase = phase
+
+
+class LeakError(GraphError):
+    """Something that warm-up left behind is used by a captured graph; `.report` holds all of it."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+class DeviceLostError(GraphError):
+    """The device failed, so that no graph of this manager can be used any more; start a new process."""

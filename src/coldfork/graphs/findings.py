@@ -1,0 +1,74 @@
+"""What a capture takes over from its warm-up, told by path and line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coldfork.model.states import Frame
+
+
+class LeakKind(StrEnum):
+    """How something of the warm-up reaches a captured graph, or what else a replay would get wrong."""
+
+    STATE = "state"
+    """A Python value that warm-up set and the captured run sees."""
+    MEMORY = "memory"
+    """Memory that the graph reads, and that a warm-up run wrote last, or nothing did."""
+    HOST_READ = "host-read"
+    """A read of the device on the host, which a capture refuses."""
+    SIDE_EFFECT = "side-effect"
+    """Something that the captured run did to Python objects; no replay does it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One thing that makes a replay differ from an eager run."""
+
+    kind: LeakKind
+    descriptor: str
+    what: str
+    """The path of the value or the operator that reads the memory."""
+    message: str
+    where: Frame | None = None
+    """The line of the captured run that takes it."""
+    origin: Frame | None = None
+    """The line of the warm-up run that left it."""
+
+    def __str__(self) -> str:
+        told = [f"[{self.kind}] {self.message}"]
+        if self.where is not None:
+            told.append(f"  read at {_written(self.where)}")
+        if self.origin is not None:
+            told.append(f"  left there by {_written(self.origin)}")
+        return "\n".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that was found for some batches."""
+
+    leaks: tuple[Leak, ...] = ()
+    lazy: tuple[str, ...] = ()
+    """What warm-up set and capture sees, and what changes nothing in the graph as far as was seen."""
+
+    def __str__(self) -> str:
+        if not self.leaks:
+            return "nothing of a warm-up is used by a captured graph"
+        told: list[str] = []
+        for batch in dict.fromkeys(leak.descriptor for leak in self.leaks):
+            told.append(f"{batch}: a replay would not do what an eager run does")
+            told += [_indented(str(leak)) for leak in self.leaks if leak.descriptor == batch]
+        told.append(
+            "make the state anew for the capture (create_forward is called once for each phase), or name the "
+            "tensors that the program keeps up to date itself in persistent="
+        )
+        return "\n".join(told)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _written(frame: Frame) -> str:
+    return f"{frame.path}:{frame.line} in {frame.function}"

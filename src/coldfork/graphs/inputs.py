@@ -1,0 +1,56 @@
+"""The tensors through which a captured graph is fed: copied into, and never exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coldfork.graphs.descriptors import BatchDescriptor
+from coldfork.graphs.errors import InputError
+
+
+class StaticInputs:
+    """The input buffers of one captured batch."""
+
+    __slots__ = ("_buffers", "_descriptor")
+
+    def __init__(self, descriptor: BatchDescriptor, buffers: Mapping[str, Any]) -> None:
+        self._descriptor = descriptor
+        self._buffers = {
+            name: (tensor, tensor.shape, tensor.dtype, tensor.device) for name, tensor in buffers.items()
+        }
+
+    def fill(self, given: Mapping[str, Any]) -> None:
+        """Copy what is given into the buffers; nothing is copied when any of it does not fit."""
+        buffers = self._buffers
+        for name, tensor in given.items():
+            known = buffers.get(name)
+            if (
+                known is None
+                or tensor.shape != known[1]
+                or tensor.dtype != known[2]
+                or tensor.device != known[3]
+            ):
+                self._refuse(name, tensor)
+        for name, tensor in given.items():
+            buffer = buffers[name][0]
+            if buffer is not tensor:
+                buffer.copy_(tensor)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The buffers themselves, to be written in place."""
+        return {name: buffer[0] for name, buffer in self._buffers.items()}
+
+    def _refuse(self, name: str, tensor: Any) -> None:
+        known = self._buffers.get(name)
+        if known is None:
+            names = ", ".join(sorted(self._buffers)) or "none"
+            raise InputError(
+                f"{self._descriptor} was captured without an input {name!r}; its inputs: {names} "
+                "(capture(inputs=...) declares them)"
+            )
+        _, shape, dtype, device = known
+        raise InputError(
+            f"input {name!r} of {self._descriptor} was captured as {tuple(shape)} of {dtype} on {device}, "
+            f"and this one is {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}"
+        )

@@ -1,0 +1,137 @@
+"""The Python values that a forward function can see, each with the path by which a reader finds it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+_LEAVES = (int, float, complex, bool, str, bytes, type(None), type, ModuleType, BuiltinFunctionType)
+_DEPTH = 12
+_LIMIT = 50_000
+"""So many values are looked at; what lies deeper goes unseen."""
+
+
+class Spot(NamedTuple):
+    """One value, and where it hangs: the object that holds it and the key or name there."""
+
+    path: str
+    holder: Any
+    key: Any
+    value: Any
+
+
+def spots(roots: Mapping[str, Any]) -> Iterator[Spot]:
+    """Every value that can be reached from some named objects, each holder once."""
+    seen = set[int]()
+    waiting = deque((name, value, 0) for name, value in roots.items())
+    count = 0
+    while waiting and count < _LIMIT:
+        path, holder, depth = waiting.popleft()
+        if id(holder) in seen or depth > _DEPTH or is_leaf(holder):
+            continue
+        seen.add(id(holder))
+        for where, key, value in _parts(holder):
+            count += 1
+            # An object's own name is enough for what hangs on the state itself.
+            inner = f"{path}{where}" if path else where.removeprefix(".")
+            yield Spot(inner, holder, key, value)
+            waiting.append((inner, value, depth + 1))
+
+
+def roots_of(forward: Any, state: Any) -> dict[str, Any]:
+    """What a forward function works on, by the names its author gave it."""
+    found: dict[str, Any] = {"": state}
+    _add_roots(forward, found)
+    return found
+
+
+def is_tensor(value: Any) -> bool:
+    """True for what lives in device memory."""
+    return hasattr(value, "untyped_storage")
+
+
+def is_leaf(value: Any) -> bool:
+    """True for what has no parts of interest."""
+    return isinstance(value, _LEAVES) or is_tensor(value)
+
+
+def _add_roots(function: Any, found: dict[str, Any]) -> None:
+    if isinstance(function, partial):
+        _add_roots(function.func, found)
+        found.update({f"argument {number}": value for number, value in enumerate(function.args)})
+        found.update(function.keywords)
+    elif isinstance(function, MethodType):
+        found["self"] = function.__self__
+        _add_roots(function.__func__, found)
+    elif isinstance(function, FunctionType):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+            value = _content(cell)
+            if not isinstance(value, FunctionType | MethodType | partial):
+                found.setdefault(name, value)
+            elif value is not function and name not in found:
+                found[name] = None
+                _add_roots(value, found)
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name)
+            if value is not None and not is_leaf(value) and not callable(value):
+                found.setdefault(name, value)
+    elif callable(function):
+        found["self"] = function
+        call = vars(type(function)).get("__call__")
+        if isinstance(call, FunctionType):
+            _add_roots(call, found)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
+
+
+def _parts(holder: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(holder, Mapping):
+        for key, value in list(holder.items()):
+            yield f"[{key!r}]", key, value
+        return
+    if isinstance(holder, tuple) and hasattr(holder, "_fields"):
+        for name in holder._fields:
+            yield f".{name}", name, getattr(holder, name)
+        return
+    if isinstance(holder, list | tuple):
+        for number, value in enumerate(holder):
+            yield f"[{number}]", number, value
+        return
+    if isinstance(holder, FunctionType | MethodType | partial):
+        inner: dict[str, Any] = {}
+        _add_roots(holder, inner)
+        yield from ((f".{name}", name, value) for name, value in inner.items())
+        return
+    yield from _attributes(holder)
+
+
+def _attributes(holder: Any) -> Iterator[tuple[str, Any, Any]]:
+    own = getattr(holder, "__dict__", None)
+    for name, value in list(own.items()) if isinstance(own, dict) else ():
+        if name in ("_parameters", "_buffers", "_modules"):
+            # A module shows these as attributes of its own.
+            yield from ((f".{inner}", inner, one) for inner, one in value.items() if one is not None)
+        elif not name.startswith("_backward_") and not name.endswith("_hooks"):
+            yield f".{name}", name, value
+    for name in _slots(type(holder)):
+        value = getattr(holder, name, None)
+        if value is not None:
+            yield f".{name}", name, value
+
+
+def _slots(kind: type) -> list[str]:
+    if (kind.__module__ or "").partition(".")[0] in ("builtins", "torch", "threading", "_thread"):
+        return []
+    names: list[str] = []
+    for base in kind.__mro__:
+        declared = vars(base).get("__slots__", ())
+        names += [declared] if isinstance(declared, str) else list(declared)
+    return [name for name in names if not name.startswith("__")]

@@ -221,7 +221,7 @@ def test_the_surest_line_that_wakes_is_the_answer() -> None:
 
 def test_the_folder_for_answers() -> None:
     assert cache_folder({"COLDFORK_CACHE_DIR": "/here", "XDG_CACHE_HOME": "/there"}) == "/here"
-    assert cache_folder({"XDG_CACHE_HOME": "/there", "HOME": "/home/me"}) == "/there/coldfork"
+    assert cache_folder({"XDG_CACHE_HOME": "/there", "HOME": "/me"}) == "/there/coldfork"
     # The XDG specification tells programs to take a relative path for none at all.
     assert cache_folder({"XDG_CACHE_HOME": "there"}) is None
     assert cache_folder({}) is None

@@ -25,11 +25,15 @@ if hasattr(sys, "monitoring"):
 """,
     "replaces os.write": "import os; os.write = lambda *a: 1/0",
     "replaces open": "import builtins; builtins.open = None; builtins.print = None",
-    "replaces the import door": "import importlib._bootstrap as b; b._load_unlocked = lambda spec: 1/0\nb.x = 1",
+    "replaces the import door": "import importlib._bootstrap as b; b._load_unlocked = lambda spec: 1/0",
     "replaces os.getpid": "import os; os.getpid = lambda: 1",
     "replaces time": "import time; time.monotonic = lambda: 0.0; time.sleep = None",
     "replaces sys.modules": "import sys; sys.modules = dict(sys.modules)",
-    "removes coldfork": "import sys\nfor n in [n for n in sys.modules if n.startswith('coldfork')]: del sys.modules[n]",
+    "removes coldfork": """
+import sys
+for name in [name for name in sys.modules if name.startswith("coldfork")]:
+    del sys.modules[name]
+""",
     "blocks signals": "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))",
     "limits memory": "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8))",
     "limits file size": """
@@ -49,9 +53,9 @@ class Finder:
     def find_spec(self, *_): raise RuntimeError("broken finder")
 sys.meta_path.append(Finder())
 """,
-    "an excepthook that breaks": "import sys; sys.excepthook = lambda *_: 1/0; sys.unraisablehook = sys.excepthook",
+    "hooks that break": "import sys; sys.excepthook = sys.unraisablehook = lambda *_: 1/0",
     "swallows everything": "try:\n  raise BaseException\nexcept BaseException:\n  pass",
-    "megabytes on both streams": "import sys\nfor s in (sys.stdout, sys.stderr): s.write('x' * 3_000_000 + '\\n')",
+    "megabytes on both streams": "import sys\nfor s in (sys.stdout, sys.stderr): s.write('x' * 3_000_000)",
     "odd bytes": "import os; os.write(1, bytes(range(256)) * 100)",
     "collects": "import gc; gc.set_threshold(1)",
 }
@@ -96,4 +100,5 @@ def test_modules_without_source(write: Make, surroundings: Make, tmp_path: Path)
     py_compile.compile(str(source), cfile=str(source.with_suffix(".pyc")))
     source.unlink()
     (found,) = probe(Request(("engine.bare",), surroundings())).modules
+    assert found.waker is not None
     assert (found.status, found.waker.module, found.waker.line) == (ProbeStatus.WOKEN, "engine.bare", 1)

@@ -104,8 +104,6 @@ def test_a_plain_program_gets_a_handful_of_modules_and_none_with_off(venv: Venv)
         "coldfork.plugins.startup",
         "coldfork.start",
         "coldfork.start.guard",
-        "coldfork.start.guard_callers",
-        "coldfork.start.guard_launches",
         "coldfork.start.guard_process",
     ]
     assert venv.run("-c", ask, COLDFORK_GUARD="off").stdout.split() == [

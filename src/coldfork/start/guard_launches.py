@@ -6,8 +6,6 @@ Spawn and forkserver have a `_launch` of their own and are left alone.
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,18 +19,14 @@ if TYPE_CHECKING:
         def after_launch(self) -> None: ...
 
 
-MODULES = ("multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork")
-"""CPython's module, and those of the packages that carry a copy of it."""
-
 _MARK = "coldfork_guards"
 
 
-def guard_launches(examiner: Examiner) -> None:
-    """Put the check into those of the modules that are loaded and do not have it yet."""
-    for name in MODULES:
-        popen = getattr(sys.modules.get(name), "Popen", None)
-        if popen is not None and not hasattr(popen._launch, _MARK):
-            popen._launch = _door(popen._launch, examiner)
+def guard_launches(module: object, examiner: Examiner) -> None:
+    """Put the check into a module in which multiprocessing forks, unless it has it."""
+    popen: Any = getattr(module, "Popen", None)
+    if popen is not None and not hasattr(popen._launch, _MARK):
+        popen._launch = _door(popen._launch, examiner)
 
 
 def _door(original: Callable[[Any, Any], None], examiner: Examiner) -> Callable[[Any, Any], None]:

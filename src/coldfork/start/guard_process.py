@@ -11,9 +11,6 @@ import sys
 from _contextvars import ContextVar
 from _thread import get_ident
 
-from coldfork.start.guard_callers import caller_frame, runs_a_program
-from coldfork.start.guard_launches import MODULES, guard_launches
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +28,8 @@ OFF = "off"
 _MOST_TROUBLES = 20
 _UNTOLD = frozenset({"coldfork", "sitecustomize", "usercustomize"})
 """What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
+FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
+"""The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
 SELF_TEST = "coldfork.guard"
 """The audit event that only the guard raises, to learn whether its own hook is heard."""
 
@@ -142,7 +141,7 @@ class ProcessGuard:
             self.listen()
             self._actions["os.fork"] = self._before_fork
             self._actions["os.forkpty"] = self._before_forkpty
-            guard_launches(self)
+            self._guard_launches()
         else:
             self._actions.pop("os.fork", None)
             self._actions.pop("os.forkpty", None)
@@ -152,13 +151,20 @@ class ProcessGuard:
         elif self.observation is not None:
             self.observation.end()
 
+    def _guard_launches(self) -> None:
+        for name in FORKING:
+            if name in sys.modules:
+                from coldfork.start.guard_launches import guard_launches
+
+                guard_launches(sys.modules[name], self)
+
     def _hears(self, arguments: tuple[Any, ...]) -> None:
         self._heard = True
 
     def _import(self, arguments: tuple[Any, ...]) -> None:
         name = arguments[0]
         top = name.partition(".")[0]
-        if (top in sys.stdlib_module_names or top in _UNTOLD) and name not in MODULES:
+        if (top in sys.stdlib_module_names or top in _UNTOLD) and name not in FORKING:
             return
         try:
             self.observe()
@@ -166,8 +172,8 @@ class ProcessGuard:
             self._trouble("observe", error)
 
     def _loaded(self, name: str) -> None:
-        if name in MODULES:
-            guard_launches(self)
+        if name in FORKING:
+            self._guard_launches()
         if self.notes is not None:
             self.notes.loaded(name)
 
@@ -183,6 +189,8 @@ class ProcessGuard:
             # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
+        from coldfork.start.guard_callers import caller_frame, runs_a_program
+
         frame = caller_frame(sys._getframe())
         if frame is None or not runs_a_program(frame):
             self._examine(call, frame)

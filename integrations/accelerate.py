@@ -42,16 +42,16 @@ def run() -> Transcript:
         "What it proposes first: `notebook_launcher` called in a fresh thread. This is for OpenMP's pools; a "
         "device that is awake is so in all threads.",
         ENVIRONMENT.watch_program(PROGRAM, "fresh-thread"),
-        r"^rank 0: 4000000$",
-        r"^rank 1: 4000000$",
+        r"^rank 0: 8000000 in both$",
+        r"^rank 1: 8000000 in both$",
     )
     transcript.step(
         "For everything else: what `notebook_launcher` calls in the end, with the start method that coldfork "
         "decides on.",
         ENVIRONMENT.watch_program(PROGRAM, "spawn"),
         r"^coldfork: spawn, because this thread has run OpenMP regions of libgomp",
-        r"^rank 0: 4000000$",
-        r"^rank 1: 4000000$",
+        r"^rank 0: 8000000 in both$",
+        r"^rank 1: 8000000 in both$",
     )
     return transcript
 

@@ -12,16 +12,16 @@ import sys
 import threading
 
 import torch
-from accelerate import notebook_launcher
-from accelerate.utils import patch_environment
+from accelerate import Accelerator, notebook_launcher
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 
 def train() -> None:
     """What each of the two processes does."""
     torch.set_num_threads(2)  # torch's launcher sets one thread; real trainings set as many as they have
-    total = torch.ones(4_000_000).sum().item()
-    print(f"rank {os.environ['RANK']}: {total:.0f}", flush=True)
+    total = torch.ones(4_000_000).sum()
+    both = Accelerator(cpu=True).reduce(total)
+    print(f"rank {os.environ['RANK']}: {both.item():.0f} in both", flush=True)
 
 
 def launch() -> None:
@@ -33,8 +33,7 @@ def launch_as_decided() -> None:
     """What notebook_launcher does, with the start method that coldfork decides on."""
     import coldfork
 
-    decision = coldfork.decide()
-    print("coldfork:", decision, flush=True)
+    print("coldfork:", coldfork.decide(), flush=True)
     configuration = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -45,10 +44,9 @@ def launch_as_decided() -> None:
         run_id="none",
         max_restarts=0,
         monitor_interval=0.1,
-        start_method=decision.method,
+        start_method=coldfork.decide().method,
     )
-    with patch_environment(mixed_precision="no"):
-        elastic_launch(configuration, entrypoint=train)()
+    elastic_launch(configuration, entrypoint=train)()
 
 
 def main(how: str) -> None:

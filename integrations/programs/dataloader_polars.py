@@ -5,7 +5,7 @@ from __future__ import annotations
 import faulthandler
 import signal
 import sys
-from multiprocessing.context import BaseContext
+from typing import Any
 
 import polars as pl
 from torch.utils.data import DataLoader, Dataset
@@ -25,14 +25,14 @@ class Rows(Dataset[int]):
         return int(part.select(pl.len()).collect().item())
 
 
-def context(how: str) -> BaseContext | None:
-    """What the DataLoader is to start its workers by; None is what it takes by itself."""
+def loader(rows: Rows, how: str) -> Any:
+    """A loader with two workers, started as it likes or as coldfork decides."""
     if how == "plain":
-        return None
+        return DataLoader(rows, batch_size=2, num_workers=2)
     import coldfork
 
     print("coldfork:", coldfork.decide())
-    return coldfork.get_context()
+    return DataLoader(rows, batch_size=2, num_workers=2, multiprocessing_context=coldfork.get_context())
 
 
 def main(how: str) -> None:
@@ -41,8 +41,7 @@ def main(how: str) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     rows = Rows()
     print("the parent counted", rows[0], flush=True)
-    loader = DataLoader(rows, batch_size=2, num_workers=2, multiprocessing_context=context(how))
-    for batch in loader:
+    for batch in loader(rows, how):
         print("a worker counted", batch.tolist(), flush=True)
 
 

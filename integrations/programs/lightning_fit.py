@@ -41,12 +41,11 @@ class Line(LightningModule):
 def strategy(how: str) -> DDPStrategy:
     """`ddp_fork` as Lightning has it, or the same with the start method that coldfork decides on."""
     if how == "plain":
-        return DDPStrategy(process_group_backend="gloo", start_method="fork")
+        return DDPStrategy(start_method="fork")
     import coldfork
 
-    decision = coldfork.decide()
-    print("coldfork:", decision, flush=True)
-    return DDPStrategy(process_group_backend="gloo", start_method=decision.method)
+    print("coldfork:", coldfork.decide(), flush=True)
+    return DDPStrategy(start_method=coldfork.decide().method)
 
 
 def main(how: str) -> None:

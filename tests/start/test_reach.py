@@ -101,6 +101,41 @@ def test_an_answer_is_kept_until_something_beside_the_module_changes(
     assert len(asked) == 4
 
 
+def test_an_answer_about_an_installed_package_is_kept_until_it_is_installed_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = counted(monkeypatch)
+    site = folder.parent / "site-packages"
+    folder.rename(site)
+    folders = [str(site), str(folder.parent / "packages")]
+    target = Target("application.cold", "work")
+    for _ in range(2):
+        assert StaticReach(120, folders)(target).reached is Reached.NOTHING
+    assert len(asked) == 1
+    later(site / "application" / "cold.py")
+    StaticReach(120, folders)(target)
+    assert len(asked) == 2
+    later(site / "application" / "__init__.py")
+    StaticReach(120, folders)(target)
+    assert len(asked) == 3
+    os.utime(site, (time.time() + 10, time.time() + 10))
+    StaticReach(120, folders)(target)
+    assert len(asked) == 4
+
+
+def test_what_is_too_large_to_be_looked_through_is_asked_once_in_a_process(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = counted(monkeypatch)
+    monkeypatch.setattr(reach_kept, "_MOST_FILES", 2)
+    reach = StaticReach(120, search(folder))
+    for _ in range(2):
+        assert reach(Target("application.cold")).reached is Reached.NOTHING
+    assert len(asked) == 1
+    assert StaticReach(120, search(folder))(Target("application.cold")).reached is Reached.NOTHING
+    assert len(asked) == 2
+
+
 def test_an_answer_that_was_damaged_is_asked_for_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, folders = Place("application.cold", str(folder), str(folder / "application")), search(folder)
     kept = Kept.of(place, folders)

@@ -94,10 +94,13 @@ class Look(Process):
 
     def refresh(self) -> None:
         """Look again at what has changed since the last time."""
-        if self._pid != os.getpid():
+        begins = self._pid != os.getpid()
+        if begins:
             self._begin()
         gate = self._gate
-        if gate is None or gate.changed():
+        # Asked in any case, for the answer is what `settled` notes.
+        changed = gate is None or gate.changed()
+        if changed or begins:
             self._read_libraries()
             if gate is not None:
                 gate.settled()
@@ -112,7 +115,6 @@ class Look(Process):
         self._forked = forked_without_exec()
         self._signature = None
         self._found = None
-        self._read_libraries()
         try:
             loader = self.examination.loader()
             self._gate = Gate(loader, forked=parent is not None or self._forked is not False)

@@ -74,8 +74,8 @@ class StaticReach:
     def __init__(self, deadline: float = DEADLINE, search: Sequence[str] | None = None) -> None:
         self._deadline = deadline
         self._search = sys.path if search is None else search
-        self._in_vain: dict[Place, ReachAnswer] = {}
-        """The modules that were asked about without an answer: once in a process is enough to wait."""
+        self._told: dict[Place, ReachAnswer] = {}
+        """The answers that cannot be kept: to wait for one once in a process is enough."""
 
     def __call__(self, target: Target) -> ReachAnswer:
         """What importing the target's module reaches; never raises and never imports it."""
@@ -95,9 +95,9 @@ class StaticReach:
         kept = reach_kept.Kept.of(place, self._search)
         answer = kept.read()
         if answer is None:
-            answer = self._in_vain.get(place) or reach_check.ask(place, self._search, self._deadline)
-            if answer.reached is Reached.UNKNOWN:
-                self._in_vain[place] = answer
+            answer = self._told.get(place) or reach_check.ask(place, self._search, self._deadline)
+            if answer.reached is Reached.UNKNOWN or not kept.possible:
+                self._told[place] = answer
             kept.write(answer)
         return answer
 

@@ -21,7 +21,7 @@ from coldfork.start.reach_check import profile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_MOST_FILES = 6000
+_MOST_FILES = 2000
 """Beyond that, looking whether anything changed would cost more than a decision may."""
 _IN_VAIN_SECONDS = 600.0
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
@@ -43,6 +43,11 @@ class Kept:
             return cls(None, None)
         name = _digest((place.module, place.path, profile(), *sys.version_info, __version__))
         return cls(os.path.join(folder, "reach", f"{name}.json"), stamp)
+
+    @property
+    def possible(self) -> bool:
+        """Whether an answer can be kept at all."""
+        return self._file is not None
 
     def read(self) -> ReachAnswer | None:
         """The answer, or None if there is none that holds."""
@@ -100,15 +105,29 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> str | None:
 
 def _stamp(place: Place, search: Sequence[str]) -> str | None:
     """What changes with the files beside the module; None when they are too many to look at."""
-    # Among installed packages only the module's own counts: its neighbours come and go by installing.
-    installed = os.path.basename(place.root) in _LEFT_OUT
     files = []
-    for found in _files(place.path if installed else place.root):
+    # What was installed changes by being installed again, which changes a folder of `sys.path`, and is mostly
+    # too large to be looked through; the files that lead to the module are looked at all the same.
+    installed = os.path.basename(place.root) in _LEFT_OUT
+    for found in _on_the_way(place) if installed else _files(place.root):
         files.append(found)
         if len(files) > _MOST_FILES:
             return None
     folders = [(folder, _changed(folder)) for folder in search]
     return _digest((*sorted(files), *folders))
+
+
+def _on_the_way(place: Place) -> Iterator[tuple[str, int, int]]:
+    """The module's own file, and those of the packages that are imported before it."""
+    path = place.root
+    for part in place.module.split("."):
+        path = os.path.join(path, part)
+        for file in (f"{path}.py", os.path.join(path, "__init__.py")):
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue
+            yield file, status.st_mtime_ns, status.st_size
 
 
 def _files(folder: str) -> Iterator[tuple[str, int, int]]:

@@ -100,10 +100,10 @@ class HostDoors:
         original = getattr(owner, name, None)
         if original is None:
             return
-        thread = self._recorder.thread
+        thread, shapes = self._recorder.thread, self._recorder.shapes
 
         def door(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != thread:
+            if shapes.computing or threading.get_ident() != thread:
                 return original(*args, **kwargs)
             return instead(original, *args, **kwargs)
 

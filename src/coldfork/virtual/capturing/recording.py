@@ -38,7 +38,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.broken: CaptureError | None = None
         """The first thing that the device would have refused; nothing after it counts."""
         self._operators = operators
-        self._shapes = shapes
+        self.shapes = shapes
         self._holdings = holdings
         self._steps = Steps()
         self._memories: dict[int, Memory] = {}
@@ -111,7 +111,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
         try:
-            return self._shapes.plan(operator, args, kwargs)
+            return self.shapes.plan(operator, args, kwargs)
         except Unknown as unknown:
             if unknown.waits:
                 raise self.refuse(

@@ -131,6 +131,8 @@ class Shapes:
     def __init__(self) -> None:
         self._plans: dict[Any, Plan] = {}
         self._without_compiler = KeptOut()
+        self.computing = False
+        """True while torch computes shapes: what it does meanwhile is not the program's doing."""
 
     def plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
         """The results of this call, without computing them."""
@@ -144,8 +146,12 @@ class Shapes:
         if plan is None:
             if len(self._plans) >= _LIMIT:
                 self._plans.clear()
-            with self._without_compiler:
-                plan = self._plans[key] = infer(operator, args, kwargs)
+            self.computing = True
+            try:
+                with self._without_compiler:
+                    plan = self._plans[key] = infer(operator, args, kwargs)
+            finally:
+                self.computing = False
         return plan
 
 

@@ -21,6 +21,7 @@ from coldfork.start import (
 )
 from coldfork.start.look import HERE
 from coldfork.start.scene import RealScene
+from coldfork.start.wakers import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -100,7 +101,7 @@ class _LastAnswer:
         self._found: tuple[Reason, ...] = ()
 
     def now(self) -> tuple[Reason, ...]:
-        asked = (HERE.readings(), HERE.generation, get_ident(), python_threads(), _numba())
+        asked = (HERE.readings(), HERE.generation, get_ident(), python_threads(), _numba(), WAKERS.count)
         if self._for is None or any(
             old is not new and old != new for old, new in zip(self._for, asked, strict=True)
         ):

@@ -49,6 +49,7 @@ class ProcessGuard:
         self._actions: dict[str, Action] = {}
         self._listens = False
         self._heard = False
+        self._examined: object = None
         self._cleared: set[int] = set()
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
@@ -122,11 +123,14 @@ class ProcessGuard:
     def against(self, call: str) -> tuple[Reason, ...]:
         """What would break a child forked now; empty too where it cannot be found out."""
         try:
-            if self.observation is not None:
-                self.observation.poll()
             from coldfork.start import evidence, look
 
             found = evidence.against_fork()
+            if look.HERE.latest is not self._examined:
+                # Only what has changed can have been woken since, and then it is good to know by whom.
+                self._examined = look.HERE.latest
+                if self.observation is not None and self.observation.poll():
+                    found = evidence.against_fork()
             # So that the child can tell poisoned from cold.
             look.HERE.examination.lineage.remember(look.HERE.latest)
         except Exception as error:

@@ -21,6 +21,11 @@ class Wakers:
         if event.get("event") == "wake":
             self._told.setdefault(event["accelerator"], event["waker"])
 
+    @property
+    def count(self) -> int:
+        """How many wakes have been heard of; what was said without them may name too few."""
+        return len(self._told)
+
     def of(self, accelerator: str) -> Waker | None:
         """Who woke this accelerator, here or in the process this one was forked from; None if nobody saw."""
         told = self._told.get(accelerator)

@@ -195,13 +195,11 @@ def _guard_threads(guarded: Callable[..., Any], started: Callable[[object], None
 def _hook(
     actions: dict[str, Callable[[tuple[Any, ...]], None]], trouble: Callable[[str, BaseException], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
-    find = actions.get
-
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        action = find(event)
-        if action is not None:
+        # Python has dozens of events for each import, and hardly one that is asked for.
+        if event in actions:
             try:
-                action(arguments)
+                actions[event](arguments)
             except Exception as error:
                 trouble(event, error)
 

@@ -29,8 +29,8 @@ MAIN = "__main__"
 PASSER = "multiprocessing.util"
 """The module whose `spawnv_passfds` starts the processes of multiprocessing."""
 
-_MOST_WAITING = 64
-_LONGEST_WAIT = 0.05
+_MOST_WAITING = 256
+_LONGEST_WAIT = 0.25
 """After so many loads or seconds they are told at the latest: a process that is killed takes them along."""
 
 _TROUBLES = 20
@@ -58,6 +58,7 @@ class Watch:
         self._states = states
         self._remember = remember
         self._follow = follow
+        self._tells_imports = imports
         self._began = monotonic() if began is None else began
         self._troubles = 0
         self._silent = False
@@ -75,10 +76,9 @@ class Watch:
             self._calls = Calls(self.attribution, stage2, base, self.trouble)
         self._imports = Imports(
             self.attribution,
-            self._imported if imports else None,
+            self._imported,
             None if self._calls is None else self._calls.switch,
-            self._loaded,
-            self.trouble,
+            trouble=self.trouble,
         )
         self._forks = Forks(
             self.emit,
@@ -163,6 +163,10 @@ class Watch:
 
     def _imported(self, load: Load, ended: float) -> None:
         """A load ended. It is told now if the program comes to rest here, or if it is time again."""
+        if load.name == PASSER:
+            self._guard_passer()
+        if not self._tells_imports:
+            return
         waiting = self._waiting
         waiting.append((load, ended, os.getpid(), get_native_id()))
         if load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT:
@@ -177,25 +181,11 @@ class Watch:
                 break
             # After a fork that Python did not see, the parent tells its own.
             if pid == here:
-                events.append(self._import_event(load, ended, pid, tid))
+                events.append(imported(load, ended, self._began, pid, tid))
         self._told = monotonic()
         if events and not self._silent:
             events.reverse()
             self._hand_over(events)
-
-    def _import_event(self, load: Load, ended: float, pid: int, tid: int) -> Event:
-        began = self._began
-        return {
-            "event": "import",
-            "module": load.name,
-            "path": load.path,
-            "start": round(load.start - began, 6),
-            "seconds": round(ended - load.start, 6),
-            "parent": load.parent.name if load.parent is not None else None,
-            "t": round(ended - began, 6),
-            "pid": pid,
-            "tid": tid,
-        }
 
     def trouble(self, what: str, error: BaseException) -> None:
         """Tell that the watch itself failed somewhere; the program goes on."""
@@ -237,10 +227,6 @@ class Watch:
         # What the starting thread did until now cannot have been done by the new one.
         self.attribution.poll()
         self.attribution.thread_starts(work)
-
-    def _loaded(self, load: Load) -> None:
-        if load.name == PASSER:
-            self._guard_passer()
 
     def _guard_passer(self) -> None:
         util: Any = sys.modules[PASSER]
@@ -296,6 +282,21 @@ def watch(
     )
     watching.start()
     return watching
+
+
+def imported(load: Load, ended: float, began: float, pid: int, tid: int) -> Event:
+    """A load that has ended, as a recording holds it."""
+    return {
+        "event": "import",
+        "module": load.name,
+        "path": load.path,
+        "start": round(load.start - began, 6),
+        "seconds": round(ended - load.start, 6),
+        "parent": load.parent.name if load.parent is not None else None,
+        "t": round(ended - began, 6),
+        "pid": pid,
+        "tid": tid,
+    }
 
 
 def as_event(state: Any) -> Event:

@@ -109,6 +109,13 @@ def test_a_signal_is_told_by_name(bench: Bench, name: str) -> None:
     assert (result.outcome, result.status, result.signal) == (Outcome.KILLED, None, name)
 
 
+def test_an_interrupted_script_ends_as_python_does(bench: Bench) -> None:
+    result = bench.run("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)")
+    assert (result.outcome, result.signal) == (Outcome.KILLED, "SIGINT")
+    assert result.exception is not None
+    assert result.exception["type"] == "KeyboardInterrupt"
+
+
 def test_a_script_that_leaves_in_a_hurry_is_told_with_its_states(bench: Bench) -> None:
     result = bench.run("import os; os._exit(7)")
     assert result.status == 7

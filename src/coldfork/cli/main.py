@@ -28,6 +28,10 @@ COMMANDS = {
         "Import modules in fresh interpreters, and name the line that woke a device.",
     ),
     "run": ("coldfork.cli.run:run", "Run a program as `python` does, and say what it did to accelerators."),
+    "exec": (
+        "coldfork.cli.exec:exec_",
+        "Run a Python script isolated from whatever started it.",
+    ),
     "report": ("coldfork.cli.report:report", "Show a recording, or how two of them differ."),
     "guard": ("coldfork.cli.guard:guard", "Refuse forks that would break the child, in every program."),
     "rule": ("coldfork.cli.rule:rule", "Explain a rule, or list them all."),

@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,8 +114,18 @@ def require_supervision(what: str) -> None:
         )
 
 
-def start(python: str, plan: Mapping[str, Any], mark: str, lock: int, streams: Streams) -> Supervised:
-    """Start a supervisor that starts the script. `lock` is the locked run directory."""
+def start(
+    python: str,
+    plan: Mapping[str, Any],
+    mark: str,
+    lock: int,
+    streams: Streams,
+    mask: Iterable[int] | None = None,
+) -> Supervised:
+    """Start a supervisor that starts the script. `lock` is the locked run directory.
+
+    `mask` are the signals that the script is to hold back; without it, those that this thread does.
+    """
     from coldfork.launch.isolation_spawning import spawn
 
     captured = streams.given is not None
@@ -124,10 +134,9 @@ def start(python: str, plan: Mapping[str, Any], mark: str, lock: int, streams: S
         failed = opened.enter_context(ExitStack())
         failed.callback(ours.close)
         opened.callback(theirs.close)
-        mask = [int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())]
-        memory = _memory(
-            "coldfork", encode({**plan, "captured": captured, "mask": mask, "caller": os.getpid()})
-        )
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
+        terms = {"captured": captured, "mask": list(map(int, held)), "caller": os.getpid()}
+        memory = _memory("coldfork", encode({**plan, **terms}))
         opened.callback(os.close, memory)
         wanted = {CONTROL: theirs.fileno(), PLAN: memory, LOCK: lock}
         if streams.given is not None:

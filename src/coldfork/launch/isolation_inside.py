@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 METHOD = "MULTIPROCESSING_START_METHOD"
 CHANNEL = "COLDFORK_CHANNEL"
 _PROGRESS_SECONDS = 0.05
+_MOST_CAUSES = 5
+_MOST_FRAMES = 100
+_LONGEST_MESSAGE = 2000
 
 
 class Channel:
@@ -108,17 +111,38 @@ def _tell_failure(channel: Channel) -> None:
 
 
 def _described(error: BaseException) -> Event:
-    """An exception with its traceback, and the ones it came from."""
-    from coldfork.observe.probing import describe
+    """An exception with its traceback, and the ones it came from.
 
+    By hand: whatever evaluates a text here, as the import of `traceback` does, makes Python forget that it
+    was interrupted, and end with another status than it should.
+    """
     chain: list[Event] = []
     seen: set[int] = set()
     link: BaseException | None = error
-    while link is not None and id(link) not in seen and len(chain) < 5:
+    while link is not None and id(link) not in seen and len(chain) < _MOST_CAUSES:
         seen.add(id(link))
-        chain.append(describe(link))
+        chain.append({"type": type(link).__name__, "message": _said(link), "stack": _stack(link)})
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return {**chain[0], "caused_by": chain[1:]}
+
+
+def _stack(error: BaseException) -> list[Event]:
+    """The frames of a traceback, outermost first, without those of the import system."""
+    frames: list[Event] = []
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not code.co_filename.startswith("<frozen importlib"):
+            frames.append({"path": code.co_filename, "line": step.tb_lineno, "function": code.co_name})
+        step = step.tb_next
+    return frames[-_MOST_FRAMES:]
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)[:_LONGEST_MESSAGE]
+    except Exception:
+        return ""
 
 
 def progress(done: int, total: int) -> None:

@@ -16,6 +16,7 @@ from coldfork.observe.events import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 CONTROL = 3
@@ -29,8 +30,9 @@ LONGEST = 65_536
 class Caller:
     """The supervisor's end of the socket."""
 
-    def __init__(self) -> None:
+    def __init__(self, waker: Callable[[], None] | None = None) -> None:
         self._there = True
+        self._wake = waker
 
     def tell(self, message: dict[str, Any], *, wait: bool = True) -> bool:
         """Send a message; True if it was sent. A caller that is gone is no trouble."""
@@ -44,6 +46,8 @@ class Caller:
         except OSError:
             self._there = False
             return False
+        if self._wake is not None:
+            self._wake()
         return True
 
     def heard(self) -> list[str] | None:
@@ -79,6 +83,8 @@ class Plan:
         self.grace: float = told["grace"]
         self.most_output: int = told["most_output"]
         self.caller: int = told["caller"]
+        self.at_terminal: bool = not self.captured
+        """Whether the caller waits for signals, and hears messages only when it gets one."""
 
     def conclude(self, *, ended: float, told: dict[str, Any], status: int | None, **facts: Any) -> None:
         """Complete the report."""

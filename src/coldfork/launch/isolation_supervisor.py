@@ -112,6 +112,8 @@ class Supervisor:
         except Refused as refused:
             self._caller.tell({"is": "refused", "what": refused.what, "errno": refused.errno})
             return False
+        if not plan.captured:
+            _let_go_of_streams()
         for pump in self._pumps():
             pump.begun()
             self._watch(pump.reading, self._pumping(pump))
@@ -263,11 +265,26 @@ class Supervisor:
             told=self._channel.told,
             output={output.name: output.counted() for output in self._outputs},
         )
-        self._caller.tell({"is": "ended"})
+        status = self._status
+        self._caller.tell(
+            {
+                "is": "ended",
+                "status": os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+                "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
+            }
+        )
 
 
 def _nothing(number: int, frame: object) -> None:
     return None
+
+
+def _let_go_of_streams() -> None:
+    """Hold no stream of the script's open: whoever reads what it prints must see its end when it ends."""
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _all_but(*spared: int) -> set[int]:
@@ -283,8 +300,18 @@ def main() -> None:
         os.closerange(6, _most_descriptors())
     control = kernel.process_control()
     kernel.adopt_orphans(control)
-    Supervisor(plan, Caller(), control).run()
+    waker = _waker(plan.caller) if plan.at_terminal else None
+    Supervisor(plan, Caller(waker), control).run()
     os._exit(0)
+
+
+def _waker(caller: int) -> Callable[[], None]:
+    """What tells a caller who waits for signals that there is a message."""
+
+    def wake() -> None:
+        kernel.signal_all([caller], SIGCHLD)
+
+    return wake
 
 
 def _most_descriptors() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from coldfork.launch import isolation, reportfile, rundir
@@ -55,7 +55,7 @@ class Following:
         path = self._prepared.directory.path
         report = self._prepared.report
         if self._refused is not None:
-            raise UsageError(self._refusal())
+            raise UsageError(refusal(self._prepared, self._refused))
         if self._unwritten is not None:
             raise ColdforkError(
                 f"the script has ended, but its report in {path} could not be written: "
@@ -73,14 +73,15 @@ class Following:
             raise ColdforkError(f"the script has ended, but its report in {path} is gone")
         return result_of(path, written)
 
-    def _refusal(self) -> str:
-        assert self._refused is not None
-        why = os.strerror(self._refused["errno"])
-        report = {**self._prepared.report, "state": "ended", "outcome": "not-started"}
-        reportfile.write(os.fspath(self._prepared.directory.path), report)
-        if self._refused["what"] == "cwd":
-            return f"cannot start the script in {report['cwd']}: {why}"
-        return f"cannot start the Python interpreter {self._prepared.python!r}: {why}"
+
+def refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
+    """Write down that the system would not start a script, and say so."""
+    why = os.strerror(refused["errno"])
+    report = {**prepared.report, "state": "ended", "outcome": "not-started"}
+    reportfile.write(os.fspath(prepared.directory.path), report)
+    if refused["what"] == "cwd":
+        return f"cannot start the script in {report['cwd']}: {why}"
+    return f"cannot start the Python interpreter {prepared.python!r}: {why}"
 
 
 def begin(request: Request, stdin: Given, on_progress: Progress | None) -> Following:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from coldfork.launch.witness import Witness
 from coldfork.model.errors import UsageError
@@ -44,15 +44,49 @@ class Ending:
     signal: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A program was stopped by this signal."""
+
+    signal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A program that was stopped goes on."""
+
+
+class Attended(Protocol):
+    """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
+
+    def news(self) -> Iterator[Stopped | Continued | Ending]:
+        """What has happened to it since the last time, without waiting."""
+
+    def hand_on(self, number: int) -> None:
+        """Send it a signal."""
+
+
 def run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, Ending]:
     """Run a program to its end; its pid and how it ended."""
     die_with_us = _death_signal()
-    signals = _Signals()
+    child = 0
+
+    def start(signals: Signals) -> Attended:
+        nonlocal child
+        child = _start(command, variables, signals.put_back, die_with_us)
+        return _Child(child)
+
+    ending = attend(start, die_with_us)
+    return child, ending
+
+
+def attend(start: Callable[[Signals], Attended], die_with_us: Callable[[], None] | None = None) -> Ending:
+    """Start a program and stay out of its way until its end."""
+    signals = Signals()
     with signals:
-        witness = Witness(signals.taken, die_with_us) if _CAN_TELL else None
+        witness = Witness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
         try:
-            child = _start(command, variables, signals.put_back, die_with_us)
-            return child, _Attendance(child, signals.taken, witness).until_its_end()
+            return _Attendance(start(signals), signals.taken, witness).until_its_end()
         finally:
             if witness is not None:
                 witness.dismiss()
@@ -78,17 +112,18 @@ def end_like(ending: Ending) -> int:
     return 128 + ending.signal
 
 
-class _Signals:
+class Signals:
     """Holds back every signal, so that each is dealt with in its turn and none before the program exists."""
 
     def __init__(self) -> None:
         valid: Iterable[int] = signal.valid_signals()
         self.taken = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
-        self._mask: Iterable[int] = ()
+        self.mask: Iterable[int] = ()
+        """What was held back before."""
         self._former: dict[int, object] = {}
 
     def __enter__(self) -> None:
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
+        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
         for number in (signal.SIGCHLD, signal.SIGCONT):
             # Where nothing is done about them by default, some systems forget them while they are blocked.
             self._former[number] = signal.signal(number, _nothing)
@@ -104,13 +139,13 @@ class _Signals:
         """Deal with signals as before."""
         for number, former in self._former.items():
             signal.signal(number, former)  # type: ignore[arg-type]
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
 
 class _Attendance:
     """One program being waited for."""
 
-    def __init__(self, child: int, taken: frozenset[int], witness: Witness | None) -> None:
+    def __init__(self, child: Attended, taken: frozenset[int], witness: Witness | None) -> None:
         self._child = child
         self._taken = taken
         self._witness = witness
@@ -127,23 +162,19 @@ class _Attendance:
             elif number == signal.SIGCONT:
                 self._go_on()
             elif not self._reached_it(number) and not by_terminal:
-                self._hand_on(number)
+                self._child.hand_on(number)
 
     def _reached_it(self, number: int) -> bool:
         return self._witness is not None and self._witness.heard(number)
 
     def _look(self) -> Ending | None:
-        while True:
-            pid, status = os.waitpid(self._child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
-            if pid == 0:
-                return None
-            if os.WIFEXITED(status):
-                return Ending(os.WEXITSTATUS(status), None)
-            if os.WIFSIGNALED(status):
-                return Ending(None, os.WTERMSIG(status))
-            self._stopped = os.WIFSTOPPED(status)
-            if self._stopped:
-                self._stop_too(os.WSTOPSIG(status))
+        for news in self._child.news():
+            if isinstance(news, Ending):
+                return news
+            self._stopped = isinstance(news, Stopped)
+            if isinstance(news, Stopped):
+                self._stop_too(news.signal)
+        return None
 
     def _stop_too(self, number: int) -> None:
         if number == signal.SIGSTOP and not _in_foreground():
@@ -156,11 +187,33 @@ class _Attendance:
     def _go_on(self) -> None:
         """A shell lets the whole group go on; somebody else may have told us alone."""
         if not self._reached_it(signal.SIGCONT) and self._stopped:
-            self._hand_on(signal.SIGCONT)
+            self._child.hand_on(signal.SIGCONT)
 
-    def _hand_on(self, number: int) -> None:
+
+class _Child:
+    """A program that is our own child."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def news(self) -> Iterator[Stopped | Continued | Ending]:
+        """What the system says of it."""
+        while True:
+            pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            if pid == 0:
+                return
+            if os.WIFEXITED(status):
+                yield Ending(os.WEXITSTATUS(status), None)
+                return
+            if os.WIFSIGNALED(status):
+                yield Ending(None, os.WTERMSIG(status))
+                return
+            yield Stopped(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else Continued()
+
+    def hand_on(self, number: int) -> None:
+        """Send it a signal."""
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(self._child, number)
+            os.kill(self._pid, number)
 
 
 def _next_signal(taken: frozenset[int]) -> tuple[int, bool]:

@@ -1,0 +1,63 @@
+"""A sample of torch's own database of operators: replay is bit-equal to eager, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("numpy")
+
+from benchmarks import opinfo
+
+EVERY = 12
+"""Of so many operators one is tried in some mode; `./dev bench opinfo` tries them all in all."""
+
+TROUBLED = (
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "nn.functional.binary_cross_entropy",
+    "nn.functional.embedding_bag",
+    "fft.rfftn",
+    "linalg.eig",
+    "linalg.svdvals",
+    "geqrf",
+    "tensor_split",
+    "quantile",
+    "repeat_interleave",
+    "resize_",
+    "index_put",
+    "dropout",
+    "normal",
+    "as_strided",
+    "view_as_complex",
+    "conj",
+)
+"""Each of them needed something of its own."""
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("mode", opinfo.MODES)
+def test_what_is_not_equal_is_refused_or_explained(mode: str) -> None:
+    start = list(opinfo.MODES).index(mode)
+    wrong: dict[str, opinfo.Outcome] = {}
+    kinds = Counter[str]()
+    for case in [*opinfo.cases()[start * EVERY :: EVERY * len(opinfo.MODES)], *opinfo.cases(TROUBLED)]:
+        for outcome in opinfo.run(case, mode, 2):
+            kinds[outcome.kind] += 1
+            if outcome.kind in opinfo.WRONG:
+                wrong[outcome.operator] = outcome
+    assert not wrong
+    assert kinds["equal"] > 100
+    assert set(kinds) <= {*opinfo.FINE, "equal-if-watched", "not-capturable"}
+
+
+def test_a_wrong_replay_would_be_noticed() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.ones(3)
+    assert opinfo.compared([x], [x.clone()]) == ("equal", "")
+    assert opinfo.compared([x], [x + 1e-7])[0] == "value-differs"
+    assert opinfo.compared([x], [x.double()])[0] == "shape-differs"
+    assert opinfo.compared([x.reshape(3, 1)], [x.reshape(1, 3).t()])[0] in ("equal", "stride-differs")
+    assert opinfo.compared([x], [x, x])[0] == "structure-differs"

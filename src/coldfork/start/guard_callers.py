@@ -18,6 +18,8 @@ FORK_THEN_EXEC = frozenset(
         ("http.server", "run_cgi"),
         # ptyprocess/ptyprocess.py, under pexpect and IPython's `!`: the child calls execv or execvpe.
         ("ptyprocess.ptyprocess", "spawn"),
+        # gunicorn/arbiter.py: the child of SIGUSR2 calls execvpe; its workers are forks like any other.
+        ("gunicorn.arbiter", "reexec"),
     }
 )
 """Functions whose forked child runs another program at once, and so inherits nothing but files."""

@@ -108,9 +108,10 @@ class Observation:
         self._hear_no_more()
         self._hear_no_more = _nothing
 
-    def poll(self) -> bool:
-        """Look now whether something woke since the last look; True if it did."""
-        return self._hangs and self._attribution.poll()
+    def poll(self) -> None:
+        """Look now whether something woke since the last look."""
+        if self._hangs:
+            self._attribution.poll()
 
     def _switch(self, load: Load | None) -> None:
         """A module is about to be loaded: from the first native one on there is something to ask."""

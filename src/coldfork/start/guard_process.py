@@ -129,7 +129,8 @@ class ProcessGuard:
             if look.HERE.latest is not self._examined:
                 # Only what has changed can have been woken since, and then it is good to know by whom.
                 self._examined = look.HERE.latest
-                if self.observation is not None and self.observation.poll():
+                if self.observation is not None:
+                    self.observation.poll()
                     found = evidence.against_fork()
             # So that the child can tell poisoned from cold.
             look.HERE.examination.lineage.remember(look.HERE.latest)

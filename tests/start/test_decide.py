@@ -199,6 +199,68 @@ def test_deciding_changes_nothing(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.must_hold
+def test_a_clean_server_is_used_where_it_pays_and_works_although_the_parent_is_dirty(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import json, multiprocessing, os
+            import coldfork
+
+            def work():
+                import torch
+                torch.ones(4_000_000).exp().sum().item()
+
+            def line():
+                return str(coldfork.decide())
+
+            def start(context):
+                process = context.Process(target=work)
+                process.start()
+                process.join(60)
+                return process.exitcode
+
+            if __name__ == "__main__":
+                work()
+                told = {"without": line()}
+                # A module that wakes nothing; without it the server would have nothing to preload.
+                multiprocessing.set_forkserver_preload(["decimal"])
+                told["with"] = line()
+                context = coldfork.get_context()
+                told["method"] = context.get_start_method()
+                told["exit"] = start(context)
+                told["running"] = line()
+                os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+                told["changed"] = coldfork.decide().method
+                told["why"] = [one.text for one in coldfork.decide().against("forkserver")]
+                print(json.dumps(told))
+            """
+        ),
+        encoding="utf-8",
+    )
+    given = {
+        key: value for key, value in os.environ.items() if not key.startswith(("COLDFORK", "CUDA", "OMP"))
+    }
+    given["PYTHONPATH"] = os.pathsep.join([str(SOURCES), os.environ.get("PYTHONPATH", "")])
+    given["OMP_NUM_THREADS"] = "2"
+    done = subprocess.run(
+        [sys.executable, str(program)], env=given, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said.pop("without").startswith("spawn, because this thread has run OpenMP regions")
+    assert said.pop("with").startswith("forkserver, because this thread has run OpenMP regions")
+    assert said.pop("running").startswith("forkserver, because ")
+    assert said == {
+        "method": "forkserver",
+        "exit": 0,
+        "changed": "spawn",
+        "why": ["its server was started with another environment (CUDA_VISIBLE_DEVICES)"],
+    }
+
+
 def test_a_child_forked_from_a_fresh_thread_has_no_pool_to_wait_for() -> None:
     pytest.importorskip("torch")
     said = run(

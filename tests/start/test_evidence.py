@@ -109,6 +109,7 @@ SINGLE = (
     Fact("OpenBLAS", lambda scene: scene.thread("/x/libscipy_openblas64_-32a4.so"), None),
     Fact("OpenBLAS of the system", lambda scene: scene.thread("/lib/libopenblas.so.0"), None),
     Fact("Arrow", lambda scene: scene.thread("/x/libarrow.so.2600"), None),
+    Fact("ZeroMQ", lambda scene: scene.thread("/x/libzmq-2f02442c.so.5.2.5", "ZMQbg/IO/0"), None),
     Fact("gRPC", lambda scene: scene.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), None),
     Fact("threads of polars that its import starts", lambda scene: scene.thread("/x/_polars_runtime.abi3.so"), None),
     Fact("numba on omp", lambda scene: numba(scene, "omp", workers=True), "numba-on-gnu-openmp"),
@@ -284,7 +285,11 @@ def test_what_only_a_fork_can_start_is_forked_in_spite_of_circumstances_and_not_
         == "the other methods cannot work, although this is WSL, where NVML does not survive a fork"
     )
     scene.python_threads.append("Thread-1")
-    assert decided(gather(scene)).method == "spawn"
+    decision = decided(gather(scene))
+    assert decision.method == "spawn"
+    # What will happen is said before it does.
+    assert decision.because.endswith(f"; but {decision.against('spawn')[0].text}")
+    assert scene.asked == [] if target.has_no_file else ["package.work"] * 2
 
 
 @pytest.mark.parametrize("name", ["--numa-bind", "--numa-bind=0"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -80,8 +81,11 @@ class Decision:
         spoken = self.against("fork" if self.method != "fork" else self.method)
         if not spoken:
             return "nothing speaks against it" if self.method == "fork" else "there is no fork here"
-        clause = "; ".join(dict.fromkeys(reason.text for reason in spoken))
-        return clause if self.method != "fork" else f"the other methods cannot work, although {clause}"
+        clause = _joined(spoken)
+        if self.method == "fork":
+            return f"the other methods cannot work, although {clause}"
+        stuck = [one for one in self.against(self.method) if one.weight is Weight.HARM and one not in spoken]
+        return f"{clause}; but {_joined(stuck)}" if stuck else clause
 
     def line(self) -> str:
         """The decision in one line, as it is logged."""
@@ -90,6 +94,10 @@ class Decision:
 
     def __str__(self) -> str:
         return self.line()
+
+
+def _joined(reasons: Iterable[Reason]) -> str:
+    return "; ".join(dict.fromkeys(reason.text for reason in reasons))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ _IMPORTABLE = ("put the function at the top level of a module that can be import
 
 def imports_of_target(scene: Scene) -> Reason | None:
     """What the target's module imports, which may wake a device in the child or cannot be told."""
-    if scene.target is None:
+    # What was typed in has no module of its own that a child could import.
+    if scene.target is None or scene.target.has_no_file:
         return None
     answer = scene.reach_of(scene.target)
     if answer.reached is Reached.NOTHING:

@@ -11,6 +11,7 @@ from coldfork.observe import redaction
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
+from coldfork.observe.loads import Load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from coldfork.observe.calls import Calls
     from coldfork.observe.events import Event, Sink
     from coldfork.observe.injection import Injection
-    from coldfork.observe.loads import Load
 
 MAIN = "__main__"
 """The name for what the main thread runs outside of imports."""
@@ -33,6 +33,7 @@ _MOST_WAITING = 256
 _LONGEST_WAIT = 0.25
 """After so many loads or seconds they are told at the latest: a process that is killed takes them along."""
 
+_NOT_WANTED = Load("", None, None, 0.0, None)
 _TROUBLES = 20
 """So many failures of the watch are told; one that fails at every import would fill a recording."""
 
@@ -122,6 +123,14 @@ class Watch:
             self._restore()
         if self.injection is not None:
             self.injection.disarm()
+
+    def look_closely(self, wanted: bool) -> None:
+        """Where exact calls are sought outside of imports: seek them from now on, or no longer.
+
+        For this thread, and until it is said otherwise.
+        """
+        if self._calls is not None:
+            self._calls.switch(None if wanted else _NOT_WANTED)
 
     def poll(self) -> None:
         """Look now whether something woke."""

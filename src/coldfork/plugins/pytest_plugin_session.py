@@ -34,6 +34,10 @@ def begin(config: pytest.Config, virtual: str | None, *, watched: bool, exact: b
         run = Session(config, machine.device(virtual), exact=exact)
         config.pluginmanager.register(run, NAME)
         config.add_cleanup(run.watching.stop)
+        if exact:
+            from coldfork.plugins.pytest_plugin_exact import Exact
+
+            config.pluginmanager.register(Exact(run.watching), f"{NAME}-exact")
 
 
 class Session:

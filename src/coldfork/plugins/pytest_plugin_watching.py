@@ -72,6 +72,10 @@ class Watching:
         idents = set(sys._current_frames()) - self._own_threads
         return frozenset(getattr(active.get(ident), "name", f"thread {ident}") for ident in idents)
 
+    def look_closely(self, wanted: bool) -> None:
+        """Watch every call from now on, or no longer; only for who asked for exact lines."""
+        self._watch.look_closely(wanted)
+
     def stop(self) -> None:
         """End it and put everything back."""
         self._watch.stop()

@@ -258,6 +258,35 @@ def test_two_looks_that_name_different_modules(write: Make, probed: Make, tmp_pa
     )
 
 
+def test_what_a_package_wakes_is_looked_at_closely_once(
+    write: Make, surroundings: Make, tmp_path: Path
+) -> None:
+    """Its modules are imported after it, from the same beginning, so that the line is the same for all."""
+    write(
+        engine____init__=f"""\
+            import pathlib
+            with pathlib.Path({str(tmp_path)!r}, "imports").open("a") as file:
+                file.write("x")
+            from engine import waker
+            """,
+        engine__waker=f"def wake():\n    {WAKE}\nwake()\n",
+        engine__a="",
+        engine__b="import engine.a",
+        elsewhere="import engine.waker",
+    )
+    names = ("engine", "engine.a", "engine.b", "engine.waker")
+    result = probe(Request(names, surroundings(), jobs=1))
+    assert len((tmp_path / "imports").read_text()) == len(names) + 1
+    for found in result.modules:
+        assert found.waker is not None
+        assert (found.waker.path, found.waker.line, found.text) == ("engine/waker.py", 3, "wake()")
+        assert found.waker.import_chain[0] == ImportSite("engine", "engine/__init__.py", 4)
+    # Another way to the same module is looked at for itself.
+    (found,) = probe(Request(("elsewhere",), surroundings())).modules
+    assert found.waker is not None
+    assert found.waker.import_chain[0] == ImportSite("elsewhere", "elsewhere.py", 1)
+
+
 def test_a_device_that_is_awake_before_the_import_is_not_blamed_on_it(
     write: Make, probed: Make, tmp_path: Path
 ) -> None:

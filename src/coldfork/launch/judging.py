@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,18 @@ def guilty(first: Look) -> frozenset[str]:
     if wake["waker"]["module"]:
         return frozenset((wake["waker"]["module"],))
     return frozenset(suspect["module"] for suspect in wake.get("suspects", ()))
+
+
+def shared_way(module: str, first: Look) -> Hashable | None:
+    """What is the same for all modules whose import took this way to the waking line; None if none other can.
+
+    A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
+    """
+    waker = first.device_wakes[0]["waker"]
+    chain = waker["import_chain"]
+    if not chain or not f"{module}.".startswith(f"{chain[0]['module']}."):
+        return None
+    return first.device_wakes[0]["accelerator"], *((site["module"], site["line"]) for site in chain)
 
 
 def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> ModuleProbe:

@@ -7,15 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from time import monotonic
 
 from coldfork.launch import listing, machine
-from coldfork.launch.judging import awake_in, guilty, judge, with_exact_line
+from coldfork.launch.judging import awake_in, guilty, judge, shared_way, with_exact_line
 from coldfork.launch.looks import Look, Setting, look
 from coldfork.launch.origins import Origins
 from coldfork.launch.watched import require_watching
@@ -40,16 +40,27 @@ class Request:
     """How many at a time; 0 means as many as there are processors, within reason."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the probes of one request share."""
+
+    awake_before: Sequence[str]
+    origins: Origins
+    closer: dict[Hashable, Look] = field(default_factory=dict)
+    """Second looks by the way to the line that they found."""
+
+
 def probe(request: Request, progress: Progress | None = None, device: str | None = None) -> Probing:
     """Import each module in a fresh interpreter and say which woke a device, and by which line."""
     require_watching("probe")
     began = monotonic()
     awake_before = awake_in(_bare(request.setting))
     origins = Origins()
+    ground = _Ground(awake_before, origins)
     modules = tuple(dict.fromkeys(request.modules))
     results = _each(
         modules,
-        lambda module, stop: _probe_one(module, request.setting, awake_before, origins, stop),
+        lambda module, stop: _probe_one(module, request.setting, ground, stop),
         request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
         progress,
     )
@@ -160,20 +171,26 @@ def _bare(setting: Setting) -> Look:
     return seen
 
 
-def _probe_one(
-    module: str, setting: Setting, awake_before: Sequence[str], origins: Origins, stop: Callable[[], bool]
-) -> ModuleProbe:
+def _probe_one(module: str, setting: Setting, ground: _Ground, stop: Callable[[], bool]) -> ModuleProbe:
     first = look(module, setting, stop=stop)
     if first.result is None and not first.device_wakes:
         # It was not asked at its end, because there was none: this time it is asked at every step.
         closer = look(module, setting, exact=(EVERY,), stop=stop)
         if closer.device_wakes:
-            return with_exact_line(judge(module, closer, awake_before, origins), closer, origins)
-    result = judge(module, first, awake_before, origins)
+            return with_exact_line(
+                judge(module, closer, ground.awake_before, ground.origins), closer, ground.origins
+            )
+    result = judge(module, first, ground.awake_before, ground.origins)
     suspects = guilty(first)
     if not suspects:
         return result
-    return with_exact_line(result, look(module, setting, exact=suspects, stop=stop), origins)
+    way = shared_way(module, first)
+    second = ground.closer.get(way) if way is not None else None
+    if second is None:
+        second = look(module, setting, exact=suspects, stop=stop)
+        if way is not None:
+            ground.closer[way] = second
+    return with_exact_line(result, second, ground.origins)
 
 
 def _each(

@@ -137,7 +137,21 @@ class ProcessGuard:
         except Exception as error:
             self._trouble(call, error)
             return ()
-        return tuple(reason for reason in found if reason.vetoes) if found else ()
+        if not found:
+            return ()
+        return self._exact(tuple(reason for reason in found if reason.vetoes))
+
+    def _exact(self, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+        """The reasons with remedies that this process has; as they are where that cannot be found out."""
+        if not reasons:
+            return ()
+        try:
+            from coldfork.start import guard_remedies, look
+
+            return guard_remedies.exact(reasons, look.HERE.examination.loader())
+        except Exception as error:
+            self._trouble("remedies", error)
+            return reasons
 
     def _apply(self) -> None:
         modes = [guarding.mode for guarding in self._modes]

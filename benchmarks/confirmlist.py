@@ -1,0 +1,129 @@
+"""What `./dev bench confirm` checks and imports: packages of docs/precision.md that import without a GPU."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import mount, places, sources
+from benchmarks.index import configured
+from benchmarks.sources import Wanted
+from integrations import s0
+from integrations.environment import Environment
+
+TORCH = "torch==2.13.0+cpu"
+CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
+"""Nothing can import these beside a torch that was built for CPUs."""
+
+POPULAR = Environment(
+    "confirm-popular",
+    (
+        TORCH,
+        "transformers==5.23.0",
+        "diffusers==0.42.1",
+        "accelerate==1.15.0",
+        "datasets==5.2.0",
+        "peft==0.21.2",
+        "sentence-transformers==6.2.0",
+        "scikit-learn==1.9.1",
+        "pandas==3.1.1",
+        "jax==0.10.2",
+        "flax==0.12.8",
+        "keras==3.15.1",
+        "lightning==2.6.6",
+        "torchmetrics==1.9.0",
+        "timm==1.0.31",
+        "gradio==6.31.0",
+        "celery==5.7.0",
+        "ultralytics==8.4.190",
+        "numba==0.68.1",
+        "trl==1.16.0",
+        "bitsandbytes==0.50.2",
+        "triton==3.9.0",
+    ),
+    unwanted=CUDA_BUILDS,
+)
+"""The twenty widely used packages together, with a torch that has no device."""
+
+BESIDE_VLLM = Environment(
+    "confirm-vllm",
+    (
+        *s0.ENVIRONMENT.requirements,
+        "triton==3.9.0",
+        "flashinfer-python==0.6.8",
+        "nvidia-cutlass-dsl==4.5.0",
+        "quack-kernels==0.4.0",
+    ),
+    unwanted=CUDA_BUILDS,
+)
+"""What vLLM 0.11.0 imports, and the packages that lay beside it when its findings were read.
+
+nvidia-cutlass-dsl chooses cuda-bindings: 13.5.0, whose sources were read, cannot be installed with it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One package to check and to import."""
+
+    name: str
+    top: str
+    environment: Environment
+    sources: Wanted | None = None
+    """Where its Python files come from; None means that the environment has it installed."""
+    compiled: tuple[str, ...] = ()
+    """Compiled modules that the sources lack; each is given as an empty Python file."""
+
+    def prepare(self) -> Path:
+        """The package to check, where an import in the environment finds it."""
+        self.environment.prepare()
+        if self.sources is None:
+            return self.environment.packages / self.top
+        folder = places.sources()
+        here = sources.present(self.sources, folder)
+        if here is None:
+            here = sources.fetch(self.sources, folder, configured(), lambda line: None)
+        package = mount.package_root(here, self.top) / self.top
+        return self._with_compiled(package) if self.compiled else package
+
+    def _with_compiled(self, package: Path) -> Path:
+        target = self.environment.folder / "sources" / self.top
+        if not target.exists():
+            shutil.copytree(package, target)
+            for name in self.compiled:
+                (target / f"{name}.py").write_text("", encoding="utf-8")
+        return target
+
+
+def _popular(name: str, top: str = "") -> Row:
+    return Row(name, top or name, POPULAR)
+
+
+ROWS = (
+    Row("vllm 0.11.0", "vllm", BESIDE_VLLM, s0.VLLM, s0.COMPILED),
+    _popular("bitsandbytes"),
+    _popular("accelerate"),
+    _popular("peft"),
+    _popular("timm"),
+    _popular("numba"),
+    _popular("trl"),
+    _popular("diffusers"),
+    _popular("sentence-transformers", "sentence_transformers"),
+    _popular("torchmetrics"),
+    _popular("datasets"),
+    _popular("lightning"),
+    _popular("celery"),
+    _popular("gradio"),
+    _popular("ultralytics"),
+    _popular("flax"),
+    _popular("jax"),
+    _popular("pandas"),
+    _popular("keras"),
+    _popular("scikit-learn", "sklearn"),
+    _popular("transformers"),
+    Row("accelerate 0.22.0", "accelerate", POPULAR, Wanted("accelerate", "0.22.0")),
+    Row("deepspeed 0.16.4", "deepspeed", POPULAR, Wanted("deepspeed", "0.16.4")),
+    Row("torch-scatter 2.1.2", "torch_scatter", POPULAR, Wanted("torch-scatter", "2.1.2")),
+    Row("xformers 0.0.28", "xformers", POPULAR, Wanted("xformers", "0.0.28")),
+)

@@ -18,8 +18,9 @@ from coldfork.rules.pages import pages
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coldfork.__file__).parent
 
-#: Options of pytest; all but the last one are ours.
-OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-virtual", "--continue-on-collection-errors"}
+#: Options of pytest: those of our plugin, and pytest's own.
+OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-virtual"}
+OF_PYTEST |= {"--collect-only", "--continue-on-collection-errors"}
 #: What a text may name that belongs to other programs.
 FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--strict"} | OF_PYTEST
 #: Where the line of a watched program begins: what follows is the program's.

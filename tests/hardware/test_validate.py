@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hardware import driver, graph_claims
+from hardware import driver, graph_claims, start_claims
 from hardware.children import Bench
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def test_an_unknown_section_is_refused() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert (
-        "there is no section 'driver'; there are codes, injection, probes, torch, virtual, graphs"
+        "there is no section 'driver'; there are codes, injection, probes, torch, virtual, graphs, start"
         in done.stderr
     )
 
@@ -105,6 +105,24 @@ def test_coldforks_probes_are_held_against_the_driver(bench: Bench) -> None:
     section = driver.probes(bench)
     states = [one for one in section.findings if "microseconds" not in one.claim]
     assert [one.claim for one in states if not one.holds] == []
+
+
+def test_decisions_are_held_against_the_driver_at_every_stage(bench: Bench, tmp_path: Path) -> None:
+    section = start_claims.start(bench)
+    assert [one.claim for one in section.findings if not one.holds] == []
+    assert len(section.findings) == 24
+    # A driver that a fork does no harm is told from one that it does.
+    source, library = tmp_path / "driver.c", tmp_path / "libcuda.so.1"
+    source.write_text(DRIVER.replace("if (poisoned) return 3;", ""), encoding="utf-8")
+    command = ["cc", "-shared", "-fPIC", "-O1", "-Wl,-soname,libcuda.so.1", "-pthread"]
+    subprocess.run([*command, "-o", str(library), str(source), "-ldl"], check=True, timeout=60)
+    broken = [
+        one.claim for one in start_claims.start(Bench(str(library), timeout=60)).findings if not one.holds
+    ]
+    assert broken == [
+        f"with the driver at the stage '{stage}' cuInit returns 3 in a child forked plainly"
+        for stage in ("driver", "context")
+    ]
 
 
 def test_programs_are_captured_and_held_against_each_other() -> None:

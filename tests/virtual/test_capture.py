@@ -72,6 +72,28 @@ def test_an_empty_tensor_grows_when_it_is_given_as_out() -> None:
     assert out.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
+def test_a_tensor_that_grows_is_laid_out_as_the_operator_lays_it_out() -> None:
+    x = torch.arange(6.0).reshape(2, 3).t()
+    eager, out = torch.empty(0), torch.empty(0)
+    torch.add(x, x, out=eager)
+    with capture() as graph:
+        torch.add(x, x, out=out)
+    graph.replay()
+    assert out.stride() == eager.stride() == (1, 3)
+    assert torch.equal(out, eager)
+
+
+def test_an_out_tensor_without_elements_does_not_poison_what_it_is_a_part_of() -> None:
+    x = torch.arange(2.0)
+    whole = torch.ones(4)
+    part = whole[:0]
+    with capture() as graph:
+        torch.add(x, 1, out=part)
+    assert whole.tolist() == [1.0] * 4
+    graph.replay()
+    assert whole.tolist() == [1.0, 2.0, 1.0, 1.0]
+
+
 @pytest.mark.parametrize("way", [torch.inference_mode, torch.no_grad, torch.enable_grad])
 def test_modules_are_captured_in_every_mode(way: Callable[[], Any]) -> None:
     torch.manual_seed(0)
@@ -187,3 +209,26 @@ def test_capturing_imports_no_compiler(run: Run) -> None:
         """
     )
     assert program.told == {"early": False, "compiler": False, "fine": True}
+
+
+def test_an_operator_that_gives_its_result_another_size_does_not_pass_in_silence() -> None:
+    library = torch.library.Library("coldfork_sizes", "FRAGMENT")
+    library.define("half(Tensor x) -> Tensor")
+    library.impl("half", lambda x: x[: len(x) // 2].clone(), "CPU")
+    torch.library.register_fake("coldfork_sizes::half", torch.empty_like, lib=library)
+    with capture() as graph:
+        torch.ops.coldfork_sizes.half(torch.ones(4))
+    with pytest.raises(ReplayError, match=r"returned \(2,\) .* expected \(4,\)"):
+        graph.replay()
+
+
+def test_the_size_of_a_result_is_checked_after_the_first_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Torch has such an operator: its `out=` overload enlarges the tensor it is given on the way.
+    from coldfork.virtual.capturing import operators
+
+    monkeypatch.setattr(operators, "_OUT_IN_ITS_OWN_WAY", frozenset())
+    x, y = torch.full((3,), 0.5), torch.ones(3)
+    with capture() as graph:
+        torch.nn.functional.binary_cross_entropy(x, y, weight=x)
+    with pytest.raises(ReplayError, match="binary_cross_entropy"):
+        graph.replay()

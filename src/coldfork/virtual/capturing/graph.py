@@ -120,11 +120,13 @@ class Graph:
     def replay(self) -> None:
         """Execute what was recorded, on the memory it was recorded with."""
         self._require_ready()
-        from coldfork.virtual.capturing.replaying import execute
+        from coldfork.virtual.capturing.replaying import execute, require_sizes
 
         with self._lock:
             self._poison_freed()
             execute(self._records)
+            if not self.replays:
+                require_sizes(self._records)
             self.replays += 1
 
     def explain_poison(self, tensor: Any = None) -> PoisonRead | None:

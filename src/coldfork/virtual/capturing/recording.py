@@ -10,12 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.graph import Graph, Record, Use
+from coldfork.virtual.capturing.inferring import Shapes, Unknown
 from coldfork.virtual.capturing.memory import Holdings, Kind, Memory
 from coldfork.virtual.capturing.operators import OVERWRITES, Operator, Operators, Way
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.poison import poison, poison_storage
 from coldfork.virtual.capturing.refusing import invalidated, not_simulated, refusal
-from coldfork.virtual.capturing.shapes import Constant, Fresh, Plan, Same, Shapes, Unknown, tensors_in
+from coldfork.virtual.capturing.shapes import Constant, Fresh, Plan, Same, tensors_in
 from coldfork.virtual.capturing.steps import Steps
 
 _OVERWRITES = OVERWRITES
@@ -79,7 +80,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         records = self.graph._records
         number = len(records)
         if operator.outs:
-            self._grow(operator, plan, args, kwargs, number)
+            self._grow(operator, plan, args, kwargs)
         uses: list[Use] = []
         mine = [self._mine(one, uses) for one in args]
         mine_by_name = {name: self._mine(one, uses) for name, one in kwargs.items()} if kwargs else {}
@@ -176,18 +177,30 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         self._memories[block.key] = memory
         return memory
 
-    def _grow(self, operator: Operator, plan: Plan, args: Any, kwargs: Any, number: int) -> None:
+    def _grow(self, operator: Operator, plan: Plan, args: Any, kwargs: Any) -> None:
+        """Give the tensors that results are written to the sizes and strides that the operator gives them."""
         for place, grown in zip(operator.outs, plan.outs, strict=True):
             if grown is not None:
                 out = place.of(args, kwargs)
+                before = out.untyped_storage().nbytes()
                 out.resize_(grown.size)
-                self._claim(out, number)
+                if out.stride() != grown.stride:
+                    out.as_strided_(grown.size, grown.stride)
+                self._claim_growth(operator, out, before)
 
-    def _claim(self, tensor: Any, number: int) -> None:
+    def _claim_growth(self, operator: Operator, tensor: Any, before: int) -> None:
         """The memory of a tensor that was empty until now."""
         storage = tensor.untyped_storage()
+        if storage.nbytes() <= before:
+            return
+        if before:
+            raise self.refuse(
+                operator.name,
+                "it enlarges memory that is in use; make a new tensor of the full size instead",
+                not_simulated,
+            )
         poison_storage(storage, tensor.dtype)
-        self._remember(Kind.POOL, storage, number, tensor.dtype)
+        self._remember(Kind.POOL, storage, len(self.graph._records), tensor.dtype)
 
     # --- what is executed at once -------------------------------------------------------------------------
 
@@ -195,14 +208,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         tensor = args[0]
         before = tensor.untyped_storage().nbytes()
         result = operator.call(*args, **kwargs)
-        if operator.short.startswith("resize") and tensor.untyped_storage().nbytes() > before:
-            if before:
-                raise self.refuse(
-                    operator.name,
-                    "it enlarges memory that is in use; make a new tensor of the full size instead",
-                    not_simulated,
-                )
-            self._claim(tensor, len(self.graph._records))
+        if operator.short.startswith("resize"):
+            self._claim_growth(operator, tensor, before)
         return result
 
     def _lift(self, operator: Operator, args: Any, kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from coldfork.virtual.capturing.errors import ReplayError
 from coldfork.virtual.capturing.graph import Record
 from coldfork.virtual.capturing.places import written
+from coldfork.virtual.capturing.shapes import fresh_in
 
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 
@@ -40,3 +41,15 @@ def execute(records: Iterable[Record]) -> None:
             raise ReplayError(
                 f"replaying {record.name}, captured at {written(record.where)}, failed: {error}"
             ) from error
+
+
+def require_sizes(records: Iterable[Record]) -> None:
+    """After a first replay: no operator may have given its results another size than capture expected."""
+    for record in records:
+        fresh = list(fresh_in(record.plan.results, record.operator))
+        for use, expected in zip(record.wrote[len(record.wrote) - len(fresh) :], fresh, strict=False):
+            if tuple(use.tensor.shape) != expected.size:
+                raise ReplayError(
+                    f"{record.name}, captured at {written(record.where)}, gave its result the size "
+                    f"{tuple(use.tensor.shape)}, where capture had expected {expected.size}"
+                )

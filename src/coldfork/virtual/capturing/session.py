@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.graph import Graph
 from coldfork.virtual.capturing.hosts import HostDoors
+from coldfork.virtual.capturing.inferring import Shapes
 from coldfork.virtual.capturing.memory import Holdings, Pool
 from coldfork.virtual.capturing.operators import Operators
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording import Recorder
 from coldfork.virtual.capturing.refusing import invalidated, refusal
-from coldfork.virtual.capturing.shapes import Shapes
 from coldfork.virtual.capturing.threads import ThreadDoors
 
 

@@ -28,10 +28,8 @@ def test_the_table_sets_what_it_says() -> None:
         "MULTIPROCESSING_START_METHOD": "spawn",
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         "TOKENIZERS_PARALLELISM": "false",
+        "COLDFORK_GUARD": "raise",
         "OMP_NUM_THREADS": processors,
-        "OPENBLAS_NUM_THREADS": processors,
-        "MKL_NUM_THREADS": processors,
-        "NUMEXPR_NUM_THREADS": processors,
     }
 
 

@@ -43,6 +43,10 @@ def _off(_method: str) -> str:
     return "false"
 
 
+def _refuse(_method: str) -> str:
+    return "raise"
+
+
 def _processors(_method: str) -> str:
     return str(processors())
 
@@ -68,15 +72,21 @@ TABLE = (
         keeps_inherited=True,
         why="the thread pool of tokenizers does not survive a fork, and warns or hangs",
     ),
-    *(
-        Row(
-            name,
-            _processors,
-            keeps_inherited=True,
-            why="as many threads as this process has processors, where the library would count those of the "
-            "whole machine",
-        )
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    Row(
+        "COLDFORK_GUARD",
+        _refuse,
+        keeps_inherited=True,
+        why="the fork guard in the script: a fork that would break its child is an error there, which names "
+        "who woke the device",
+    ),
+    # MKL, OpenBLAS and numexpr read it too, unless their own variables are set; were those set here, a
+    # script that is given another OMP_NUM_THREADS would not get it.
+    Row(
+        "OMP_NUM_THREADS",
+        _processors,
+        keeps_inherited=True,
+        why="as many threads as this process has processors, where libraries would count those of the whole "
+        "machine",
     ),
 )
 

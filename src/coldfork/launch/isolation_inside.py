@@ -68,12 +68,28 @@ def begin(session: Session) -> None:
         from coldfork.launch.isolation_enforcing import Enforcer
 
         Enforcer(method).install()
+    _guard()
     channel = Channel.current
     if channel is None:
         return
     if method:
         channel.tell({"event": "enforced", "method": method})
     _watch(session, channel)
+
+
+def _guard() -> None:
+    """Switch the fork guard on as the environment says; what examines is imported when it is needed."""
+    try:
+        from coldfork.start.guard import MODES, OFF, VARIABLE, guard
+        from coldfork.start.guard_process import HERE
+
+        mode = os.environ.get(VARIABLE, OFF).strip().lower()
+        if mode in MODES and mode != OFF and HERE.mode == OFF:
+            HERE.observe_later()
+            guard(mode)
+    except Exception as error:
+        # The script matters more than its guard.
+        sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\n")
 
 
 def _watch(session: Session, channel: Channel) -> None:

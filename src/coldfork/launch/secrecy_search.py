@@ -80,6 +80,8 @@ def _in_fields(text: str) -> Iterator[str]:
             parts = urlsplit(word.strip(_QUOTES))
         except ValueError:
             continue
+        # A web hook's address is its secret.
+        yield from (part for part in parts.path.split("/") if redaction.text(part) != part)
         for field in f"{parts.query}&{parts.fragment}".split("&"):
             name, _, value = field.partition("=")
             if redaction.is_secret(name):

@@ -174,7 +174,9 @@ def _cut(
         code = frame.f_code
         if code in doors:
             load = frame.f_locals.get("load")
-            if load is not None:
+            # The doors of another watch, whose code is the same as ours, tell of the same import again.
+            again = loads and not segments[-1] and load is not None and load.spec is loads[-1].spec
+            if load is not None and not again:
                 loads.append(load)
                 segments.append([])
         elif not code.co_filename.startswith((IMPORTLIB, _OWN_FOLDER)):

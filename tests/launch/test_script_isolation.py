@@ -1,0 +1,425 @@
+"""The test list of the note that asked for isolated scripts: method, context, environment, imports, torch.
+
+A speech service had touched CUDA and started its post-processing script, whose engine then died with "Cannot
+re-initialize CUDA in forked subprocess". What that service tested by hand is tested here for every script.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.launch.scripting import Bench, variables
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+
+TELL_METHODS = """
+import json, multiprocessing, os, sys
+
+def child(pipe):
+    pipe.send([multiprocessing.get_start_method(), multiprocessing.get_start_method(), os.getppid()])
+
+if __name__ == "__main__":
+    told = {"chosen": multiprocessing.get_start_method(allow_none=True)}
+    told["default"] = multiprocessing.get_start_method()
+    told["context"] = type(multiprocessing.get_context()).__name__
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=child, args=(theirs,))
+    process.start()
+    told["child"] = ours.recv()[0]
+    process.join()
+    import subprocess
+    told["another"] = subprocess.run(
+        [sys.executable, "-c", "import multiprocessing; print(multiprocessing.get_start_method())"],
+        capture_output=True, text=True, check=True).stdout.strip()
+    from concurrent.futures import ProcessPoolExecutor
+    with ProcessPoolExecutor(1) as pool:
+        told["pool"] = pool.submit(multiprocessing.get_start_method).result()
+    print(json.dumps(told))
+"""
+CONTEXTS = {"spawn": "SpawnContext", "forkserver": "ForkServerContext", "fork": "ForkContext"}
+WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the whole run, so that the virtual driver is compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def device(cache: Path) -> dict[str, str]:
+    """What gives a process two virtual devices."""
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler to build the virtual driver with")
+    return {"COLDFORK_VIRTUAL": "h100:2", "COLDFORK_CACHE_DIR": str(cache)}
+
+
+def said(result: Any) -> Any:
+    assert result.ok, result.stderr
+    return json.loads(result.stdout)
+
+
+# --- the start method, enforced and validated ---
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("method", list(CONTEXTS))
+def test_the_method_asked_for_is_the_default_everywhere(bench: Bench, method: str) -> None:
+    result = bench.run(TELL_METHODS, start_method=method)
+    assert said(result) == {
+        "chosen": None,
+        "default": method,
+        "context": CONTEXTS[method],
+        "child": method,
+        "another": method,
+        "pool": method,
+    }
+    assert result.enforced
+    assert result.start_method == method
+
+
+def test_plain_python_ignores_the_variable(bench: Bench) -> None:
+    """The reason for all of this: without coldfork the variable is a wish."""
+    environment = variables({"MULTIPROCESSING_START_METHOD": "forkserver"})
+    plain = subprocess.run(
+        [sys.executable, "-c", "import multiprocessing; print(multiprocessing.get_start_method())"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert plain == ("forkserver" if sys.version_info >= (3, 14) else "fork")
+
+
+def test_a_script_that_chooses_the_same_method_may_do_so_as_it_could_alone(bench: Bench) -> None:
+    text = """
+    import multiprocessing
+    multiprocessing.set_start_method("spawn")
+    print(multiprocessing.get_start_method())
+    try:
+        multiprocessing.set_start_method("spawn")
+    except RuntimeError as error:
+        print(error)
+    multiprocessing.set_start_method("spawn", force=True)
+    """
+    alone = subprocess.run([sys.executable, bench.write(text)], capture_output=True, text=True, check=True)
+    assert bench.run(text).stdout == alone.stdout == "spawn\ncontext has already been set\n"
+
+
+def test_another_method_may_be_chosen_while_nothing_is_awake(bench: Bench) -> None:
+    result = bench.run(
+        """
+        import multiprocessing, os
+        if __name__ == "__main__":
+            multiprocessing.set_start_method("fork")
+            process = multiprocessing.Process(target=print, args=("forked",), kwargs={"flush": True})
+            process.start()
+            process.join()
+            print(multiprocessing.get_start_method(), process.exitcode)
+        """
+    )
+    assert (result.stdout, result.stderr) == ("forked\nfork 0\n", "")
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    "choose",
+    [
+        "multiprocessing.set_start_method('fork'); start = multiprocessing",
+        "start = multiprocessing.get_context('fork')",
+    ],
+)
+@pytest.mark.parametrize("mode", ["raise", "off"])
+def test_a_fork_beside_an_awake_device_follows_the_guard(
+    bench: Bench, device: dict[str, str], choose: str, mode: str
+) -> None:
+    result = bench.run(
+        f"""
+        import multiprocessing
+        {WAKE.strip()}
+        if __name__ == "__main__":
+            {choose}
+            process = start.Process(target=print, args=("forked",), kwargs={{"flush": True}})
+            process.start()
+            process.join()
+        """,
+        env={**device, "COLDFORK_GUARD": mode},
+    )
+    if mode == "off":
+        assert (result.stdout, result.status) == ("forked\n", 0), result.stderr
+    else:
+        assert (result.stdout, result.status) == ("", 1)
+        assert result.exception is not None
+        assert result.exception["type"] == "UnsafeForkError"
+
+
+def test_a_method_that_is_overridden_in_the_environment_is_enforced(bench: Bench) -> None:
+    result = bench.run(TELL_METHODS, env={"MULTIPROCESSING_START_METHOD": "forkserver"})
+    assert said(result)["default"] == "forkserver"
+    assert (result.start_method, result.enforced) == ("forkserver", True)
+
+
+def test_the_method_is_enforced_also_when_the_site_imports_multiprocessing_first(bench: Bench) -> None:
+    bench.write("import multiprocessing", "site/sitecustomize.py")
+    result = bench.run(TELL_METHODS, env={"PYTHONPATH": str(bench.folder / "site")})
+    assert said(result)["default"] == "spawn"
+
+
+# --- context isolation ---
+
+
+@pytest.mark.must_hold
+def test_a_device_awake_in_the_caller_is_cold_in_the_script(bench: Bench, device: dict[str, str]) -> None:
+    """The service of the note: it holds the device, and its script wakes the device for itself."""
+    script = bench.write(
+        """
+        import ctypes
+        driver = ctypes.CDLL("libcuda.so.1")
+        count = ctypes.c_int()
+        before = driver.cuDeviceGetCount(ctypes.byref(count))
+        print(before, driver.cuInit(0), driver.cuDeviceGetCount(ctypes.byref(count)), count.value)
+        """
+    )
+    forking = bench.write("import os\nif os.fork() == 0:\n    os._exit(DRIVER.cuInit(0))\n", "forking.py")
+    service = f"""
+import ctypes, json, os
+from coldfork import run_script, virtual
+virtual.install("h100", 2)
+driver = ctypes.CDLL("libcuda.so.1")
+assert driver.cuInit(0) == 0
+child = os.fork()
+if child == 0:
+    os._exit(driver.cuInit(0))
+forked = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+result = run_script({str(script)!r}, log_dir={str(bench.runs)!r}, check=True)
+parent = {{state["accelerator"]: state["status"] for state in result.report["parent"]["states"]}}
+ours = {{state["accelerator"]: state["status"] for state in result.states}}
+print(json.dumps([forked, result.stdout, parent["cuda"], ours["cuda"], [dict(w) for w in result.wakes]]))
+"""
+    assert forking.exists()
+    done = subprocess.run(
+        [sys.executable, "-c", service],
+        env=variables(device),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    forked, output, in_parent, in_script, wakes = json.loads(done.stdout)
+    assert forked == 3  # what a forked child gets: CUDA_ERROR_NOT_INITIALIZED
+    assert output == "3 0 0 2\n"
+    assert (in_parent, in_script) == ("awake", "awake")
+    (wake,) = wakes
+    assert wake["accelerator"] == "cuda"
+
+
+def test_the_line_that_woke_the_device_in_the_script_is_named(bench: Bench, device: dict[str, str]) -> None:
+    bench.write("import engine_core\n", "engine.py")
+    bench.write(WAKE, "engine_core.py")
+    result = bench.run("import engine\nprint('done')", env=device)
+    (wake,) = result.wakes
+    assert (wake["accelerator"], wake["level"]) == ("cuda", "driver")
+    # Two watch here, the report's and the guard's; each import stands there once.
+    chain = [(site["module"], site["line"]) for site in wake["waker"]["import_chain"]]
+    assert chain == [("__main__", 1), ("engine", 1), ("engine_core", None)]
+    report = json.loads((result.run_dir / "report.json").read_text(encoding="utf-8"))
+    assert report["child"]["wakes"][0]["waker"]["module"] == "engine_core"
+
+
+def test_a_script_that_was_killed_has_told_who_woke_the_device(bench: Bench, device: dict[str, str]) -> None:
+    bench.write(WAKE, "engine_core.py")
+    result = bench.run("import engine_core, os; os.kill(os.getpid(), 9)", env=device)
+    assert result.signal == "SIGKILL"
+    assert [wake["accelerator"] for wake in result.wakes] == ["cuda"]
+
+
+# --- the environment ---
+
+
+def test_the_script_sees_the_table_and_what_was_set(bench: Bench) -> None:
+    result = bench.run(
+        "import json, os; print(json.dumps(dict(os.environ)))",
+        env={"MINE": "x", "TOKENIZERS_PARALLELISM": "true"},
+    )
+    seen = said(result)
+    assert seen["MULTIPROCESSING_START_METHOD"] == "spawn"
+    assert seen["VLLM_WORKER_MULTIPROC_METHOD"] == "spawn"
+    assert (seen["TOKENIZERS_PARALLELISM"], seen["MINE"]) == ("true", "x")
+    assert result.report["environment"]["set"]["MINE"] == "x"
+    assert "COLDFORK_CHANNEL" not in seen
+
+
+def test_the_callers_environment_is_not_touched(bench: Bench) -> None:
+    before = dict(os.environ)
+    bench.run("import os; os.environ['LEAKED'] = 'x'", env={"MINE": "x"})
+    assert dict(os.environ) == before
+
+
+def test_without_inheritance_the_script_sees_only_what_it_needs(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CALLERS_OWN", "x")
+    seen = said(bench.run("import json, os; print(json.dumps(dict(os.environ)))", inherit_env=False))
+    assert "CALLERS_OWN" not in seen
+    assert seen["PATH"] == os.environ["PATH"]
+
+
+def test_devices_are_those_chosen_among_the_callers(
+    bench: Bench, device: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    text = f"""
+    {WAKE.strip()}
+    import os
+    count = ctypes.c_int()
+    ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count))
+    print(os.environ["CUDA_VISIBLE_DEVICES"], count.value)
+    """
+    assert bench.run(text, env=device).stdout == "1 1\n"
+    assert bench.run(text, env=device, devices=[0]).stdout == "1 1\n"
+    assert bench.run(text, env=device, devices=[]).stdout == "-1 0\n"
+
+
+# --- imports ---
+
+
+@pytest.mark.must_hold
+def test_nothing_the_caller_imported_or_changed_is_in_the_script(bench: Bench) -> None:
+    sys.modules["planted_by_the_caller"] = sys
+    sys.path.insert(0, "/planted/by/the/caller")
+    try:
+        result = bench.run(
+            "import sys; print('planted_by_the_caller' in sys.modules, '/planted/by/the/caller' in sys.path)"
+        )
+    finally:
+        del sys.modules["planted_by_the_caller"]
+        sys.path.remove("/planted/by/the/caller")
+    assert result.stdout == "False False\n"
+
+
+def test_enforcing_imports_nothing_that_the_script_would_not_have(bench: Bench) -> None:
+    heavy = {"multiprocessing", "json", "re", "typing", "dataclasses", "asyncio", "socket", "logging"}
+    text = f"import sys; print(sorted(set(sys.modules) & {heavy!r}))"
+    plain = subprocess.run(
+        [sys.executable, bench.write(text)], env=variables(), capture_output=True, text=True, check=True
+    )
+    assert bench.run(text).stdout == plain.stdout
+
+
+def test_the_script_finds_its_own_modules_first_and_not_ours(bench: Bench) -> None:
+    bench.write("NAME = 'mine'", "coldfork_streaming.py")
+    result = bench.run("import sys, coldfork_streaming; print(coldfork_streaming.NAME, sys.path[0])")
+    assert result.stdout == f"mine {bench.folder}\n"
+    paths = "import sys; print([p for p in sys.path if 'startup' in p or 'coldfork' in p.rpartition('/')[2]])"
+    assert bench.run(paths).stdout == "[]\n"
+
+
+# --- torch ---
+
+
+def test_torch_in_the_script_has_nothing_of_the_callers(bench: Bench) -> None:
+    pytest.importorskip("torch")
+    script = bench.write(
+        """
+        import torch
+        if __name__ == "__main__":
+            print(torch.get_num_threads(), torch.get_default_dtype(), torch.initial_seed() == 1234)
+            import torch.multiprocessing as mp
+            print(mp.get_start_method(), type(mp.get_context()).__name__)
+            import multiprocessing.pool
+            with mp.Pool(1) as pool:
+                print(pool.map(abs, [-3]))
+        """
+    )
+    service = f"""
+import torch
+torch.set_default_dtype(torch.float64)
+torch.manual_seed(1234)
+from coldfork import run_script
+result = run_script({str(script)!r}, log_dir={str(bench.runs)!r}, env={{"OMP_NUM_THREADS": "1"}}, check=True)
+print(result.stdout, end="")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", service],
+        env=variables(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "1 torch.float32 False\nspawn SpawnContext\n[3]\n", done.stderr
+
+
+@pytest.mark.must_hold
+def test_torch_that_has_woken_the_device_in_the_caller_starts_workers_in_the_script(
+    bench: Bench, device: dict[str, str]
+) -> None:
+    """All of it: the note's service with torch, an awake device, and a script whose engine has workers."""
+    pytest.importorskip("torch")
+    script = bench.write(
+        """
+        import torch, multiprocessing
+
+        def work(pipe):
+            try:
+                torch.cuda.init()
+                pipe.send(torch.cuda.device_count())
+            except RuntimeError as error:
+                pipe.send(str(error))
+
+        if __name__ == "__main__":
+            torch.cuda.init()
+            ours, theirs = multiprocessing.Pipe()
+            worker = multiprocessing.Process(target=work, args=(theirs,))
+            worker.start()
+            print(ours.recv())
+            worker.join()
+        """
+    )
+    service = f"""
+import os, sys, runpy
+from coldfork import run_script, virtual
+virtual.install("h100", 2)
+import torch
+torch.cuda.init()
+how = sys.argv[1]
+if how == "fork":
+    child = os.fork()
+    if child == 0:
+        try:
+            torch.cuda.init()
+        except RuntimeError as error:
+            print(error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+else:
+    print(run_script({str(script)!r}, log_dir={str(bench.runs)!r}).stdout)
+"""
+    outputs = {}
+    for how in ("fork", "isolated"):
+        done = subprocess.run(
+            [sys.executable, "-c", service, how],
+            env=variables({**device, "PYTHONWARNINGS": "ignore"}),
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        outputs[how] = done.stdout.strip()
+    assert outputs["fork"].startswith("Cannot re-initialize CUDA in forked subprocess")
+    assert outputs["isolated"] == "2"

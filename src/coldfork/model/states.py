@@ -75,8 +75,12 @@ class State:
     library: str | None = None
     """The shared library or Python package that was asked."""
     waker: Waker | None = None
+    survives_fork: bool = False
+    """True when handlers of its own make a forked child go on without what this process has of it."""
 
     @property
     def unsafe_to_fork(self) -> bool:
         """True when a child forked now could not use this runtime, or when that cannot be ruled out."""
+        if self.survives_fork:
+            return False
         return self.status in (Status.AWAKE, Status.POISONED, Status.UNKNOWN)

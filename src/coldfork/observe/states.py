@@ -79,4 +79,5 @@ def _state(reading: Reading) -> State:
         level=None if reading.level is None else Level(reading.level),
         reason=reading.reason,
         library=reading.library,
+        survives_fork=reading.survives_fork,
     )

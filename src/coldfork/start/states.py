@@ -32,6 +32,7 @@ def as_states(readings: Iterable[Reading]) -> tuple[State, ...]:
             reason=one.reason,
             library=one.library,
             waker=WAKERS.of(one.accelerator),
+            survives_fork=one.survives_fork,
         )
         for one in readings
     )

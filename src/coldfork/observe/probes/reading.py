@@ -27,7 +27,7 @@ CONTEXT: Final = "context"
 class Reading:
     """One accelerator's state, as one probe sees it."""
 
-    __slots__ = ("accelerator", "copied", "level", "library", "reason", "status")
+    __slots__ = ("accelerator", "copied", "level", "library", "reason", "status", "survives_fork")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Reading:
         reason: str | None = None,
         library: str | None = None,
         copied: bool = False,
+        survives_fork: bool = False,
     ) -> None:
         self.accelerator = accelerator
         self.status = status
@@ -46,6 +47,8 @@ class Reading:
         self.library = library
         self.copied = copied
         """True when a fork would have copied what was seen, so that it says nothing of this very process."""
+        self.survives_fork = survives_fork
+        """True when handlers of its own make a forked child go on without what this process has of it."""
 
     def turned(self, status: str, reason: str) -> Reading:
         """The same accelerator and library in another state, which has no level."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 ACCELERATOR = "tokenizers"
 PREFIXES = ("tokenizers.abi3", "tokenizers.cpython")
 VARIABLE = "TOKENIZERS_PARALLELISM"
+# The values that mean no: src/utils/parallelism.rs of tokenizers.
+_OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 
 def examine(process: Process) -> Reading:
@@ -22,18 +24,22 @@ def examine(process: Process) -> Reading:
     workers = owned(process, PREFIXES)
     if workers:
         why = f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}"
-        return Reading(ACCELERATOR, AWAKE, reason=why, library=library)
+        return Reading(ACCELERATOR, AWAKE, reason=why, library=library, survives_fork=survives_fork(process))
     return doubt(ACCELERATOR, process, library) or Reading(
         ACCELERATOR, COLD, reason="nothing was encoded in parallel", library=library
     )
 
 
 def survives_fork(process: Process) -> bool:
-    """Whether its own handler makes a forked child go on without the pool: so unless the variable is set."""
-    return process.setting(VARIABLE) is None
+    """Whether a forked child goes on without the pool: unless the variable asks for it."""
+    setting = process.setting(VARIABLE)
+    return setting is None or setting.lower() in _OFF
 
 
 def _after_a_fork(process: Process) -> str:
-    if survives_fork(process):
+    setting = process.setting(VARIABLE)
+    if setting is None:
         return f"{VARIABLE} is not set, so its own handler makes a forked child go on without it"
+    if survives_fork(process):
+        return f"{VARIABLE}={setting} makes a forked child go on without it"
     return f"{VARIABLE} is set, so a forked child waits for it in vain"

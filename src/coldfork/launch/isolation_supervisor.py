@@ -31,9 +31,10 @@ from _signal import (
 from time import monotonic, time
 
 from coldfork.launch import isolation_kernel as kernel
-from coldfork.launch.isolation_messages import CONTROL, Caller, Plan, read_plan
+from coldfork.launch.isolation_messages import CONTROL, LOCK, Caller, Plan, read_plan
 from coldfork.launch.isolation_pumping import Channel, Output
 from coldfork.launch.isolation_start import Refused, start
+from coldfork.launch.isolation_streams import close_above, fill_closed_streams, let_go_of_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Supervisor:
             self._caller.tell({"is": "refused", "what": refused.what, "errno": refused.errno})
             return False
         if not plan.captured:
-            _let_go_of_streams()
+            let_go_of_streams()
         for pump in self._pumps():
             pump.begun()
             self._watch(pump.reading, self._pumping(pump))
@@ -279,14 +280,6 @@ def _nothing(number: int, frame: object) -> None:
     return None
 
 
-def _let_go_of_streams() -> None:
-    """Hold no stream of the script's open: whoever reads what it prints must see its end when it ends."""
-    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    for stream in range(3):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
-
-
 def _all_but(*spared: int) -> set[int]:
     faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}
     return set(map(int, valid_signals())) - faults - set(spared)
@@ -295,9 +288,10 @@ def _all_but(*spared: int) -> set[int]:
 def main() -> None:
     """What the supervising process runs."""
     pthread_sigmask(SIG_BLOCK, _all_but())
+    fill_closed_streams()
     plan = read_plan()
     if plan.captured:
-        os.closerange(6, _most_descriptors())
+        close_above(LOCK)
     control = kernel.process_control()
     kernel.adopt_orphans(control)
     waker = _waker(plan.caller) if plan.at_terminal else None
@@ -312,10 +306,3 @@ def _waker(caller: int) -> Callable[[], None]:
         kernel.signal_all([caller], SIGCHLD)
 
     return wake
-
-
-def _most_descriptors() -> int:
-    try:
-        return os.sysconf("SC_OPEN_MAX")
-    except (OSError, ValueError):
-        return 65_536

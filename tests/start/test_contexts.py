@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
+import sys
 
 import pytest
 
@@ -11,6 +13,7 @@ import coldfork
 from coldfork.model.decisions import Decision, Reason, Weight
 from coldfork.model.errors import ColdforkError
 from coldfork.start import contexts
+from tests.start.scenes import thing
 from tests.start.test_decide import run
 
 
@@ -120,6 +123,25 @@ def test_the_variables_that_others_read_agree(
     environment = dict(before)
     contexts.apply(method, environment)
     assert environment == after
+
+
+def test_in_a_worker_of_ray_a_new_process_is_told_the_clusters_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = type(sys)("ray")
+    ray.get_runtime_context = lambda: thing(gcs_address="10.0.0.1:6379")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    for name in ("RAY_ADDRESS", "VLLM_WORKER_MULTIPROC_METHOD", "MULTIPROCESSING_START_METHOD"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    deciding(monkeypatch, AWAKE)
+    coldfork.get_context(apply_env=True)
+    assert "RAY_ADDRESS" not in os.environ
+    deciding(monkeypatch, Reason("ray-worker", "this is a worker of Ray", weight=Weight.CIRCUMSTANCE))
+    coldfork.get_context()
+    assert "RAY_ADDRESS" not in os.environ
+    coldfork.get_context(apply_env=True)
+    assert os.environ["RAY_ADDRESS"] == "10.0.0.1:6379"
 
 
 def test_variables_are_set_only_when_that_is_asked_for() -> None:

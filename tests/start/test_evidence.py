@@ -109,6 +109,7 @@ SINGLE = (
     Fact("OpenBLAS", lambda scene: scene.thread("/x/libscipy_openblas64_-32a4.so"), None),
     Fact("OpenBLAS of the system", lambda scene: scene.thread("/lib/libopenblas.so.0"), None),
     Fact("Arrow", lambda scene: scene.thread("/x/libarrow.so.2600"), None),
+    Fact("numba on workqueue", lambda scene: scene.thread("/x/workqueue.cpython-311-x86_64-linux-gnu.so"), None),
     Fact("ZeroMQ", lambda scene: scene.thread("/x/libzmq-2f02442c.so.5.2.5", "ZMQbg/IO/0"), None),
     Fact("gRPC", lambda scene: scene.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), None),
     Fact("threads of polars that its import starts", lambda scene: scene.thread("/x/_polars_runtime.abi3.so"), None),

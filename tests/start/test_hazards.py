@@ -94,6 +94,7 @@ def test_where_a_plain_fork_breaks_what_coldfork_chooses_works(
         ("torch", {"OMP_NUM_THREADS": "1"}, None),
         ("sized_torch", {}, "libtorch_cpu"),
         ("openblas", {}, "libscipy_openblas"),
+        ("numba", {"NUMBA_THREADING_LAYER": "workqueue"}, "workqueue."),
         ("pyarrow", {}, "libarrow"),
         ("tokenizers", {}, "tokenizers."),
         ("tokenizers", {"TOKENIZERS_PARALLELISM": "false"}, None),

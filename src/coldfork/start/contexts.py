@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
 from typing import TYPE_CHECKING, cast
 
@@ -53,6 +54,8 @@ def get_context(
         _warn(method, decision)
     if apply_env:
         apply(chosen, os.environ)
+        if any(reason.code == "ray-worker" for reason in decision.reasons):
+            _tell_rays_address(os.environ)
     return context
 
 
@@ -68,6 +71,13 @@ def apply(method: str, environment: MutableMapping[str, str]) -> None:
         environment["TORCHINDUCTOR_WORKER_START"] = "spawn"
     if method != "fork" and environment.get("JOBLIB_START_METHOD") == "fork":
         environment["JOBLIB_START_METHOD"] = method
+
+
+def _tell_rays_address(environment: MutableMapping[str, str]) -> None:
+    """Let a new process find the cluster, as vLLM does when it chooses the method itself."""
+    context = getattr(sys.modules.get("ray"), "get_runtime_context", None)
+    if context is not None and "RAY_ADDRESS" not in environment:
+        environment["RAY_ADDRESS"] = str(context().gcs_address)
 
 
 def _warn(method: str, decision: Decision) -> None:

@@ -37,6 +37,7 @@ _HARMLESS = (
     "libarrow",
     "cygrpc",
     "libzmq",
+    "workqueue.",  # numba's own pool, which it starts anew in a child
     *_INTEL,
 )
 # PyTorch gives up its pool for mobile kernels in a forked child; it has one as soon as it is told how many

@@ -90,6 +90,15 @@ def run() -> Transcript:
         r"^process \d+: VLLM::EngineCore of \d+, started by fork$",
         r"^process \d+: VLLM::Worker of \d+, started by fork$",
     )
+    transcript.step(
+        "A program that lets nobody choose and forks, with COLDFORK_GUARD=raise: where it would hang, the "
+        "guard refuses in the parent.",
+        _generate(model, "--forced", "--parallel-operation", coldfork=coldfork, mode="raise"),
+        re.escape(DIRTY),
+        r"^coldfork\.model\.errors\.UnsafeForkError: .* was refused, and no process was started: .*libgomp",
+        r"^  = help: start the process with spawn",
+        status=1,
+    )
     tokens = {_tokens(ended) for ended in (reference, rescued, unharmed)}
     transcript.promise(
         "All three runs that came to an end have generated the same tokens.",
@@ -106,12 +115,14 @@ def _model() -> Path:
     return folder
 
 
-def _generate(model: Path, *options: str, coldfork: Path | None = None) -> Ended:
+def _generate(model: Path, *options: str, coldfork: Path | None = None, mode: str | None = None) -> Ended:
+    """Run the program; nobody forces anything unless an option says so."""
+    choice = () if "--forced" in options else ("--as-on-gpu",)
     program = Path(__file__).with_name("programs") / "vllm_generate.py"
     ended = ENVIRONMENT.watch(
-        [ENVIRONMENT.python, program, model, "--as-on-gpu", *options],
+        [ENVIRONMENT.python, program, model, *choice, *options],
         ahead=() if coldfork is None else (coldfork,),
-        variables=VARIABLES,
+        variables=VARIABLES if mode is None else {**VARIABLES, "COLDFORK_GUARD": mode},
     )
     return ended.without(NOISE)
 

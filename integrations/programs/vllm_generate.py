@@ -1,15 +1,18 @@
 """Generates with vLLM and n-gram speculative decoding, and tells how each of vLLM's processes was started.
 
-    vllm_generate.py MODEL [--as-on-gpu] [--parallel-operation]
+    vllm_generate.py MODEL [--as-on-gpu | --forced] [--parallel-operation]
 
 vLLM's CPU platform sets the start method to spawn, whatever one asks for. `--as-on-gpu` undoes that one
-setting, so that vLLM chooses as it does on a GPU: fork, unless it knows of a reason against it.
+setting, so that vLLM chooses as it does on a GPU: fork, unless it knows of a reason against it. `--forced`
+leaves no choice to anybody: it is fork.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import importlib
+import multiprocessing
 import os
 import signal
 import struct
@@ -19,6 +22,12 @@ from typing import Any
 
 AT_RANDOM = 25
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
+CHOOSERS = (
+    "vllm.utils.system_utils",
+    "vllm.v1.engine.coordinator",
+    "vllm.v1.engine.utils",
+    "vllm.v1.executor.multiproc_executor",
+)
 PROMPT = "the quick brown fox jumps over the lazy dog the quick brown fox"
 SPECULATION = {
     "method": "ngram",
@@ -33,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--as-on-gpu", action="store_true")
+    parser.add_argument("--forced", action="store_true")
     parser.add_argument("--parallel-operation", action="store_true")
     options = parser.parse_args()
     # Inherited by forked children: the watchdog asks them where they stand.
@@ -41,6 +51,8 @@ def main() -> None:
         operate()
     if options.as_on_gpu:
         choose_as_on_gpu()
+    if options.forced:
+        force_fork()
     generate(options.model)
 
 
@@ -66,6 +78,16 @@ def choose_as_on_gpu() -> None:
             os.environ[METHOD] = asked
 
     CpuPlatform.check_and_update_config = classmethod(update_but_leave_the_method)
+
+
+def force_fork() -> None:
+    """Replace the choice in every module that has it, after the plugins have done what they do."""
+    from vllm.plugins import load_general_plugins
+
+    load_general_plugins()
+    context = multiprocessing.get_context("fork")
+    for name in CHOOSERS:
+        vars(importlib.import_module(name))["get_mp_context"] = lambda: context
 
 
 def generate(model: str) -> None:

@@ -26,7 +26,7 @@ DEFAULT = "warn"
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
 CHOOSER = "get_mp_context"
 HOMES = ("vllm.utils.system_utils", "vllm.utils")
-"""Where vLLM has had its chooser; before 0.12 in the second."""
+"""Where vLLM has had its chooser: 0.11 in the second, the versions from 0.17 on in the first."""
 
 _OURS = "coldfork_replaced"
 # A child of vLLM's logger, so that its handlers, its format and VLLM_LOGGING_LEVEL hold for it.

@@ -119,6 +119,45 @@ cold: importing engine.quiet leaves every device cold (N modules in S s)
 
 
 @needs_compiler
+def test_what_is_the_same_for_several_modules_is_said_once(engine_package: Path, run: Run) -> None:
+    package = engine_package / "engine"
+    (package / "__init__.py").write_text("import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n")
+    names = ["engine", *(f"engine.part{number}" for number in range(6))]
+    for name in names[1:]:
+        (package / f"{name.removeprefix('engine.')}.py").touch()
+    text = run("probe", "--virtual", "h100", *names, "engine.broken").stdout
+    assert text.count("woken: ") == 2
+    assert "woken: importing engine wakes cuda\n" in text
+    assert (
+        "   = in the same way for 6 other modules: engine.part0, engine.part1, engine.part2, engine.part3"
+        " and 2 more\n"
+    ) in text
+    # It failed afterwards, which is said of it alone.
+    assert "woken: importing engine.broken wakes cuda\n" in text
+    assert "8 woken of 8 modules" in text
+
+
+@needs_compiler
+def test_the_line_that_woke_the_driver_is_not_said_to_have_made_the_context(
+    engine_package: Path, run: Run
+) -> None:
+    (engine_package / "engine" / "deep.py").write_text(
+        "import ctypes\n"
+        "cuda = ctypes.CDLL('libcuda.so.1')\n"
+        "cuda.cuInit(0)\n"
+        "context = ctypes.c_void_p()\n"
+        "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+    )
+    text = run("probe", "--virtual", "h100", "engine.deep").stdout
+    assert "engine/deep.py:3" in text
+    assert "initialises the CUDA driver" in text
+    assert "   = later in the same import, more than that: it creates a CUDA context\n" in text
+    assert "read more: coldfork rule driver-init-at-import" in text
+    document = json.loads(run("probe", "--virtual", "h100", "engine.deep", "--format", "json").stdout)
+    assert document["modules"][0]["level"] == "context"
+
+
+@needs_compiler
 def test_all_modules_of_a_package(engine_package: Path, run: Run) -> None:
     result = run("probe", "--virtual", "h100:2", "--all", "engine", "--format", "json")
     document = json.loads(result.stdout)

@@ -85,7 +85,7 @@ def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> Modul
             probe, f"the exact line is not known: a second look {other}; what wakes it first varies"
         )
     text = _source_line(exact, origins)
-    found = replace(probe, waker=exact, text=text)
+    found = replace(probe, waker=exact, text=text, woken_to=_wake(wakes[0]).level)
     return found if exact.line is not None else _with_reason(found, "the exact line was not seen")
 
 

@@ -54,6 +54,8 @@ class ModuleProbe:
     accelerator: str | None = None
     level: Level | None = None
     """How deep the accelerator is awake after the import."""
+    woken_to: Level | None = None
+    """How deep the waking line itself woke it, where a closer look saw that."""
     waker: Waker | None = None
     """The import-time site that woke it first."""
     text: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
@@ -13,6 +13,7 @@ from coldfork.report.probe_words import (
     advice,
     consequence,
     counts,
+    deeper_sentence,
     effect_sentence,
     headline,
     remedy,
@@ -25,6 +26,7 @@ from coldfork.report.words import duration, plural
 _MOST_COLD = 20
 _MOST_ROWS = 24
 _MOST_OUTPUT = 20
+_MOST_ALIKE = 4
 _NARROWEST = 30
 _WIDEST = 60
 _INDENT = " " * 6
@@ -47,6 +49,15 @@ def account(probe: ModuleProbe, probing: Probing, options: Options) -> str:
     return "\n".join(_Page(probing, plain).about(probe))
 
 
+def _alike(probes: Sequence[ModuleProbe]) -> Iterable[list[ModuleProbe]]:
+    """The modules in groups of which one line is true: woken alike, through the same imports, and no more."""
+    groups: dict[object, list[ModuleProbe]] = {}
+    for probe in probes:
+        same = probe.waker is not None and probe.waker.import_chain and probe.reason is None
+        groups.setdefault((probe.accelerator, probe.waker) if same else probe.module, []).append(probe)
+    return groups.values()
+
+
 class _Page:
     """One text output being written."""
 
@@ -57,18 +68,19 @@ class _Page:
 
     def lines(self) -> Iterator[str]:
         cold = [probe for probe in self._probing.modules if probe.status is ProbeStatus.COLD]
-        for probe in self._probing.modules:
+        for probe, *others in _alike(self._probing.modules):
             if probe.status is ProbeStatus.COLD:
                 continue
-            yield from self.about(probe)
+            yield from self.about(probe, others)
             yield ""
         if len(cold) <= _MOST_COLD:
             yield from (f"{self._title(probe)}{self._size(probe)}" for probe in cold)
         yield from self._summary()
 
-    def about(self, probe: ModuleProbe) -> Iterator[str]:
+    def about(self, probe: ModuleProbe, others: Sequence[ModuleProbe] = ()) -> Iterator[str]:
+        """One module; `others` are those about which the same would be said again."""
         yield self._title(probe)
-        yield from self._woken(probe) if probe.status is ProbeStatus.WOKEN else self._unjudged(probe)
+        yield from self._woken(probe, others) if probe.status is ProbeStatus.WOKEN else self._unjudged(probe)
 
     def _title(self, probe: ModuleProbe) -> str:
         label = self._paint(_STYLES[probe.status], f"{probe.status.value}:")
@@ -80,7 +92,13 @@ class _Page:
             return ""
         return f" ({plural(probe.modules_loaded, 'module')} in {duration(probe.seconds)})"
 
-    def _woken(self, probe: ModuleProbe) -> Iterator[str]:
+    def _also(self, others: Sequence[ModuleProbe]) -> str:
+        names = [probe.module for probe in others]
+        shown = ", ".join(names[:_MOST_ALIKE])
+        more = f" and {len(names) - _MOST_ALIKE} more" if len(names) > _MOST_ALIKE else ""
+        return f"in the same way for {plural(len(names), 'other module')}: {shown}{more}"
+
+    def _woken(self, probe: ModuleProbe, others: Sequence[ModuleProbe]) -> Iterator[str]:
         waker = probe.waker
         if waker is not None:
             yield from self._site(waker, probe.text)
@@ -88,7 +106,11 @@ class _Page:
             yield from self._imports(waker)
         if probe.level is not None:
             yield self._note(consequence(probe))
+        if deeper_sentence(probe):
+            yield self._note(deeper_sentence(probe))
         yield self._note(self._seen(probe))
+        if others:
+            yield self._note(self._also(others))
         if probe.reason:
             yield self._note(probe.reason)
         yield from self._output(probe)

@@ -30,17 +30,30 @@ def headline(probe: ModuleProbe) -> str:
 
 def rule(probe: ModuleProbe) -> str:
     """The rule that `check` would name for the line that woke the device."""
-    return _RULES[probe.level or Level.CONTEXT]
+    return _RULES[_depth(probe) or Level.CONTEXT]
 
 
 def effect(probe: ModuleProbe) -> EffectKind:
     """What was done to the device."""
-    return _EFFECTS[probe.level or Level.CONTEXT]
+    return _EFFECTS[_depth(probe) or Level.CONTEXT]
 
 
 def effect_sentence(probe: ModuleProbe) -> str:
     """What the last call does: `creates a CUDA context`."""
-    return effect_phrase(effect(probe), probe.accelerator) if probe.level else f"wakes {probe.accelerator}"
+    return effect_phrase(effect(probe), probe.accelerator) if _depth(probe) else f"wakes {probe.accelerator}"
+
+
+def deeper_sentence(probe: ModuleProbe) -> str:
+    """That the import went further than the line that woke the device; empty when it did not."""
+    if probe.woken_to is not Level.DRIVER or probe.level is not Level.CONTEXT:
+        return ""
+    phrase = effect_phrase(_EFFECTS[probe.level], probe.accelerator)
+    return f"later in the same import, more than that: it {phrase}"
+
+
+def _depth(probe: ModuleProbe) -> Level | None:
+    """How deep the line woke it that is blamed."""
+    return probe.woken_to or probe.level
 
 
 def consequence(probe: ModuleProbe) -> str:

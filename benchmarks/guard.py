@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -89,6 +91,7 @@ def fork_figures(rounds: int) -> list[Figure]:
                 MOST_MICROSECONDS_A_FORK,
             ),
             Figure(f"the same with the guard off, {where}", middle["off_us"], "us"),
+            Figure(f"examined right after another fork, {where}", middle["after_us"], "us"),
             Figure(f"fork and wait, guard off, {where}", middle["fork_off_us"], "us"),
             Figure(f"fork and wait, guard on, {where}", middle["fork_on_us"], "us"),
             Figure(f"the first examination of a process, processor time, {where}", middle["first_ms"], "ms"),
@@ -122,7 +125,9 @@ def start_figures(starts: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         site = next(Path(folder).glob("lib/python*/site-packages"))
-        installed = site / "_coldfork.pth"
+        installed, removed = site / "coldfork", Path(folder) / "coldfork"
+        shutil.copytree(ROOT / "src" / "coldfork", removed)
+        compileall.compile_dir(removed, quiet=2, stripdir=folder, prependdir=str(site))
         door = site / guard_door.FILE
         whole = guard_door.written("raise", "0")
         states: dict[str, tuple[bool, str | None, dict[str, str]]] = {
@@ -135,10 +140,11 @@ def start_figures(starts: int) -> list[Figure]:
         times: dict[str, list[float]] = {state: [] for state in states}
         for turn in range(starts + 1):
             for state, (with_coldfork, text, variables) in states.items():
-                installed.write_text(f"{ROOT / 'src'}\n" if with_coldfork else "", encoding="utf-8")
+                if with_coldfork != installed.exists():
+                    (removed if with_coldfork else installed).rename(installed if with_coldfork else removed)
                 door.write_text(text or "", encoding="utf-8")
                 seconds = _start(Path(folder) / "bin" / "python", variables)
-                if turn:  # the first one compiles
+                if turn:  # the first one reads from the disk
                     times[state].append(seconds * 1e3)
     base = times["without the door"]
     figures = [Figure("a start of Python without the door, processor time", statistics.median(base), "ms")]
@@ -151,7 +157,7 @@ def start_figures(starts: int) -> list[Figure]:
 def _start(python: Path, variables: dict[str, str]) -> float:
     """The processor time of one start."""
     environment = {
-        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "COLDFORK_GUARD")
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COLDFORK"))
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(

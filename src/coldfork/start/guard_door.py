@@ -14,8 +14,9 @@ FILE = "coldfork-guard.pth"
 # In a virtual environment Python runs the line twice; what went wrong is told once.
 _PROGRAM = """\
 try:
-    from coldfork.plugins.startup import begin
-    begin("{mode}")
+    if os.environ.get("COLDFORK_GUARD") != "off":
+        from coldfork.plugins.startup import begin
+        begin("{mode}")
 except Exception as error:
     removed = getattr(error, "name", None) in ("coldfork", "coldfork.plugins", "coldfork.plugins.startup")
     if sys.stderr is not None and not removed and not hasattr(sys, "coldfork_guard_failed"):
@@ -23,8 +24,10 @@ except Exception as error:
         sys.stderr.write(f"coldfork: the fork guard is not on: {{type(error).__name__}}: {{error}}\\n")
 """
 # Python runs only lines that begin with "import", and each by itself.
-_LINE = "import sys; exec({program!r})  # coldfork {version}: guard, mode {mode}\n"
-_KNOWN = re.compile(r"import sys; exec\(.+\)  # coldfork (?P<version>\S+): guard, mode (?P<mode>[a-z]+)\n")
+_LINE = "import os, sys; exec({program!r})  # coldfork {version}: guard, mode {mode}\n"
+_KNOWN = re.compile(
+    r"import os, sys; exec\(.+\)  # coldfork (?P<version>\S+): guard, mode (?P<mode>[a-z]+)\n"
+)
 
 
 @dataclass(frozen=True, slots=True)

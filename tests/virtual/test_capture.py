@@ -232,3 +232,12 @@ def test_the_size_of_a_result_is_checked_after_the_first_replay(monkeypatch: pyt
         torch.nn.functional.binary_cross_entropy(x, y, weight=x)
     with pytest.raises(ReplayError, match="binary_cross_entropy"):
         graph.replay()
+
+
+def test_every_shortcut_of_the_replay_is_there() -> None:
+    from coldfork.virtual.capturing import steps
+
+    for name in steps._SHORTCUTS:
+        assert callable(getattr(torch._C._VariableFunctions, name.partition(".")[0]))
+    for name in steps._SHORTCUTS_IN_PLACE:
+        assert callable(getattr(torch._C.TensorBase, name.partition(".")[0]))

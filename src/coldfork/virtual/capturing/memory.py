@@ -114,6 +114,7 @@ class Holdings:
 
     def settle(self) -> None:
         """Take off the references of graphs that are gone."""
+        # Called before each allocation.
         while self._gone:
             memories = self._gone.popleft()
             for memory in memories:

@@ -82,7 +82,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         if operator.outs:
             self._grow(operator, plan, args, kwargs)
         uses: list[Use] = []
-        mine = [self._mine(one, uses) for one in args]
+        mine = tuple([self._mine(one, uses) for one in args])
         mine_by_name = {name: self._mine(one, uses) for name, one in kwargs.items()} if kwargs else {}
         wrote: list[Use] = []
         read = uses
@@ -165,7 +165,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         else:
             made = torch.empty(0, dtype=result.dtype)
             made.set_(block.storage, 0, result.size, result.stride)
-        poison(made)
+        if result.poison is None:
+            poison(made)
+        else:
+            made.fill_(result.poison)
         return made, self._adopt(Kind.POOL, block, number, result.dtype)
 
     def _remember(self, kind: Kind, storage: Any, born: int | None, dtype: Any) -> Memory:

@@ -8,18 +8,21 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.operators import Operator
+from coldfork.virtual.capturing.poison import poison_value
 
 
 class Fresh:
     """A new tensor."""
 
-    __slots__ = ("dtype", "nbytes", "size", "stride")
+    __slots__ = ("dtype", "nbytes", "poison", "size", "stride")
 
     def __init__(self, tensor: Any) -> None:
         self.size = tuple(tensor.shape)
         self.stride = tensor.stride()
         self.dtype = tensor.dtype
         reach = [step * (size - 1) for size, step in zip(self.size, self.stride, strict=True)]
+        self.poison = poison_value(self.dtype) if 0 not in self.stride else None
+        """What fills it until it is computed; None where its storage must be filled byte by byte."""
         self.nbytes = (sum(reach) + 1) * self.dtype.itemsize if tensor.numel() else 0
 
 

@@ -58,7 +58,8 @@ the attribute from the class now gets a method, and the answer may change when
   its installed dependencies to a call known to create a context. `certain` means that every
   feasible path does under the assumed machine (`--profile`); `conditional` quotes the condition;
   `possible` went through a dispatch that could not be narrowed.
-- **Runtime**: not observed by this version.
+- **Runtime**: `coldfork probe MODULE` imports the module in a fresh interpreter and names the line, also on a
+  virtual device. `coldfork check --confirm` says of each finding whether it was seen.
 
 ## References
 

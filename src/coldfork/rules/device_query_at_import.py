@@ -44,7 +44,9 @@ importers of the constant get.
 - **Static**: `coldfork check` knows which calls have a cheap answer. The verdict is never
   `certain`: the query always runs, but the device wakes only where the cheap answer fails.
   `coldfork check --profile cuda-without-nvml` assumes a machine where it does.
-- **Runtime**: not observed by this version.
+- **Runtime**: `coldfork probe --virtual h100-without-nvml MODULE` imports the module where the cheap
+  answer is not to be had, and names the line that woke the driver. Where NVML works the import
+  stays cold.
 
 ## References
 

@@ -53,7 +53,8 @@ importers of the constant get, so every user of it has to be moved too.
 - **Static**: `coldfork check` follows the calls that an import executes to a call known to
   initialise the driver. `--profile cuda-without-nvml` shows what happens on a machine where NVML
   does not answer.
-- **Runtime**: not observed by this version.
+- **Runtime**: `coldfork probe MODULE` imports the module in a fresh interpreter and names the line.
+  It asks the driver itself, whose state torch's flags do not show.
 
 ## References
 

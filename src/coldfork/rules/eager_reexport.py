@@ -64,7 +64,8 @@ the name from some type checkers.
 
 - **Static**: `coldfork check` follows import statements, parent packages included, to the waking
   call. An `if` around the import makes the finding conditional and is quoted.
-- **Runtime**: not observed by this version.
+- **Runtime**: `coldfork probe PACKAGE` lists the imports that led to the waking line, outermost first; the
+  re-export reported here is one of them.
 
 ## References
 

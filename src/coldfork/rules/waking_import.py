@@ -54,7 +54,8 @@ other modules import the name from this one, and where the import registers some
 - **Static**: whether a dependency wakes a device is computed from its sources in the environment
   that `--python` or `--site-packages` names; what has no Python source is looked up in coldfork's
   knowledge base.
-- **Runtime**: not observed by this version.
+- **Runtime**: `coldfork probe MODULE` lists the imports that led to the waking line, outermost first;
+  the import reported here is one of them.
 
 ## References
 

@@ -206,6 +206,30 @@ if __name__ == "__main__":
     assert done.stdout.splitlines() == ["spawn UnsafeForkError", "forkserver UnsafeForkError"], done.stderr
 
 
+@needs_compiler
+def test_a_server_whose_preload_woke_a_device_refuses_and_says_why(venv: Venv, tmp_path: Path) -> None:
+    (tmp_path / "engine.py").write_text(WAKE + "wake()\n", encoding="utf-8")
+    (tmp_path / "program.py").write_text(
+        """
+import multiprocessing
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["engine"])
+    try:
+        context.Process(target=print).start()
+    except (EOFError, OSError) as error:
+        print("the server is gone")
+""",
+        encoding="utf-8",
+    )
+    # A server finds what lies beside the program in later versions only (gh-117378).
+    done = venv.run("program.py", folder=tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.stdout == "the server is gone\n"
+    assert "UnsafeForkError: os.fork was refused" in done.stderr
+    assert f"cuda was woken by engine  {tmp_path}/engine.py" in done.stderr
+
+
 def test_what_a_door_says_is_read_back(shared: Venv) -> None:
     for mode in ("raise", "warn", "log"):
         text = guard_door.written(mode, "1.2.3.dev4")

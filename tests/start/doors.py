@@ -44,7 +44,7 @@ class Venv:
         self, *arguments: str, folder: Path | None = None, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Run its Python without anything of this process's path."""
-        plain = {name: value for name, value in environment(**variables).items() if name != "PYTHONPATH"}
+        plain = {name: value for name, value in environment().items() if name != "PYTHONPATH"} | variables
         return subprocess.run(
             [self.python, *arguments],
             env=plain,

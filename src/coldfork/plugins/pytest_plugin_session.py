@@ -46,11 +46,14 @@ class Session:
     def __init__(self, config: pytest.Config, device: str, *, exact: bool) -> None:
         options = config.known_args_namespace
         # The tests of pytest-forked run in forked children, which are then what must be watched.
-        self.watching = Watching(exact=exact, follow=bool(getattr(options, "forked", False)))
+        follow = bool(getattr(options, "forked", False))
+        self.watching = Watching(exact=exact, follow=follow)
         self._config = config
         self._words = Words(config.invocation_params.dir, device, _is_test)
-        self._summary = Summary(device)
+        self._summary = Summary(device, forked=follow)
         self._woken: dict[str, str] = {}
+        self._blamed: dict[tuple[str, str], list[Told]] = {}
+        """What each phase of a test was failed for: run again, it finds the device awake and is no better."""
         self._strangers: frozenset[str] = frozenset()
         self._at_start: list[tuple[str, Told]] = []
         self._reported: set[str] = set()
@@ -158,12 +161,13 @@ class Session:
             tuple(fork for fork in since.forks if self._is_own(fork.thread)),
         )
         phase = "" if when == "call" else f" in its {when}"
-        told = []
+        told = list(self._blamed.get((item.nodeid, when), ()))
         for wake in map(self._with_line, own.wakes):
             self._remember(wake, item.nodeid, marked=marker is not None)
             if marker is None:
                 headline = f"this test woke {wake.accelerator}{phase}"
                 told.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
+        self._blamed[item.nodeid, when] = list(told)
         # Only now: the accounts of these name who woke the device, which may be this very test.
         if marker is None or not marker.kwargs.get("forks"):
             told += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]

@@ -91,7 +91,12 @@ def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
     frames = [Frame(event["path"], event["line"], event["function"]) for event in events]
     last = max((at for at, frame in enumerate(frames) if frame.path.startswith(_PLUGGY)), default=-1)
     behind = frames[last + 1 :]
-    start = next((at for at, frame in enumerate(behind) if not _leads_in(frame.path)), 0)
+    # What is installed may lead to a test as well (asyncio's plugin does), or be what is tested.
+    own = (
+        at for at, frame in enumerate(behind) if not _leads_in(frame.path) and not _is_installed(frame.path)
+    )
+    others = (at for at, frame in enumerate(behind) if not _leads_in(frame.path))
+    start = next(own, next(others, 0))
     kept = takewhile(lambda frame: not frame.path.startswith(_OWN), behind[start:])
     return tuple(frame for frame in kept if not _is_machinery(frame.path))
 

@@ -25,6 +25,8 @@ class Summary:
     """Gathers what this process saw, and what each worker of pytest-xdist handed over."""
 
     device: str
+    forked: bool = False
+    """Whether every test runs in a forked process of its own, as pytest-forked has it."""
     forks: int = 0
     awake_forks: int = 0
     unowned: list[str] = field(default_factory=list)
@@ -76,7 +78,8 @@ class Summary:
     def lines(self) -> Iterator[str]:
         """The summary as it is printed."""
         if not self._woken:
-            yield f"no device was woken; device: {self.device}"
+            where = " outside of the tests, which ran in forked processes" if self.forked else ""
+            yield f"no device was woken{where}; device: {self.device}"
         for woken, workers in self._woken.items():
             if not woken.who:
                 yield f"{woken.accelerator} was awake before the watch began"

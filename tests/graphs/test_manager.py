@@ -292,6 +292,34 @@ def test_a_leak_can_be_warned_of_only() -> None:
     assert manager.replay(FULL, x=x, lengths=lengths).shape == x.shape
 
 
+def test_classes_and_functions_in_a_state_are_no_tensors() -> None:
+    x = torch.ones(4)
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> tuple[Forward, Any]:
+        return (lambda mode: x * 2), {"kind": torch.Tensor, "function": torch.ones, "module": torch}
+
+    manager = GraphManager("cpu", check="error")
+    manager.capture(create, sizes(4))
+    assert manager.replay(sizes(4)[0]).tolist() == [2.0] * 4
+
+
+class Holding:
+    """An engine that holds its manager, as engines do."""
+
+    def __init__(self) -> None:
+        self.x = torch.ones(4)
+        self.manager = GraphManager("cpu", check="error")
+
+    def create(self, descriptor: BatchDescriptor, phase: Phase) -> tuple[Forward, Any]:
+        return (lambda mode: self.x[: descriptor.tokens] * 2), None
+
+
+def test_a_manager_that_the_forward_function_can_reach_is_no_side_effect() -> None:
+    engine = Holding()
+    engine.manager.capture(engine.create, sizes(4, 2, 1))
+    assert engine.manager.replay(sizes(2)[0]).tolist() == [2.0] * 2
+
+
 def test_neither_the_package_nor_a_capture_imports_the_compiler() -> None:
     program = (
         "import sys, coldfork.graphs as graphs\n"

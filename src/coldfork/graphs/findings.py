@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from coldfork.model.states import Frame
 
+_TOLD = 12
+"""So many leaks of a batch are written out."""
+
 
 class LeakKind(StrEnum):
     """How something of the warm-up reaches a captured graph, or what else a replay would get wrong."""
@@ -58,7 +61,10 @@ class Report:
         told: list[str] = []
         for batch in dict.fromkeys(leak.descriptor for leak in self.leaks):
             told.append(f"{batch}: a replay would not do what an eager run does")
-            told += [_indented(str(leak)) for leak in self.leaks if leak.descriptor == batch]
+            of_batch = [leak for leak in self.leaks if leak.descriptor == batch]
+            told += [_indented(str(leak)) for leak in of_batch[:_TOLD]]
+            if len(of_batch) > _TOLD:
+                told.append(f"  and {len(of_batch) - _TOLD} more, in .leaks")
         told.append(
             "make the state anew for the capture (create_forward is called once for each phase), or name the "
             "tensors that the program keeps up to date itself in persistent="

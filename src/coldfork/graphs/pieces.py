@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import GraphError, InputError
+from coldfork.graphs.walking import is_tensor
 
 
 class _Pass(Protocol):
@@ -50,8 +51,8 @@ class CapturedPiece:
         self.piece = piece
         self._graph = graph
         self._layout = layout
-        self._tensors = [leaf if _is_tensor(leaf) else None for leaf in leaves]
-        self._constants = [None if _is_tensor(leaf) else leaf for leaf in leaves]
+        self._tensors = [leaf if is_tensor(leaf) else None for leaf in leaves]
+        self._constants = [None if is_tensor(leaf) else leaf for leaf in leaves]
         self.output = output
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -124,10 +125,6 @@ class ReplayingPass:
         captured = self._pieces[self._next]
         self._next += 1
         return captured.replay(args, kwargs)
-
-
-def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "untyped_storage")
 
 
 def _name(piece: Piece) -> str:

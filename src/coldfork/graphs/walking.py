@@ -8,7 +8,10 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+import torch
+
 _LEAVES = (int, float, complex, bool, str, bytes, type(None), type, ModuleType, BuiltinFunctionType)
+_OTHERS = ("coldfork", "logging", "threading", "_thread", "multiprocessing", "asyncio")
 _DEPTH = 12
 _LIMIT = 50_000
 """So many values are looked at; what lies deeper goes unseen."""
@@ -50,12 +53,16 @@ def roots_of(forward: Any, state: Any) -> dict[str, Any]:
 
 def is_tensor(value: Any) -> bool:
     """True for what lives in device memory."""
-    return hasattr(value, "untyped_storage")
+    return isinstance(value, torch.Tensor)
 
 
 def is_leaf(value: Any) -> bool:
     """True for what has no parts of interest."""
-    return isinstance(value, _LEAVES) or is_tensor(value)
+    if isinstance(value, _LEAVES) or is_tensor(value):
+        return True
+    top = type(value).__module__.partition(".")[0]
+    # A module of torch is the program's; graphs, streams and pools, ours included, count on their own.
+    return top in _OTHERS or (top == "torch" and not isinstance(value, torch.nn.Module | Mapping))
 
 
 def _add_roots(function: Any, found: dict[str, Any]) -> None:

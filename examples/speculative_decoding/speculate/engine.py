@@ -1,0 +1,87 @@
+"""Greedy decoding with speculation: guess some bytes, let the target look at all of them in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from speculate import attention, training
+from speculate.runner import Check, Runner
+from speculate.speculators import Draft, Eagle, Ngram, Nothing, Speculator
+
+METHODS = ("none", "ngram", "draft", "eagle")
+GUESSES = 4
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a worker is told."""
+
+    method: str = "ngram"
+    device: str = "cpu"
+    backend: str = "planned"
+    check: Check = "error"
+    model: Path = Path("models.pt")
+    steps: int = 200
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was decoded, and what it took."""
+
+    tokens: list[int]
+    proposed: int
+    accepted: int
+    forwards: int
+    """Passes of the target."""
+    replays: int
+    """Graphs replayed, the speculator's too."""
+
+
+class Engine:
+    """One sequence at a time."""
+
+    def __init__(self, config: Config) -> None:
+        device = torch.device(config.device)
+        # Such small matrices are computed sooner by one thread than shared by several.
+        torch.set_num_threads(1)
+        torch.set_grad_enabled(False)
+        with torch.enable_grad():
+            models = training.load(config.model, config.steps)
+        models = models.to(device)
+        # Which backend it is, is decided here: in the worker, and not when something is imported.
+        chosen = attention.choose(config.backend)
+        self._target = Runner(models.target, device, chosen, (1, 1 + GUESSES), config.check)
+        self._target.capture()
+        self._speculator: Speculator
+        if config.method == "draft":
+            self._speculator = Draft(models, device, attention.choose(config.backend), config.check)
+        elif config.method == "eagle":
+            self._speculator = Eagle(models, self._target, chosen, config.check)
+        else:
+            self._speculator = Ngram() if config.method == "ngram" else Nothing()
+
+    def generate(self, prompt: list[int], count: int) -> Outcome:
+        """The likeliest continuation, byte by byte."""
+        self._target.forwards = self._target.replays = 0
+        before = self._speculator.replays
+        features, best = self._target.run(prompt, 0)
+        context = [*prompt, best[-1]]
+        self._speculator.saw(context, 0, features, padded=0)
+        proposed = accepted = 0
+        while len(context) < len(prompt) + count:
+            guesses = self._speculator.propose(context, GUESSES)
+            start = len(context) - 1
+            features, best = self._target.run([context[-1], *guesses], start)
+            right = 0
+            while right < len(guesses) and guesses[right] == best[right]:
+                right += 1
+            context += best[: right + 1]
+            proposed, accepted = proposed + len(guesses), accepted + right
+            padded = 1 if not guesses else 1 + GUESSES
+            self._speculator.saw(context[start:], start, features, padded)
+        replays = self._target.replays + self._speculator.replays - before
+        tokens = context[len(prompt) :][:count]
+        return Outcome(tokens, proposed, accepted, self._target.forwards, replays)

@@ -1,0 +1,90 @@
+"""Trains the three models in well under a minute, and keeps them in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from speculate.model import Decoder, FeatureHead
+from speculate.text import corpus
+
+WINDOW, BATCH = 64, 16
+
+
+@dataclass(frozen=True)
+class Models:
+    """What decoding needs."""
+
+    target: Decoder
+    draft: Decoder
+    head: FeatureHead
+
+    def to(self, device: torch.device) -> Models:
+        """In double precision: the same sum in another order must not change which byte is likeliest."""
+        for one in (self.target, self.draft, self.head):
+            one.to(device, torch.float64).requires_grad_(False)
+        return self
+
+
+def untrained() -> Models:
+    """The right shapes."""
+    return Models(Decoder(64, 2, 2), Decoder(32, 2, 1), FeatureHead(64, 2))
+
+
+def train(steps: int, seed: int = 0) -> Models:
+    """Models that know the corpus a little; the more steps, the better."""
+    torch.manual_seed(seed)
+    models = untrained()
+    data = torch.tensor(list(corpus()))
+    for decoder in (models.target, models.draft):
+        _train_decoder(decoder, data, steps)
+    _train_head(models, data, steps)
+    return models
+
+
+def load(file: Path, steps: int) -> Models:
+    """The models of a file, trained first if it is not there."""
+    models = untrained()
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        trained = train(steps)
+        torch.save([one.state_dict() for one in (trained.target, trained.draft, trained.head)], file)
+    states = torch.load(file, weights_only=True)
+    for one, state in zip((models.target, models.draft, models.head), states, strict=True):
+        one.load_state_dict(state)
+    return models
+
+
+def _windows(data: torch.Tensor, length: int) -> torch.Tensor:
+    starts = torch.randint(0, len(data) - length, (BATCH,))
+    return torch.stack([data[start : start + length] for start in starts.tolist()])
+
+
+def _train_decoder(decoder: Decoder, data: torch.Tensor, steps: int) -> None:
+    optimizer = torch.optim.AdamW(decoder.parameters(), 3e-3)
+    for _ in range(steps):
+        window = _windows(data, WINDOW + 1)
+        scores = decoder.guess(decoder.learn(window[:, :-1]))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), window[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def _train_head(models: Models, data: torch.Tensor, steps: int) -> None:
+    target, head = models.target, models.head
+    optimizer = torch.optim.AdamW(head.parameters(), 3e-3)
+    for _ in range(steps):
+        window = _windows(data, WINDOW + 2)
+        with torch.no_grad():
+            features = target.learn(window[:, :-1])
+        guessed = head.learn(features[:, :-1], target.embed(window[:, 1:-1]).detach())
+        scores = target.guess(guessed)
+        loss = nn.functional.smooth_l1_loss(guessed, features[:, 1:])
+        loss = loss + nn.functional.cross_entropy(scores.flatten(0, 1), window[:, 2:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()

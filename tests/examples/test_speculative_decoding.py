@@ -1,0 +1,92 @@
+"""The speculative decoder: the same bytes with every speculator in fewer passes, and its broken backend."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "speculative_decoding"
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file for the models, trained once."""
+    return tmp_path_factory.mktemp("models") / "models.pt"
+
+
+@pytest.fixture
+def speculate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The example's package; its threads and gradients are put back."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    threads = torch.get_num_threads()
+    from speculate import engine, text
+
+    yield engine, text
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(True)
+
+
+@pytest.mark.must_hold
+def test_every_speculator_decodes_what_plain_decoding_does(speculate: Any, models: Path) -> None:
+    engine, text = speculate
+    prompt = text.encode("Importing the package wakes ")
+    outcomes = {
+        method: engine.Engine(engine.Config(method=method, model=models, steps=80)).generate(prompt, COUNT)
+        for method in engine.METHODS
+    }
+    plain = outcomes.pop("none")
+    assert plain.forwards == COUNT
+    for method, outcome in outcomes.items():
+        assert outcome.tokens == plain.tokens, method
+        assert outcome.accepted > 0, method
+        assert outcome.forwards < COUNT, method
+        assert outcome.replays > 0, method
+
+
+@pytest.mark.must_hold
+def test_the_broken_backend_is_refused_by_line_and_wrong_if_it_is_captured_anyway(
+    speculate: Any, models: Path
+) -> None:
+    engine, text = speculate
+    from coldfork.graphs import LeakError, LeakKind
+
+    config = {"model": models, "steps": 80, "backend": "remembered"}
+    with pytest.raises(LeakError) as refused:
+        engine.Engine(engine.Config(method="none", **config))
+    memory = next(leak for leak in refused.value.report.leaks if leak.kind is LeakKind.MEMORY)
+    assert memory.origin is not None
+    assert Path(memory.origin.path).name == "attention.py"
+    assert memory.origin.function == "_mask"
+    prompt = text.encode("Importing the package wakes ")
+    wrong = engine.Engine(engine.Config(method="none", check="off", **config)).generate(prompt, COUNT)
+    right = engine.Engine(engine.Config(method="none", model=models)).generate(prompt, COUNT)
+    assert wrong.tokens != right.tokens
+
+
+def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "speculate", "--awake", "h100", "--method", "ngram"),
+            *("--tokens", "30", "--model", str(models)),
+        ],
+        cwd=EXAMPLE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLDFORK_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("spawn, because cuda is awake here")
+    assert re.search(r"^ngram .* yes$", done.stdout, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What goes wrong at the start: the signs are recognised in real outputs, and the page says what the data says."""
+"""What goes wrong at the start: signs are found in real outputs, and the page says what the data says."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ import pytest
 from coldfork.cli.main import COMMANDS
 from coldfork.knowledge.troubles import TROUBLES, page, seen_in
 
+DAEMON = """
+import multiprocessing
+multiprocessing.current_process()._config["daemon"] = True
+multiprocessing.Process(target=print).start()
+"""
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "starting-troubles.md"
 
 
@@ -41,8 +46,7 @@ def test_names_are_unique_and_commands_exist() -> None:
         ),
         (
             "daemonic",
-            "import multiprocessing\nmultiprocessing.current_process()._config['daemon'] = True\n"
-            "multiprocessing.Process(target=print).start()\n",
+            DAEMON,
         ),
     ],
 )

@@ -32,8 +32,8 @@ TROUBLES = (
         "`RuntimeError: Cannot re-initialize CUDA in forked subprocess`",
         r"Cannot re-initialize CUDA in forked subprocess",
         "The process was forked from one in which CUDA had been initialised, by a server or by an import.",
-        "Run the script with `coldfork.run_script` or `coldfork exec`: it gets a new interpreter, and spawn as "
-        "its default start method.",
+        "Run the script with `coldfork.run_script` or `coldfork exec`: it gets a new interpreter, with "
+        "spawn as its default start method.",
         "coldfork exec -- SCRIPT",
     ),
     Trouble(
@@ -51,8 +51,8 @@ TROUBLES = (
         "`An attempt has been made to start a new process before the current process has finished its "
         "bootstrapping phase`",
         r"before the\s+current process has finished its bootstrapping phase",
-        "With spawn and forkserver a worker imports the script anew, and the script starts workers when it is "
-        "imported.",
+        "With spawn and forkserver a worker imports the script anew, and the script starts workers when "
+        "it is imported.",
         'Put what starts workers behind `if __name__ == "__main__":`.',
     ),
     Trouble(
@@ -61,8 +61,8 @@ TROUBLES = (
         r"context has already been set",
         "`set_start_method` was called twice in one process: by the script and by a library, or by a module "
         "that workers import.",
-        "Leave it out: in an isolated script the default is the method you asked for. Code that needs another "
-        "one takes `multiprocessing.get_context(...)`.",
+        "Leave it out: in an isolated script the default is the method you asked for. Code that needs "
+        "another one takes `multiprocessing.get_context(...)`.",
     ),
     Trouble(
         "method-ignored",
@@ -87,16 +87,16 @@ TROUBLES = (
         r"invalid device ordinal|No CUDA GPUs are available|no CUDA-capable device is detected",
         "The script asks for a device by its number on the machine; it sees only those in its "
         "CUDA_VISIBLE_DEVICES, counted from 0.",
-        "Number devices from 0 in the script, and choose them with `devices=`, which counts within the devices "
-        "that the caller sees.",
+        "Number devices from 0 in the script, and choose them with `devices=`, which counts within the "
+        "devices that the caller sees.",
         "coldfork exec --devices 0 -- SCRIPT",
     ),
     Trouble(
         "out-of-memory",
         "`CUDA out of memory` in the script, on a device that the server uses too",
         r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY",
-        "Isolation is not memory: the server's allocations stay where they are, and frameworks keep what they "
-        "have freed.",
+        "Isolation is not memory: the server's allocations stay where they are, and frameworks keep what "
+        "they have freed.",
         "Give the script another device, lower its share (vLLM: `gpu_memory_utilization`), or free the "
         "server's cache first.",
         "coldfork exec --devices 1 -- SCRIPT",
@@ -146,8 +146,7 @@ def page() -> str:
     """The page of the documentation."""
     parts = [
         "# When starting accelerator work fails",
-        "What is seen, why, and what to do. The entries are those of `coldfork.knowledge.troubles`; this page is "
-        "written from them.",
+        "What is seen, why, and what to do. This page is written from `coldfork.knowledge.troubles`.",
     ]
     for trouble in TROUBLES:
         parts += [f"## {trouble.name}", f"**Seen:** {trouble.sign}", f"**Why:** {trouble.cause}"]

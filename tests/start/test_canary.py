@@ -66,7 +66,10 @@ def test_the_answer_and_that_nothing_is_left(
     answer = coldfork.canary(0.5)
     assert (answer.safe, answer.reason, answer.tried) == (safe, reason, tried)
     assert bool(answer) is safe
-    assert picture() == before
+    descriptors, threads = picture()
+    assert descriptors == before[0]
+    # Fewer are no trouble: OpenBLAS ends its own before every fork.
+    assert set(threads) <= set(before[1])
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 

@@ -65,6 +65,15 @@ cuda torch==2.8.0 context: torch.random.fork_rng
 cuda torch==2.13.0 context: torch.random.fork_rng
 cuda context: torch.cuda.device@__enter__ torch.cuda.graph@__enter__ torch.cuda.Event@record
 cuda context: torch.cuda.Event@wait
+cuda driver: ctypes.CDLL@cuInit ctypes.PyDLL@cuInit ctypes.cdll.LoadLibrary@cuInit
+cuda driver: ctypes.pydll.LoadLibrary@cuInit ctypes.CDLL@cudaGetDeviceCount ctypes.CDLL@cudaGetDevice
+cuda driver: ctypes.CDLL@cudaGetDeviceProperties ctypes.CDLL@cudaDeviceGetAttribute
+cuda context: ctypes.CDLL@cuCtxCreate ctypes.CDLL@cuCtxCreate_v2 ctypes.CDLL@cuCtxCreate_v3
+cuda context: ctypes.CDLL@cuCtxCreate_v4 ctypes.CDLL@cuDevicePrimaryCtxRetain
+cuda cold: ctypes.CDLL@hipInit ctypes.CDLL@zeInit ctypes.CDLL@cuDeviceGetCount ctypes.CDLL@cuDriverGetVersion
+rocm driver: ctypes.CDLL@hipInit ctypes.CDLL@hipGetDeviceCount
+rocm cold: ctypes.CDLL@cuInit
+xpu driver: ctypes.CDLL@zeInit ctypes.CDLL@zeInitDrivers
 cuda context: torch.cuda.Event@ipc_handle torch.cuda.Event@from_ipc_handle torch.cuda.Stream@record_event
 cuda context: torch.accelerator.device_index@__enter__ torch.accelerator.Graph@__enter__
 cuda context: torch.backends.cudnn.rnn.CudnnRNNModule@init_dropout_state torch.cuda.GreenContext@Stream

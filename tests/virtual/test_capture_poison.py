@@ -99,6 +99,17 @@ def test_memory_of_a_graph_that_was_not_replayed_is_named() -> None:
     assert second.explain_poison(y) is None
 
 
+def test_a_tensor_that_repeats_its_elements_may_be_written_with_itself() -> None:
+    x = torch.ones(3)
+    with capture() as graph:
+        repeated = x.expand(2, 3)
+        repeated.copy_(repeated)
+        y = repeated * 2
+    graph.replay()
+    assert y.tolist() == [[2.0] * 3] * 2
+    assert graph.explain_poison(y) is None
+
+
 def test_what_nothing_wrote_is_said_to_be_so() -> None:
     with capture() as graph:
         y = torch.empty(3)

@@ -41,6 +41,11 @@ class Shadow:
     def write(self, memory: Memory, tensor: Any, code: int, where: Any = None) -> None:
         """Set the codes of a tensor's elements, or of those for which `where` holds."""
         codes = self.of(memory, tensor)
+        for dimension, step in enumerate(tensor.stride()):
+            if step == 0 and tensor.shape[dimension] > 1:
+                # The same bytes again and again: once is enough, and more is refused.
+                codes = codes.narrow(dimension, 0, 1)
+                where = where.narrow(dimension, 0, 1) if where is not None else None
         if where is None:
             codes.copy_(torch.tensor(code, dtype=codes.dtype).expand(codes.shape))
         else:

@@ -159,6 +159,8 @@ cuda driver: pycuda.driver.init
 cuda driver: pyopencl.get_platforms pyopencl.Platform@get_devices
 xpu context: pyopencl.create_some_context pyopencl.array.zeros
 cpu cold: pyopencl.get_platforms
+cpu driver: pyopencl.Platform@get_devices
+cpu context: pyopencl.create_some_context pyopencl.Context
 cuda driver: tensorflow.config.list_physical_devices
 cuda context: tensorflow.constant tensorflow.test.is_gpu_available
 cuda tensorflow==1.15.0 cold: tensorflow.constant

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.observe.probing import ask
+from tests.observe.probing import SOURCES, ask
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
 
@@ -88,3 +93,49 @@ def test_devices_of_pocl_that_have_no_threads_leave_a_doubt(pocl: None) -> None:
         environment={"POCL_DEVICES": "basic"},
     )
     assert said == {"here": ["unknown", None]}
+
+
+#: What a module does with OpenCL when it is imported, and whether that starts the devices of PoCL.
+STEPS = {
+    "cl": False,
+    "cl.get_platforms()": False,
+    "cl.choose_devices(interactive=False)": True,
+    "cl.create_some_context(interactive=False)": True,
+}
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_read_what_is_seen_and_what_a_child_lives_through_agree(
+    pocl: None, step: str, tmp_path: Path
+) -> None:
+    """Static check, the state of the process, and a forked child that uses OpenCL say the same."""
+    said = ask(
+        WORK
+        + f"""
+import pyopencl as cl
+kept = {step}
+tell(here=state("opencl")[0], worked=in_child(work, seconds=8 if {STEPS[step]} else 60))
+"""
+    )
+    wakes = STEPS[step]
+    assert said == {"here": "awake" if wakes else "cold", "worked": "ended with 14" if wakes else 28.0}
+    (tmp_path / "asks.py").write_text(f"import pyopencl as cl\n\nkept = {step}\n", encoding="utf-8")
+    found = [(one["accelerator"], one["line"]) for one in checked(tmp_path)]
+    assert found == ([("opencl", 3)] if wakes else [])
+
+
+def checked(folder: Path) -> list[dict[str, Any]]:
+    """What `coldfork check` finds for a machine without an accelerator."""
+    options = ["--profile", "cpu", "--format", "json", "--no-cache", "--exit-zero"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "coldfork", "check", *options, str(folder)],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    findings: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return findings

@@ -112,7 +112,7 @@ class Entry:
             self.one_of("accelerator", name, ACCELERATORS)
         under = self.strings("under", ())
         for name in under:
-            self.one_of("under", name, ACCELERATORS)
+            self.one_of("under", name, (*ACCELERATORS, OTHERWISE))
         only_if = self.strings("only_if", ())
         for name in only_if:
             self.one_of("only_if", name, SILENCES)

@@ -90,7 +90,8 @@ class Selection:
         """The accelerator that the effect concerns under this profile, if any."""
         present = self.profile.accelerators
         if entry.under:
-            return entry.accelerators[0] if not present.isdisjoint(entry.under) else None
+            here = present or {_OTHERWISE}
+            return entry.accelerators[0] if not here.isdisjoint(entry.under) else None
         return next((name for name in entry.accelerators if name in present), None)
 
     def _add_effect(self, entry: EffectEntry) -> None:

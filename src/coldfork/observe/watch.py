@@ -299,10 +299,10 @@ def imported(load: Load, ended: float, began: float, pid: int, tid: int) -> Even
         "event": "import",
         "module": load.name,
         "path": load.path,
-        "start": round(load.start - began, 6),
-        "seconds": round(ended - load.start, 6),
+        "start": load.start - began,
+        "seconds": ended - load.start,
         "parent": load.parent.name if load.parent is not None else None,
-        "t": round(ended - began, 6),
+        "t": ended - began,
         "pid": pid,
         "tid": tid,
     }

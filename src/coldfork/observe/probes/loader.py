@@ -86,12 +86,10 @@ class Gate:
     def __init__(self, loader: Loader, *, forked: bool = False) -> None:
         self._fingerprint = loader.fingerprint
         self._words = loader.counts
-        self._counted: list[int] = []
+        self._counted = [(word, word.value if forked else -1) for word in self._words]
         self._counting: list[int] = []
         self._seen: set[int | None] = set()
         self._latest: int | None = None
-        if forked:
-            self._counted = [word.value for word in self._words]
         self._files = executable_files(mapped()) if forked and not self._words else None
         """What was mapped when this process was forked, while its loader is not to be asked.
 
@@ -106,17 +104,22 @@ class Gate:
             if executable_files(mapped()) == self._files:
                 return False
             self._files = None
-        if self._words:
+        if self._counted:
+            for word, counted in self._counted:
+                if word.value != counted:
+                    break
+            else:
+                return False
             # Noted before anybody looks: what is loaded meanwhile makes the next look worth while.
             self._counting = [word.value for word in self._words]
-            return self._counting != self._counted
+            return True
         latest = self._latest = self._fingerprint()
         return latest is None or latest not in self._seen
 
     def settled(self) -> None:
         """Somebody has looked at what is loaded now."""
-        self._counted = self._counting
         if self._words:
+            self._counted = list(zip(self._words, self._counting, strict=True))
             return
         if len(self._seen) >= _MOST_FINGERPRINTS:
             self._seen.clear()

@@ -310,6 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--show", action="append", default=[], metavar="KIND", help="list outcomes of this kind too"
     )
     chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)
     started = time.perf_counter()
     outcomes = [
         outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +12,7 @@ pytest.importorskip("numpy")
 
 from benchmarks import opinfo
 
-EVERY = 12
+EVERY = 20
 """Of so many operators one is tried in some mode; `./dev bench opinfo` tries them all in all."""
 
 TROUBLED = (
@@ -35,6 +36,16 @@ TROUBLED = (
     "conj",
 )
 """Each of them needed something of its own."""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Torch's threads wait for each other in a busy loop: where others work too, that takes minutes."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.mark.must_hold

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import linecache
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coldfork.virtual import CaptureError, ReplayError, capture
+from tests.virtual.conftest import Run
 
 torch: Any = pytest.importorskip("torch")
 
@@ -144,3 +147,12 @@ def test_a_tensor_of_somewhere_else_is_refused() -> None:
         torch.ones(3)
     with pytest.raises(CaptureError, match="neither reads nor writes"):
         graph.explain_poison(torch.ones(2))
+
+
+def test_the_example_of_the_documentation_prints_what_it_says(run: Run, tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "virtual-capture.md"
+    source, printed = re.findall(r"```\w+\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[:2]
+    example = tmp_path / "example.py"
+    example.write_text(source, encoding="utf-8")
+    program = run(f"import runpy; runpy.run_path({str(example)!r})")
+    assert program.printed.replace(f"{tmp_path}/", "") == printed

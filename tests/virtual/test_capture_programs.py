@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -145,9 +145,18 @@ def _same(ours: list[Any], theirs: list[Any]) -> bool:
     )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Torch's threads wait for each other in a busy loop: where others work too, that takes minutes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.must_hold
 @settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much]
 )
 @given(PROGRAMS, st.sampled_from([torch.no_grad, torch.inference_mode, torch.enable_grad]), st.booleans())
 def test_a_replay_equals_eager_execution(
@@ -188,7 +197,7 @@ def test_a_replay_equals_eager_execution(
                 assert _same(list(virtual.lazy.values()), list(eager.lazy.values()))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(PROGRAMS, st.integers(0, 24))
 def test_state_that_was_made_in_the_warm_up_and_dropped_is_poison_or_unused(
     program: list[Instruction], position: int

@@ -20,7 +20,7 @@ PACKAGE = Path(coldfork.__file__).parent
 
 #: Options of pytest: those of our plugin, and pytest's own.
 OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-virtual"}
-OF_PYTEST |= {"--collect-only", "--continue-on-collection-errors"}
+OF_PYTEST |= {"--collect-only", "--lf", "--continue-on-collection-errors"}
 #: What a text may name that belongs to other programs.
 FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--strict"} | OF_PYTEST
 #: Where the line of a watched program begins: what follows is the program's.

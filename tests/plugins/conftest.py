@@ -100,9 +100,13 @@ def suite(tmp_path: Path, cache: Path, write: Callable[[Mapping[str, str]], Path
         pytest.skip("no C compiler to build the virtual driver with")
 
     def run(
-        files: Mapping[str, str], *arguments: str, environment: Mapping[str, str | None] | None = None
+        files: Mapping[str, str],
+        *arguments: str,
+        environment: Mapping[str, str | None] | None = None,
+        remembers: bool = False,
     ) -> Result:
         write(files)
+        memory = () if remembers else ("-p", "no:cacheprovider")
         variables: dict[str, str | None] = {
             "PATH": os.environ["PATH"],
             "HOME": os.environ.get("HOME", "/"),
@@ -115,7 +119,16 @@ def suite(tmp_path: Path, cache: Path, write: Callable[[Mapping[str, str]], Path
             **(environment or {}),
         }
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "coldfork.plugins.pytest_plugin", *ALWAYS, *arguments],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-p",
+                "coldfork.plugins.pytest_plugin",
+                *ALWAYS,
+                *memory,
+                *arguments,
+            ],
             cwd=tmp_path,
             env={name: value for name, value in variables.items() if value is not None},
             stdin=subprocess.DEVNULL,
@@ -131,5 +144,5 @@ def suite(tmp_path: Path, cache: Path, write: Callable[[Mapping[str, str]], Path
 
 
 #: Not a user's settings, and no warning that would be overlooked.
-ALWAYS = ("-p", "no:cacheprovider", "-W", "error", "--color=no", "--strict-markers", "--rootdir=.")
+ALWAYS = ("-W", "error", "--color=no", "--strict-markers", "--rootdir=.")
 WATCHED = ("--coldfork", "--coldfork-virtual", "h100")

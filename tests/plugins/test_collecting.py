@@ -75,6 +75,14 @@ ERROR conftest.py - loading conftest.py woke cuda
 """)
 
 
+def test_what_is_no_test_does_not_stay_among_the_last_failed(suite: Run) -> None:
+    files = {**ENGINE, "conftest.py": "import engine.api\n", "test_it.py": "def test_it():\n    pass\n"}
+    assert suite(files, *WATCHED, remembers=True).status == 2
+    ended = suite({"conftest.py": ""}, *WATCHED, "--lf", remembers=True)
+    assert ended.status == 0
+    assert "known failures" not in ended.printed
+
+
 def test_a_conftest_of_a_folder_below_is_named(suite: Run) -> None:
     files = {
         **ENGINE,

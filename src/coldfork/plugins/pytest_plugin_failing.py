@@ -8,6 +8,9 @@ import pytest
 
 from coldfork.plugins.pytest_plugin_words import Told
 
+NOT_A_FILE = "coldfork"
+"""What pytest shows as being collected where it is no file that woke a device."""
+
 
 class Account:
     """A failure as pytest shows it: the text, and its first sentence for the short summary."""
@@ -33,6 +36,15 @@ class _Crash:
 def collect_report(nodeid: str, told: Told) -> pytest.CollectReport:
     """An error of the collection; the tests that were collected stay."""
     return pytest.CollectReport(nodeid, "failed", Account(told), [])  # type: ignore[arg-type]
+
+
+def forget_no_test(config: pytest.Config) -> None:
+    """Keep what is no test out of those that --lf would run again: nothing would ever clear it."""
+    failed = getattr(config.pluginmanager.getplugin("lfplugin"), "lastfailed", None)
+    if isinstance(failed, dict):
+        # Texts in most versions of pytest, objects that know theirs in the newest.
+        for nodeid in [one for one in failed if str(one) == NOT_A_FILE or str(one).endswith("conftest.py")]:
+            del failed[nodeid]
 
 
 def fail(report: pytest.TestReport, item: pytest.Item, told: Told) -> None:

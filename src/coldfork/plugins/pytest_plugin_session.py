@@ -11,15 +11,13 @@ from coldfork.launch import machine
 from coldfork.model.errors import ColdforkError
 from coldfork.plugins import pytest_plugin_surroundings as surroundings
 from coldfork.plugins.pytest_plugin import MARKER
-from coldfork.plugins.pytest_plugin_failing import collect_report, fail
+from coldfork.plugins.pytest_plugin_failing import NOT_A_FILE, collect_report, fail, forget_no_test
 from coldfork.plugins.pytest_plugin_sightings import Fork, Wake
 from coldfork.plugins.pytest_plugin_summary import Summary
 from coldfork.plugins.pytest_plugin_watching import Since, Watching
 from coldfork.plugins.pytest_plugin_words import Told, Words
 
 NAME = "coldfork-session"
-NOT_A_FILE = "coldfork"
-"""What pytest shows as being collected where it is no file that woke a device."""
 
 
 def begin(config: pytest.Config, virtual: str | None, *, watched: bool, exact: bool) -> None:
@@ -122,6 +120,7 @@ class Session:
         """Fail the run for what is nobody's in particular, and hand it all to the controller."""
         self._of_nobody("after the last test", self.watching.since())
         self._summary.end(self.watching)
+        forget_no_test(self._config)
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
             output["coldfork"] = self._summary.as_output()

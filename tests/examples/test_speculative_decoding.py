@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,7 @@ def speculate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The example's package; its threads and gradients are put back."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     threads = torch.get_num_threads()
-    from speculate import engine, text
-
-    yield engine, text
+    yield import_module("speculate.engine"), import_module("speculate.text")
     torch.set_num_threads(threads)
     torch.set_grad_enabled(True)
 

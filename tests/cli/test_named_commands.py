@@ -68,7 +68,7 @@ def complaints(text: str) -> Iterator[str]:
             yield f"coldfork {mention}: no such command"
             continue
         command = COMMANDS[name]
-        ours = PROGRAM.split(mention, maxsplit=1)[0] if name == "run" else mention
+        ours = PROGRAM.split(mention, maxsplit=1)[0] if name in ("run", "exec") else mention
         yield from (
             f"coldfork {name} {flag}: no such flag"
             for flag in FLAG.findall(ours)

@@ -101,7 +101,7 @@ def test_a_place_for_runs_that_cannot_be(bench: Bench) -> None:
         ({"script": "a\0b"}, "'a\\x00b' holds a null character, which no command line can"),
         (
             {"args": "--all"},
-            "args is a list of words, not one text: coldfork starts no shell to take it apart",
+            "args is a list of words, not one text: there is no shell to take it apart",
         ),
         ({"args": [1]}, "1 cannot stand on a command line; give a text or a path"),
         ({"script": "-m"}, "-m needs a module as the first argument"),

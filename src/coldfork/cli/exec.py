@@ -19,7 +19,7 @@ TIMED_OUT = 124
 
 _EPILOG = """\b
 Examples:
-  coldfork exec -- post.py --batch 8            as python post.py --batch 8, and isolated
+  coldfork exec -- post.py --epochs 3           as python post.py --epochs 3, and isolated
   coldfork exec --devices 1 -- -m engine.post   with the second of the devices seen here
   coldfork exec --timeout 600 -- post.py        ended after ten minutes, with all it started
   coldfork exec --env OMP_NUM_THREADS=1 -- post.py

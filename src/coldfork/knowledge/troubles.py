@@ -69,7 +69,7 @@ TROUBLES = (
         "`MULTIPROCESSING_START_METHOD=spawn` is set, and workers are forked all the same",
         None,
         "Python itself does not read this variable.",
-        "coldfork enforces it in the script and in every Python that the script starts; `enforced` in the "
+        "It is enforced in an isolated script and in every Python that it starts; `enforced` in the "
         "result says whether that worked. An interpreter run with -I, -E or -S keeps coldfork out.",
         "coldfork exec -- SCRIPT",
     ),

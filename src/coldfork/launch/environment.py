@@ -56,7 +56,7 @@ TABLE = (
         METHOD,
         _method,
         keeps_inherited=False,
-        why="the default start method; Python itself ignores it, coldfork enforces it in every Python that "
+        why="the default start method; Python itself ignores it, so it is enforced in every Python that "
         "the script starts",
     ),
     Row(

@@ -156,7 +156,7 @@ def _report(
 def _command_line(request: Request) -> list[str]:
     """What stands behind `python`."""
     if isinstance(request.args, str | bytes):
-        raise UsageError("args is a list of words, not one text: coldfork starts no shell to take it apart")
+        raise UsageError("args is a list of words, not one text: there is no shell to take it apart")
     words = [_word(word) for word in request.args]
     script = _word(request.script)
     if script == "-m":

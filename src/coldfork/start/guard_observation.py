@@ -86,6 +86,11 @@ class Observation:
             self._attribution, None, self._switch, lambda load: loaded(load.name), trouble
         )
 
+    @property
+    def poller(self) -> Poller | None:
+        """What is asked; None until something native has been loaded."""
+        return self._sensor.poller
+
     def begin(self) -> None:
         """Hang the doors, unless they hang."""
         if self._hangs:

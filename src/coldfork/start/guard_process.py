@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coldfork.model.decisions import Reason
     from coldfork.start.guard import Allowing, Guarding
     from coldfork.start.guard_children import Notes
+    from coldfork.start.guard_examination import Examination
     from coldfork.start.guard_observation import Observation
 
     Action = Callable[[tuple[Any, ...]], None]
@@ -49,7 +50,7 @@ class ProcessGuard:
         self._actions: dict[str, Action] = {}
         self._listens = False
         self._heard = False
-        self._examined: object = None
+        self._examination: Examination | None = None
         self._cleared: set[int] = set()
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
@@ -123,35 +124,14 @@ class ProcessGuard:
     def against(self, call: str) -> tuple[Reason, ...]:
         """What would break a child forked now; empty too where it cannot be found out."""
         try:
-            from coldfork.start import evidence, look
+            if self._examination is None:
+                from coldfork.start.guard_examination import Examination
 
-            found = evidence.against_fork()
-            if look.HERE.latest is not self._examined:
-                # Only what has changed can have been woken since, and then it is good to know by whom.
-                self._examined = look.HERE.latest
-                if self.observation is not None:
-                    self.observation.poll()
-                    found = evidence.against_fork()
-            # So that the child can tell poisoned from cold.
-            look.HERE.examination.lineage.remember(look.HERE.latest)
+                self._examination = Examination()
+            return self._examination.against(self.observation)
         except Exception as error:
             self._trouble(call, error)
             return ()
-        if not found:
-            return ()
-        return self._exact(tuple(reason for reason in found if reason.vetoes))
-
-    def _exact(self, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-        """The reasons with remedies that this process has; as they are where that cannot be found out."""
-        if not reasons:
-            return ()
-        try:
-            from coldfork.start import guard_remedies, look
-
-            return guard_remedies.exact(reasons, look.HERE.examination.loader())
-        except Exception as error:
-            self._trouble("remedies", error)
-            return reasons
 
     def _apply(self) -> None:
         modes = [guarding.mode for guarding in self._modes]
@@ -208,19 +188,20 @@ class ProcessGuard:
             # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
-        from coldfork.start.guard_callers import caller_frame, runs_a_program
-
-        frame = caller_frame(sys._getframe())
-        if frame is None or not runs_a_program(frame):
-            self._examine(call, frame)
+        self._examine(call, sys._getframe())
 
     def _examine(self, call: str, frame: FrameType | None) -> None:
-        self._handed_on.pop(get_ident(), None)
+        if self._handed_on:
+            self._handed_on.pop(get_ident(), None)
         reasons = self.against(call)
         if not reasons:
             return
         from coldfork.start import guard_verdicts
+        from coldfork.start.guard_callers import caller_frame, runs_a_program
 
+        frame = caller_frame(frame)
+        if frame is not None and runs_a_program(frame):
+            return
         allowing = ALLOWED.get()
         if allowing is not None and allowing.pid == os.getpid():
             guard_verdicts.let_through(call, reasons, allowing.reason)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coldfork.model.decisions import Reason
     from coldfork.observe.probes.loader import Loader
 
@@ -14,15 +16,16 @@ _HARD = 2
 """`omp_pause_hard` of omp.h: the threads are given back too."""
 
 
-def exact(reasons: tuple[Reason, ...], loader: Loader) -> tuple[Reason, ...]:
+def exact(reasons: tuple[Reason, ...], loader: Callable[[], Loader]) -> tuple[Reason, ...]:
     """The reasons with what can be done about them here."""
     return tuple(_exact(reason, loader) for reason in reasons)
 
 
-def _exact(reason: Reason, loader: Loader) -> Reason:
+def _exact(reason: Reason, ask: Callable[[], Loader]) -> Reason:
     library = dict(reason.evidence).get("library")
     if library is None or not any(_PAUSE in remedy for remedy in reason.remedies):
         return reason
+    loader = ask()
     remedies = []
     for remedy in reason.remedies:
         if _PAUSE not in remedy:

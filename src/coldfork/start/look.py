@@ -67,6 +67,11 @@ class Look(Process):
         """What `readings` said last, for who has just asked."""
         return self._readings
 
+    @property
+    def settled(self) -> bool:
+        """Whether every thread was traced to its library, twice with the same result."""
+        return self._settled
+
     def _facts(self) -> tuple[object, ...] | None:
         """What the probes look at beside libraries and threads, at the price of a few look-ups.
 
@@ -102,7 +107,7 @@ class Look(Process):
         changed = gate is None or gate.changed()
         if changed or begins:
             self._read_libraries()
-            if gate is not None:
+            if gate is not None and changed:
                 gate.settled()
         tasks = _tasks()
         if tasks is None or tasks != self._tasks or not self._settled:

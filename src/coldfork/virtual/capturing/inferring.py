@@ -25,6 +25,10 @@ _OTHERWISE_ON_META = frozenset(
         "aten::_embedding_bag",
         "aten::_embedding_bag_forward_only",
         "aten::_fft_r2c",
+        "aten::_fft_c2r",
+        "aten::nonzero_static",
+        "aten::max_unpool2d",
+        "aten::max_unpool3d",
         "aten::linalg_eig",
         "aten::_linalg_svd",
     )

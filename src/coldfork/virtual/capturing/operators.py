@@ -18,8 +18,8 @@ OVERWRITES = frozenset(
 )
 """In place, and blind to what was there before."""
 
-_OUT_IN_ITS_OWN_WAY = frozenset(("binary_cross_entropy",))
-"""Their `out=` overload uses the tensor it is given for something larger on the way."""
+_OUT_IN_ITS_OWN_WAY = frozenset(("binary_cross_entropy", "max_unpool2d", "max_unpool3d"))
+"""Their `out=` overload uses what the tensor held before, or needs more of it on the way."""
 
 _HOST = ("aten::_local_scalar_dense", "aten::item", "aten::equal", "aten::is_nonzero")
 _PASSED = ("profiler::", "prim::", "_c10d_functional::wait")

@@ -55,6 +55,7 @@ Commands:
               a device.
   run         Run a program as `python` does, and say what it did to
               accelerators.
+  exec        Run a Python script isolated from whatever started it.
   report      Show a recording, or how two of them differ.
   guard       Refuse forks that would break the child, in every program.
   rule        Explain a rule, or list them all.

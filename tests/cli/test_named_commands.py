@@ -22,11 +22,11 @@ PACKAGE = Path(coldfork.__file__).parent
 OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-virtual"}
 OF_PYTEST |= {"--collect-only", "--lf", "--continue-on-collection-errors"}
 #: What a text may name that belongs to other programs.
-FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--strict"} | OF_PYTEST
+FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--numa-bind", "--strict"} | OF_PYTEST
 #: Where the line of a watched program begins: what follows is the program's.
 PROGRAM = re.compile(r"\S+\.py\b|(?<!\S)-[mc](?!\S)")
 #: Words that follow the tool's name in a sentence; none may become a command without leaving this list.
-PROSE = {"fails", "has", "itself", "begin", "in", "into", "needs", "out", "reads", "stand", "with"}
+PROSE = {"fails", "has", "itself", "begin", "in", "into", "needs", "out", "reads", "stand", "with", "would"}
 MENTION = re.compile(r"(?<![\w-])coldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
 FLAG = re.compile(r"(?<![\w-])--[a-z](?:[a-z-]*[a-z])?(?![\w-])")
 

@@ -46,6 +46,7 @@ def _variables(
 
 
 @click.command(
+    "exec",
     epilog=_EPILOG,
     options_metavar="[OPTIONS] [--]",
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},

@@ -93,9 +93,7 @@ def both(screen: Callable[[], Screen], use: Callable[[Screen, str], None]) -> tu
     return shown[0], shown[1]
 
 
-@pytest.mark.xfail(
-    strict=False, reason="a script that is stopped and let go on in the background may be stopped once more"
-)
+@pytest.mark.must_hold
 def test_a_job_is_stopped_continued_and_interrupted(screen: Callable[[], Screen], tmp_path: Path) -> None:
     write(tmp_path, {"program.py": INTERRUPTED})
 

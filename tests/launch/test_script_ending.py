@@ -196,7 +196,7 @@ def test_caller_and_supervisor_killed_at_once_are_found_later(bench: Bench) -> N
     os.kill(supervisor, signal.SIGKILL)
     process.kill()
     process.wait()
-    assert rundir.mark_abandoned(bench.runs) == [run]
+    assert until(lambda: rundir.mark_abandoned(bench.runs), "the supervisor to be dead") == [run]
     gone(found)
     report = reportfile.read(str(run))
     assert report is not None

@@ -141,6 +141,20 @@ def test_a_stop_is_seen_and_ends_with_a_continue(program: Start, send: Callable[
     assert output == "['SIGCONT', 'SIGTERM']\n"
 
 
+def test_a_group_is_stopped_once_each_time(program: Start) -> None:
+    process, pid = program(COUNTING, "SIGTERM,SIGCONT")
+    for _ in range(20):
+        os.killpg(process.pid, signal.SIGTSTP)
+        assert _stopped_by(process.pid) == signal.SIGTSTP
+        os.killpg(process.pid, signal.SIGCONT)
+        _until(lambda: not _is_stopped(pid) and not _is_stopped(process.pid))
+        time.sleep(0.03)  # a second stop would come now
+        assert not _is_stopped(process.pid)
+    process.terminate()
+    output, _ = process.communicate(timeout=SECONDS)
+    assert output == f"{['SIGCONT'] * 20 + ['SIGTERM']}\n"
+
+
 def test_a_program_that_somebody_else_stops_and_continues_is_waited_for(program: Start) -> None:
     process, pid = program(COUNTING, "SIGTERM")
     os.kill(pid, signal.SIGSTOP)

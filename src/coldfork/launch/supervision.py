@@ -177,12 +177,20 @@ class _Attendance:
         return None
 
     def _stop_too(self, number: int) -> None:
-        if number == signal.SIGSTOP and not _in_foreground():
-            # Nobody waits at a terminal, and who lets the program go on may not know of us.
+        if number == signal.SIGSTOP:
+            # Where nobody waits at a terminal, who lets the program go on may not know of us.
+            if _in_foreground():
+                os.kill(os.getpid(), number)
             return
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        if signal.SIGCONT in signal.sigpending():
+            # The program goes on already, and so should we.
+            return
+        # Sent while it is held back: together with the one that may have reached us, too, it stops us once.
         os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         signal.pthread_sigmask(signal.SIG_BLOCK, {number} & self._taken)
+        if self._witness is not None:
+            self._witness.forget(number)
 
     def _go_on(self) -> None:
         """A shell lets the whole group go on; somebody else may have told us alone."""

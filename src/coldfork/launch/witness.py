@@ -46,6 +46,11 @@ class Witness:
             if left <= 0 or not select.select([self._reading], [], [], left)[0]:
                 return False
 
+    def forget(self, number: int) -> None:
+        """Drop what it heard of a signal: that has been dealt with, and another one is news."""
+        self._read()
+        self._notes = [note for note in self._notes if note[0] != number]
+
     def dismiss(self) -> None:
         """End the witness."""
         os.kill(self._pid, signal.SIGKILL)

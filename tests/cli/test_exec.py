@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,11 @@ HOW_STARTED = (
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """Scripts and their runs, whose reports are held against the schema."""
+    bench = Bench(tmp_path)
+    yield bench
+    bench.require_described_reports()
 
 
 def command(*words: str) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,22 @@ import pytest
 from coldfork.launch.looks import Setting
 from coldfork.launch.probing import Request, probe
 from coldfork.model.probes import ModuleProbe, Probing
+from tests.launch.scripting import Bench
 
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
 
 Write = Callable[..., Path]
 Surroundings = Callable[..., Setting]
 Probe = Callable[..., ModuleProbe]
+
+
+@pytest.fixture(autouse=True)
+def reports_are_described(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test is about: the reports that its scripts left are what the schema says."""
+    yield
+    bench = getattr(request.node, "funcargs", {}).get("bench")
+    if isinstance(bench, Bench):
+        bench.require_described_reports()
 
 
 @pytest.fixture(scope="session")

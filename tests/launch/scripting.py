@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,21 @@ class Bench:
         """The run directory, where there is one."""
         (run,) = self.runs.iterdir()
         return run
+
+    def require_described_reports(self) -> None:
+        """Hold every report that was written here against the schema."""
+        for report in self.folder.rglob("report.json"):
+            if report.parent.parent.name == "runs":
+                described().validate(json.loads(report.read_text(encoding="utf-8")))
+
+
+@cache
+def described() -> Any:
+    """What holds a report against its schema."""
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+    text = files("coldfork.report").joinpath("schemas/script.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
 
 
 def until(true: Callable[[], Any], what: str = "it") -> Any:

@@ -15,6 +15,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.promises import Shop
 from benchmarks.sources import Wanted
 
+pytestmark = pytest.mark.once
+
 
 def finding(path: str, line: int, verdict: str = "certain", **more: Any) -> dict[str, Any]:
     chain = [{"kind": "module", "path": path, "line": line, "symbol": "m", "text": ""}]

@@ -10,6 +10,8 @@ import pytest
 from benchmarks.confirm import Outcome, known, place, reason, table, unaccounted
 from benchmarks.confirmlist import ROWS
 
+pytestmark = pytest.mark.once
+
 
 def finding(answer: str, verdict: str = "certain", line: int = 1, said: str = "") -> dict[str, Any]:
     return {

@@ -15,6 +15,8 @@ from benchmarks import mutate, relocate
 from benchmarks.errors import BenchmarkError
 from benchmarks.mutate import Package
 
+pytestmark = pytest.mark.once
+
 PACKAGES = Path(__file__).parent.parent / "source" / "packages"
 CASES = sorted(folder.name for folder in PACKAGES.iterdir() if folder.is_dir())
 

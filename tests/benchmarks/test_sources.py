@@ -18,6 +18,8 @@ from benchmarks.index import Index, PublishedFile, Response
 from benchmarks.remote import BLOCK, RemoteFile, stretches
 from benchmarks.sources import Wanted
 
+pytestmark = pytest.mark.once
+
 
 def wheel(members: Mapping[str, str]) -> io.BytesIO:
     stream = io.BytesIO()

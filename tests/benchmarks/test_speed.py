@@ -12,6 +12,8 @@ from benchmarks import check, contenders, measure, targets, tool, trees
 from benchmarks.errors import BenchmarkError
 from benchmarks.measure import Spread
 
+pytestmark = pytest.mark.once
+
 PYTHON = sys.executable
 
 

@@ -12,6 +12,8 @@ from benchmarks import mount, places, standin, trees
 from benchmarks.errors import BenchmarkError
 from benchmarks.sources import Wanted
 
+pytestmark = pytest.mark.once
+
 
 def lay_out(root: Path, files: dict[str, str], filename: str = "x.whl") -> None:
     for name, text in files.items():

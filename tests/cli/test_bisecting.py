@@ -13,6 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 pytestmark = [
+    pytest.mark.once,
     pytest.mark.skipif(shutil.which("git") is None, reason="no git"),
     pytest.mark.skipif(
         not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler to build the virtual driver"

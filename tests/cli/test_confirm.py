@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from coldfork.report.formats import FORMATS
 Run = Callable[..., Result]
 Write = Callable[..., None]
 Answers = Callable[..., dict[tuple[str, int], tuple[str | None, str | None]]]
+
+SOURCE = Path(__file__).parents[2] / "src"
 
 DRIVER = """\
 import ctypes
@@ -48,9 +52,12 @@ class Builder:
     support = version()
 """
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler to build the virtual driver"
-)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(
+        not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler to build the virtual driver"
+    ),
+]
 
 
 @pytest.fixture(scope="session")
@@ -209,6 +216,41 @@ def test_an_import_that_never_ends(write: Write, answers: Answers) -> None:
     assert confirmed == "not-testable"
     assert said is not None
     assert said.startswith("the import did not end within 3 s; it was in ")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write, project: Path) -> None:
+    write(
+        caps="import tinydriver\ntinydriver.start()\n",
+        slow=(
+            "import os, pathlib, time\nimport tinydriver\n"
+            "pathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\ntinydriver.start()\n"
+        ),
+    )
+    arguments = ["--confirm", "--virtual", "h100", "--jobs", "1", "--format", "json", "--exit-zero"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coldfork", "check", *arguments],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    pid = project / "pid"
+    while not (pid.exists() and pid.stat().st_size):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.decode() == (
+        "\ncoldfork: interrupted: what was not imported by then is called not testable\n"
+    )
+    found = json.loads(out)["findings"]
+    assert [(one["module"], one["confirmed"]) for one in found] == [
+        ("engine.caps", "woken"),
+        ("engine.slow", "not-testable"),
+    ]
+    assert found[1]["confirmation"] == "the imports were interrupted before its turn ended"
+    assert not Path(f"/proc/{pid.read_text()}").exists()
 
 
 def test_another_thread_is_never_taken_for_the_line(write: Write, answers: Answers) -> None:

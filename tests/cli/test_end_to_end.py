@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 WAKING = "import torch\n\n\nclass Kernel:\n    capability = torch.cuda.get_device_capability()\n"
 
 

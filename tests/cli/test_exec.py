@@ -15,7 +15,10 @@ import pytest
 from tests.launch.scripting import Bench, until
 from tests.launch.sidebyside import Said, said_by, start
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 
 HOW_STARTED = (
     "import multiprocessing, os, sys\n"

@@ -17,7 +17,10 @@ from tests.launch.scripting import alive, marked, until
 from tests.launch.sidebyside import write
 from tests.launch.terminals import PROMPT, Screen
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 
 INTERRUPTED = """\
 import sys, time

@@ -15,7 +15,7 @@ from tests.start import doors
 from tests.start.doors import Venv
 from tests.start.guarding import ROOT, environment, needs_linux
 
-pytestmark = needs_linux
+pytestmark = [pytest.mark.once, needs_linux]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="./dev is a POSIX shell script")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(os.name != "posix", reason="./dev is a POSIX shell script"),
+]
 
 # Plays python3: answers the question about its version, "makes" environments whose python copies itself,
 # and writes down every start.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 pytest_plugins = ["pytester"]
 
 TESTS = """

@@ -12,6 +12,8 @@ import pytest
 from hardware import driver, graph_claims, start_claims
 from hardware.children import Bench
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 
 #: Enough of a driver to be initialised and forked, and to call an injected library.

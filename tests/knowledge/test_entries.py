@@ -17,6 +17,8 @@ from coldfork.knowledge.entries import EffectEntry
 from coldfork.model.effects import EffectKind
 from coldfork.model.profiles import PROFILES
 
+pytestmark = pytest.mark.once
+
 
 def _expectations() -> ModuleType:
     path = Path(__file__).with_name("expectations.py")

@@ -19,6 +19,8 @@ import pytest
 
 from tests.observe.plantable import FILLERS, MISCHIEF, PLACES, WAYS
 
+pytestmark = pytest.mark.once
+
 SOURCE = Path(__file__).parents[2] / "src"
 SITE = "# SITE"
 WAKE = "tinydriver.start()"

@@ -25,7 +25,10 @@ from coldfork.launch import reportfile
 from coldfork.launch.script_result import Outcome
 from tests.launch.scripting import Bench, alive, descriptors, marked, until
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 
 ENDLESS = """
 import os, sys, time

@@ -18,7 +18,10 @@ from coldfork.launch import reportfile, rundir
 from coldfork.launch.script_result import Outcome
 from tests.launch.scripting import Bench, alive, caller, descriptors, marked, until, variables
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 
 #: Writes the pid of every process it makes, and then none of them ends by itself.
 TREE = """

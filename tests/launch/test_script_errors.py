@@ -15,7 +15,10 @@ from coldfork.launch.script import run_script
 from coldfork.model.errors import ColdforkError, UsageError
 from tests.launch.scripting import Bench, caller, descriptors, variables
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 AS_ROOT = os.geteuid() == 0
 
 

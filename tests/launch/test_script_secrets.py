@@ -18,7 +18,10 @@ from coldfork.launch.secrecy import Veil
 from coldfork.launch.secrecy_search import secrets
 from tests.launch.scripting import Bench, variables
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 
 LETTERS = string.ascii_letters + string.digits
 UPPER = string.ascii_uppercase + "234567"

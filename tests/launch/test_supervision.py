@@ -14,6 +14,8 @@ import pytest
 
 from tests.launch.sidebyside import SECONDS, coldfork_run, said_by, start, write
 
+pytestmark = pytest.mark.once
+
 if not sys.platform.startswith("linux"):
     pytest.skip("what is asked of the kernel here, Linux answers", allow_module_level=True)
 

@@ -14,6 +14,8 @@ import pytest
 from tests.launch.sidebyside import coldfork_run, write
 from tests.launch.terminals import PROMPT, Screen
 
+pytestmark = pytest.mark.once
+
 INTERRUPTED = """\
 import sys, time
 print("is a terminal:", sys.stdin.isatty(), sys.stdout.isatty(), sys.stderr.isatty(), flush=True)

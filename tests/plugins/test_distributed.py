@@ -11,6 +11,8 @@ from inline_snapshot import snapshot
 
 from tests.plugins.conftest import DRIVER, ENGINE, WATCHED, Run
 
+pytestmark = pytest.mark.once
+
 pytest.importorskip("xdist")
 
 WORKERS = ("-p", "xdist", "-n", "2")

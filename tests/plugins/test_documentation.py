@@ -11,6 +11,8 @@ import pytest
 
 from tests.plugins.conftest import Run
 
+pytestmark = pytest.mark.once
+
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "pytest.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:^`([\w./]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.plugins.conftest import DRIVER, ENGINE, SOURCES, WATCHED, Run
 
+pytestmark = pytest.mark.once
+
 ASK = """
     import json
     import sys

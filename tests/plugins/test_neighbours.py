@@ -6,6 +6,8 @@ import pytest
 
 from tests.plugins.conftest import DRIVER, WATCHED, Run
 
+pytestmark = pytest.mark.once
+
 WAKING = (
     "import driver\n\n\ndef test_waking():\n    driver.wake()\n\n\ndef test_later():\n    driver.wake()\n"
 )

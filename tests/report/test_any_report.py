@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -19,6 +20,8 @@ from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.positions import Position
 from coldfork.report import concise, github, json_format, junit, sarif, statistics, text
 from coldfork.report.options import Options, RuleText
+
+pytestmark = pytest.mark.once
 
 _HERE = Path(__file__).parent
 _SCHEMAS = _HERE.parents[1] / "src" / "coldfork" / "report" / "schemas"

@@ -15,6 +15,8 @@ from tests.report.browser import Browser
 from tests.report.recorded import AWAKE, POISONED, Tape, cold, poisoned
 from tests.report.test_recording_page import hostile
 
+pytestmark = pytest.mark.once
+
 ITEM = "#icicle [role=treeitem]"
 
 

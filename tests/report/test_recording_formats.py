@@ -15,6 +15,8 @@ from coldfork.report.recordings import difference_json, formats, json_format, sp
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, poisoned
 
+pytestmark = pytest.mark.once
+
 _HERE = Path(__file__).parent
 
 

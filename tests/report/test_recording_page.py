@@ -19,6 +19,8 @@ from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned
 
+pytestmark = pytest.mark.once
+
 #: What somebody would put into a module name or an argument to get into the page.
 ATTACKS = (
     "</script><script>steal()</script>",

@@ -18,6 +18,8 @@ from coldfork.report.recordings.page import document
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned, state
 
+pytestmark = pytest.mark.once
+
 
 def names(recording: Recording, number: int = 0) -> list[tuple[str, int]]:
     return [(span.module, depth) for span, depth in walk(recording.processes[number].imports)]

@@ -15,6 +15,8 @@ from coldfork.rules.registry import judge
 from coldfork.source.decode import LARGEST_FILE
 from tests.source.expectations import RUNNING, Setting, assert_as_expected, observe, write
 
+pytestmark = pytest.mark.once
+
 GOOD = "import torch\nLEVEL = torch.cuda.get_device_capability()\n"
 HERE = ("pkg/good.py", 2)
 SOURCE = Path(__file__).parents[2] / "src"

@@ -17,6 +17,8 @@ from coldfork.source import cache
 from coldfork.source.results import Results
 from tests.source.expectations import Setting, observe, write
 
+pytestmark = pytest.mark.once
+
 SOURCE = Path(__file__).parents[2] / "src"
 FILES = {
     "tree/pkg/__init__.py": "",

@@ -17,6 +17,8 @@ from coldfork.start.servers import Server
 from coldfork.start.targets import Target
 from tests.start.scenes import MadeUp, thing
 
+pytestmark = pytest.mark.once
+
 HARM, DOUBT, CIRCUMSTANCE = Weight.HARM, Weight.DOUBT, Weight.CIRCUMSTANCE
 GOMP = "/lib/libgomp.so.1"
 

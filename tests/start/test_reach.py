@@ -17,6 +17,8 @@ from coldfork.start.reach_kept import Kept, cache_folder
 from coldfork.start.targets import Target, target_of
 from tests.start.test_decide import run
 
+pytestmark = pytest.mark.once
+
 FILES = {
     "application/__init__.py": "",
     "application/through.py": "from application import devices\n\n\ndef work():\n    pass\n",

@@ -267,22 +267,43 @@ def test_a_machine_without_a_device_is_said(
 @needs_compiler
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_who_is_stopped_leaves_nothing_running(engine_package: Path, number: signal.Signals) -> None:
-    (engine_package / "slow.py").write_text(
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
+def test_who_is_stopped_prints_what_was_found_and_leaves_nothing_running(
+    engine_package: Path, number: signal.Signals, times: int
+) -> None:
+    """Twice at once is what `timeout` does: it signals its child, and then the group that its child is in."""
+    pid = engine_package / "pid"
+    process = stopped_midway(engine_package, "engine.attention", "engine.quiet", "slow", "engine.api")
+    for _ in range(times):
+        process.send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    left = "interrupted: nothing is known about 2 modules: slow, engine.api"
+    # The line end stands after the terminal's ^C.
+    assert (process.returncode, errors.decode()) == (130, f"\ncoldfork: {left}\n")
+    found = json.loads(out)
+    assert [(one["module"], one["status"]) for one in found["modules"]] == [
+        ("engine.attention", "woken"),
+        ("engine.quiet", "cold"),
+    ]
+    assert found["modules"][0]["woken_by"]["line"] == 11
+    assert (found["interrupted"], found["left"]) == (True, ["slow", "engine.api"])
+    assert not Path(f"/proc/{pid.read_text()}").exists()
+
+
+def stopped_midway(folder: Path, *modules: str) -> subprocess.Popen[bytes]:
+    """A probe of these modules, one after the other, at the moment when `slow` is being imported."""
+    (folder / "slow.py").write_text(
         "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\n"
     )
+    arguments = ["--virtual", "h100", "--jobs", "1", "--format", "json", *modules]
     process = subprocess.Popen(
-        [sys.executable, "-m", "coldfork", "probe", "slow"],
+        [sys.executable, "-m", "coldfork", "probe", *arguments],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    pid = engine_package / "pid"
+    pid = folder / "pid"
     while not (pid.exists() and pid.stat().st_size):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
-    process.send_signal(number)
-    # The line end is click's, after the terminal's ^C.
-    out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out, errors) == (130, b"", b"\n")
-    assert not Path(f"/proc/{pid.read_text()}").exists()
+    return process

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from coldfork.launch.probing import Request, probe
 from coldfork.launch.watched import environment
+from coldfork.model.probes import Probing
 from coldfork.observe import bootstrap, events
 from coldfork.report import probe_json
+from coldfork.report.formats import PROBE_FORMATS, probe_renderer
 from coldfork.report.options import Options
 
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
@@ -75,6 +79,48 @@ def test_what_real_probes_print_is_what_the_schema_says(
     assert list(printed) == described["required"] == list(described["properties"])
     for one in printed["modules"]:
         assert list(one) == module["required"] == list(module["properties"])
+
+
+def interrupted(write: Make, surroundings: Make) -> Probing:
+    """A probe that somebody interrupts once the first module has been told of."""
+    write(first=WAKE, second="", third="")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    result = probe(Request(("first", "second", "third"), surroundings(), jobs=1), interrupt)
+    assert result.modules[0].module == "first"
+    assert result.left[-1] == "third"
+    return result
+
+
+def test_every_format_says_that_it_was_interrupted_and_what_is_left(write: Make, surroundings: Make) -> None:
+    result = interrupted(write, surroundings)
+    said = {form: probe_renderer(form)(result, Options(version="0.1.0")) for form in PROBE_FORMATS}
+    left = list(result.left)
+    document = json.loads(said["json"])
+    Draft202012Validator(schema()).validate(document)
+    assert (document["interrupted"], document["left"]) == (True, left)
+    last = said["text"].splitlines()[-1]
+    assert last.startswith("interrupted: nothing is known about ")
+    assert last.endswith(", ".join(left))
+    assert said["concise"].splitlines()[-1] == "third: interrupted: nothing is known about it"
+    warning = said["github"].splitlines()[-1]
+    assert warning == f"::warning title=coldfork%3A probe::{last}"
+    cases = ET.fromstring(said["junit"]).findall("testsuite/testcase")
+    assert [case.get("name") for case in cases if case.find("skipped") is not None] == left
+    (invocation,) = json.loads(said["sarif"])["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert len(invocation["toolExecutionNotifications"]) == len(left)
+
+
+def test_many_modules_that_are_left_are_counted(write: Make, surroundings: Make) -> None:
+    result = replace(interrupted(write, surroundings), left=tuple(f"m{number}" for number in range(9)))
+    assert probe_renderer("text")(result, Options()).splitlines()[-1] == (
+        "interrupted: nothing is known about 9 modules: m0, m1, m2, m3 and 5 more"
+    )
+    whole = probe_renderer("text")(replace(result, left=()), Options()).splitlines()[-1]
+    assert whole == "interrupted: every module had been imported by then"
 
 
 def test_a_result_that_was_cut_off_is_read_up_to_the_cut(

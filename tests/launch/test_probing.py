@@ -349,7 +349,9 @@ def test_unknown_beats_cold(write: Make, surroundings: Make) -> None:
     assert probe(Request(("one",), surroundings())).status is ProbeStatus.COLD
 
 
-def test_when_one_look_breaks_nothing_is_left_running(write: Make, surroundings: Make) -> None:
+def test_who_is_interrupted_keeps_what_was_found_and_leaves_nothing_running(
+    write: Make, surroundings: Make
+) -> None:
     """Stands for Ctrl-C: the progress is told on the thread that gets it."""
     folder = write(
         quick="",
@@ -365,10 +367,52 @@ def test_when_one_look_breaks_nothing_is_left_running(write: Make, surroundings:
             time.sleep(0.01)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        probe(Request(("slow", "quick"), surroundings(), jobs=2), interrupt)
+    result = probe(Request(("slow", "quick", "later"), surroundings(), jobs=2), interrupt)
+    assert [(found.module, found.status) for found in result.modules] == [("quick", ProbeStatus.COLD)]
+    assert (result.interrupted, result.left) == (True, ("slow", "later"))
     with pytest.raises(ProcessLookupError):
         os.kill(int((folder / "pid").read_text()), 0)
+
+
+def test_what_breaks_the_telling_is_no_interruption(write: Make, surroundings: Make) -> None:
+    write(quick="", other="")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("the terminal is gone")
+
+    with pytest.raises(RuntimeError, match="the terminal is gone"):
+        probe(Request(("quick", "other"), surroundings(), jobs=1), fail)
+
+
+def test_a_second_look_that_is_interrupted_leaves_what_the_first_one_saw(
+    write: Make, surroundings: Make
+) -> None:
+    """The second import of the module hangs; by then it is known that the first one woke the device."""
+    folder = write(
+        quick="",
+        twice=f"""\
+            import pathlib, time
+            {WAKE}
+            again = pathlib.Path(__file__).with_name("again")
+            if again.exists():
+                again.write_text("hangs")
+                while True: time.sleep(1)
+            again.touch()
+            """,
+    )
+
+    def interrupt(*_: object) -> None:
+        while not (folder / "again").exists() or not (folder / "again").stat().st_size:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    result = probe(Request(("twice", "quick"), surroundings(), jobs=2), interrupt)
+    twice, quick = result.modules
+    assert (quick.status, result.left, result.interrupted) == (ProbeStatus.COLD, (), True)
+    assert (twice.status, twice.accelerator) == (ProbeStatus.WOKEN, "cuda")
+    assert twice.waker is not None
+    assert (twice.waker.module, twice.waker.line) == ("twice", None)
+    assert twice.reason == "the exact line is not known: the second look was interrupted"
 
 
 def test_an_environment_without_coldfork(write: Make, probed: Make, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FINDINGS = 1
 ERROR = 2
+INTERRUPTED = 130
 
 _FOR_PEOPLE = ("text", "concise")
 
@@ -36,7 +37,7 @@ Examples:
   coldfork check --confirm --virtual h100  import what was found, and see whether it is so
 
 \b
-Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 it could not do its work.
+Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 it could not do its work, 130 interrupted.
 Next: coldfork rule NAME explains a finding.
 """
 
@@ -56,9 +57,14 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
 
     _refuse_idle_options(context)
     inspection = inspect(context, paths)
-    report = _report(inspection)
+    report, interrupted = _report(inspection)
+    if interrupted:
+        click.echo(err=True)  # after the terminal's ^C
+        output.note("interrupted: what was not imported by then is called not testable")
     _deliver(report, inspection)
     complain(inspection)
+    if interrupted:
+        context.exit(INTERRUPTED)
     if inspection.missing:
         context.exit(ERROR)
     context.exit(FINDINGS if report.failing and not inspection.settings["exit-zero"] else 0)
@@ -73,8 +79,9 @@ def _refuse_idle_options(context: click.Context) -> None:
             raise UsageError(f"--{name} is for imports, and nothing is imported without --confirm")
 
 
-def _report(inspection: Inspection) -> Report:
-    settings = inspection.settings
+def _report(inspection: Inspection) -> tuple[Report, bool]:
+    """What there is to say, and whether somebody interrupted the imports that --confirm asks for."""
+    settings, interrupted = inspection.settings, False
     findings, known, gone = inspection.findings, 0, 0
     if settings["baseline"]:
         from coldfork.cli.accepted import load, set_against
@@ -84,9 +91,10 @@ def _report(inspection: Inspection) -> Report:
     if settings["confirm"]:
         from coldfork.cli.confirmation import confirmed
 
-        findings = confirmed(findings, settings, inspection.locate)
+        confirmation = confirmed(findings, settings, inspection.locate)
+        findings, interrupted = confirmation.findings, confirmation.interrupted
     bar = Verdict(settings["fail-on"]).rank
-    return Report(
+    report = Report(
         profile=settings["profile"],
         findings=findings,
         skipped=inspection.skipped,
@@ -96,6 +104,7 @@ def _report(inspection: Inspection) -> Report:
         ignored=inspection.ignored,
         failing=sum(finding.verdict.rank >= bar for finding in findings),
     )
+    return report, interrupted
 
 
 def _deliver(report: Report, inspection: Inspection) -> None:

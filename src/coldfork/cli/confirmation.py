@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coldfork.cli.places import Locate
 from coldfork.cli.surroundings import ended_with_us, surroundings
 from coldfork.model.findings import Finding
 
+if TYPE_CHECKING:
+    from coldfork.launch.confirming import Confirmation
 
-def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> tuple[Finding, ...]:
+
+def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
     """Import the modules of these findings, and say of each what that showed."""
     from coldfork.launch.confirming import confirm
     from coldfork.launch.probing import interpreter

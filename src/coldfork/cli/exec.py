@@ -161,3 +161,7 @@ def _tell(done: Foreground, timeout: float | None) -> None:
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))
         output.note(f"the script left {names} running, which was ended")
+    for trouble in done.troubles:
+        from coldfork.launch.script_troubles import quoted
+
+        output.note(quoted(trouble))

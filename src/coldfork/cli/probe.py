@@ -18,6 +18,8 @@ from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.report.formats import probe_renderer
 from coldfork.report.options import Options, RuleText
 
+INTERRUPTED = 130
+"""What a shell says of a program that Ctrl-C ended; `git bisect run` stops at it."""
 UNJUDGED = 125
 """What `git bisect run` takes for "this commit cannot be tested"."""
 STATUSES = {ProbeStatus.COLD: 0, ProbeStatus.WOKEN: 1, ProbeStatus.UNKNOWN: UNJUDGED}
@@ -35,7 +37,8 @@ Examples:
 
 \b
 Exit status: 0 cold, 1 woken, 125 an import failed or could not be judged (git bisect skips the commit),
-2 usage. Of several modules a woken one counts before one that could not be judged.
+2 usage, 130 interrupted: what was found by then is printed. Of several modules a woken one counts before one
+that could not be judged.
 Next: coldfork rule device-init-at-import says what to write instead.
 """
 
@@ -81,8 +84,10 @@ def probe(
         context.exit(UNJUDGED)
     with ended_with_us():
         probing = _probe(modules, packages, settings, forked=in_forked_child)
+    if probing.interrupted:
+        click.echo(err=True)  # after the terminal's ^C
     _deliver(probing, settings)
-    context.exit(STATUSES[probing.status])
+    context.exit(INTERRUPTED if probing.interrupted else STATUSES[probing.status])
 
 
 def _probe(
@@ -117,6 +122,10 @@ def refuse_name(name: str) -> None:
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
     text = probe_renderer(form)(probing, _rendering(probing, settings))
+    if probing.interrupted and (file or form not in _FOR_PEOPLE):
+        from coldfork.report.probe_words import interruption
+
+        output.note(interruption(probing))
     if file:
         output.save(text, Path(file))
         count = len(probing.modules)

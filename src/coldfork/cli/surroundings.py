@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from coldfork.launch.looks import Setting
+
+_AT_ONCE_SECONDS = 1.0
 
 
 def surroundings(
@@ -42,17 +45,27 @@ def surroundings(
 
 @contextmanager
 def ended_with_us() -> Iterator[None]:
-    """Let SIGTERM end us as Ctrl-C does, so that nothing we started is left."""
+    """Let SIGTERM end us as Ctrl-C does, so that nothing we started is left.
 
-    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
+    A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's
+    group, and what the first has interrupted is being written down when the second comes.
+    """
+    first: list[float] = []
 
-    try:
-        former = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: signals are somebody else's
-        yield
-        return
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        first.append(monotonic())
+        if len(first) == 1 or first[-1] - first[0] > _AT_ONCE_SECONDS:
+            raise KeyboardInterrupt
+
+    former = {}
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Whoever ignores Ctrl-C, or has an answer of their own, keeps it.
+        if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
+            continue
+        with suppress(ValueError):  # not the main thread: signals are somebody else's
+            former[number] = signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -14,6 +14,8 @@ from coldfork.launch.probing import Progress, Request, missing, probe
 from coldfork.model.findings import Confirmed, Finding
 from coldfork.model.probes import ModuleProbe
 
+_TOO_EARLY = "the imports were interrupted before its turn ended"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -23,6 +25,15 @@ class Place:
     file: str
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What importing the modules of findings came to."""
+
+    findings: tuple[Finding, ...]
+    interrupted: bool
+    """Whether somebody interrupted the imports; what was not seen by then is not testable."""
+
+
 def confirm(
     findings: Sequence[Finding],
     setting: Setting,
@@ -30,7 +41,7 @@ def confirm(
     locate: Callable[[str], str],
     jobs: int = 0,
     progress: Progress | None = None,
-) -> tuple[Finding, ...]:
+) -> Confirmation:
     """The findings, each with what importing its module showed; those about no device stay as they are."""
     ground = Ground(
         device=machine.device(setting.virtual),
@@ -50,6 +61,7 @@ def confirm(
     ground = replace(ground, absent=missing(named, around_all))
     probes: dict[tuple[str, str], ModuleProbe] = {}
     files: dict[str, dict[str, str]] = {}
+    interrupted = False
     total = len({(finding.path, finding.module) for finding in testable})
     for root in roots:
         modules = _modules_below(root, testable, places)
@@ -62,7 +74,11 @@ def confirm(
         result = probe(Request(modules, around, jobs), told, ground.device)
         probes |= {(root, module.module): module for module in result.modules}
         files[root] = dict(result.files)
-    return tuple(_with_answer(finding, places[finding.path], probes, files, ground) for finding in findings)
+        if result.interrupted:
+            interrupted = True
+            break
+    answered = (_with_answer(finding, places[finding.path], probes, files, ground) for finding in findings)
+    return Confirmation(tuple(answered), interrupted)
 
 
 def place_of(finding: Finding, locate: Callable[[str], str]) -> Place | None:
@@ -101,6 +117,8 @@ def _with_answer(
     if reason is not None or place is None:
         reason = reason or f"its file is not where an import of {finding.module} would look"
         return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=reason)
-    seen = probes[place.root, finding.module]
+    seen = probes.get((place.root, finding.module))
+    if seen is None:
+        return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=_TOO_EARLY)
     confirmed, said = compare(finding, seen, place.file, replace(ground, files=files[place.root]))
     return replace(finding, confirmed=confirmed, confirmation=said)

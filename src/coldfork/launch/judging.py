@@ -89,6 +89,11 @@ def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> Modul
     return found if exact.line is not None else _with_reason(found, "the exact line was not seen")
 
 
+def cut_short(probe: ModuleProbe) -> ModuleProbe:
+    """The result of a first look whose second one was interrupted."""
+    return _with_reason(probe, "the exact line is not known: the second look was interrupted")
+
+
 def _verdict(look: Look, awake_before: Sequence[str]) -> tuple[ProbeStatus, str | None]:
     ending = _ending(look)
     if look.device_wakes:

@@ -9,16 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from time import monotonic
 
 from coldfork.launch import listing, machine
-from coldfork.launch.judging import awake_in, guilty, judge, shared_way, with_exact_line
+from coldfork.launch.judging import awake_in, cut_short, guilty, judge, shared_way, with_exact_line
 from coldfork.launch.looks import Look, Setting, look
 from coldfork.launch.origins import Origins
-from coldfork.launch.watched import require_watching
+from coldfork.launch.watched import Interrupted, require_watching
 from coldfork.model.errors import UsageError
 from coldfork.model.probes import ModuleProbe, Probing
 from coldfork.observe.calls import EVERY
@@ -51,25 +52,34 @@ class _Ground:
 
 
 def probe(request: Request, progress: Progress | None = None, device: str | None = None) -> Probing:
-    """Import each module in a fresh interpreter and say which woke a device, and by which line."""
+    """Import each module in a fresh interpreter and say which woke a device, and by which line.
+
+    When it is interrupted, it ends what it started and tells what it has found by then.
+    """
     require_watching("probe")
     began = monotonic()
-    awake_before = awake_in(_bare(request.setting))
     origins = Origins()
-    ground = _Ground(awake_before, origins)
     modules = tuple(dict.fromkeys(request.modules))
-    results = _each(
-        modules,
-        lambda module, stop: _probe_one(module, request.setting, ground, stop),
-        request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
-        progress,
-    )
+    results: tuple[ModuleProbe, ...] = ()
+    interrupted = True
+    # Before the first import there is nothing to keep.
+    with suppress(KeyboardInterrupt):
+        ground = _Ground(awake_in(_bare(request.setting)), origins)
+        results, interrupted = _each(
+            modules,
+            lambda module, stop: _probe_one(module, request.setting, ground, stop),
+            request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
+            progress,
+        )
+    found = {result.module for result in results}
     return Probing(
         device=device or machine.device(request.setting.virtual),
         modules=results,
         python=request.setting.python,
         seconds=monotonic() - began,
         forked=request.setting.forked,
+        left=tuple(module for module in modules if module not in found),
+        interrupted=interrupted,
         files=origins.files,
     )
 
@@ -187,7 +197,10 @@ def _probe_one(module: str, setting: Setting, ground: _Ground, stop: Callable[[]
     way = shared_way(module, first)
     second = ground.closer.get(way) if way is not None else None
     if second is None:
-        second = look(module, setting, exact=suspects, stop=stop)
+        try:
+            second = look(module, setting, exact=suspects, stop=stop)
+        except Interrupted:
+            return cut_short(result)
         if way is not None:
             ground.closer[way] = second
     return with_exact_line(result, second, ground.origins)
@@ -198,9 +211,12 @@ def _each(
     work: Callable[[str, Callable[[], bool]], ModuleProbe],
     jobs: int,
     progress: Progress | None,
-) -> tuple[ModuleProbe, ...]:
-    """The results in the order of the modules; when this thread is interrupted, all that runs is ended."""
-    stopped = Event()
+) -> tuple[tuple[ModuleProbe, ...], bool]:
+    """The results in the order of the modules; when this thread is interrupted, all that runs is ended.
+
+    An interruption leaves the results that there are, and True beside them.
+    """
+    stopped, interrupted = Event(), False
     with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(modules)))) as pool:
         futures: list[Future[ModuleProbe]] = [pool.submit(work, module, stopped.is_set) for module in modules]
         try:
@@ -208,8 +224,16 @@ def _each(
                 future.result()
                 if progress is not None:
                     progress("importing", done, len(modules))
-        except BaseException:
+        except BaseException as error:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return tuple(future.result() for future in futures)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            interrupted = True
+    # Here the threads have ended: what was cut short was cancelled, or raised that it was interrupted.
+    ended = [future for future in futures if not interrupted or _has_result(future)]
+    return tuple(future.result() for future in ended), interrupted
+
+
+def _has_result(future: Future[ModuleProbe]) -> bool:
+    return not future.cancelled() and future.exception() is None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coldfork.launch import isolation, reportfile, rundir
 from coldfork.launch.isolation import Streams, Supervised
@@ -13,6 +13,9 @@ from coldfork.launch.script_following import refusal
 from coldfork.launch.script_plan import Prepared, Request, prepare
 from coldfork.launch.supervision import Continued, Ending, Signals, Stopped, attend
 from coldfork.model.errors import ColdforkError, UsageError
+
+if TYPE_CHECKING:
+    from coldfork.knowledge.troubles import Trouble
 
 Progress = Callable[[int, int], object]
 LOST = 1
@@ -27,6 +30,17 @@ class Foreground:
     outcome: str
     run_dir: Path
     left_behind: tuple[str, ...]
+    exception: Mapping[str, Any] | None = None
+    """The exception that ended it."""
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Known troubles whose signs stand in its exception; its output it wrote to the terminal itself."""
+        if self.exception is None:
+            return ()
+        from coldfork.launch.script_troubles import troubles_of
+
+        return troubles_of(self.exception)
 
 
 def run(request: Request, on_progress: Progress) -> Foreground:
@@ -116,5 +130,9 @@ class _Script:
             return Foreground(ending, "lost", path, ())
         report = reportfile.read(str(path)) or {}
         return Foreground(
-            ending, report.get("outcome") or "lost", path, tuple(report.get("left_behind") or ())
+            ending,
+            report.get("outcome") or "lost",
+            path,
+            tuple(report.get("left_behind") or ()),
+            report.get("exception"),
         )

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coldfork.launch import reportfile
 from coldfork.model.errors import ColdforkError
+
+if TYPE_CHECKING:
+    from coldfork.knowledge.troubles import Trouble
 
 OUTPUT_KEPT = 1 << 20
 """So many bytes of each output a result holds, from its end; the files in the run directory hold more."""
@@ -70,6 +73,13 @@ class ScriptResult:
         """What report.json says now."""
         return reportfile.read(str(self.run_dir)) or {}
 
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Known troubles whose signs stand in its errors or its exception, with cause and remedy."""
+        from coldfork.launch.script_troubles import troubles_of
+
+        return troubles_of(self.exception, self.stderr)
+
     def explained(self) -> str:
         """One sentence on how it ended."""
         return f"the script {_HOW[self.outcome].format(status=self.status, signal=self.signal)}"
@@ -98,7 +108,10 @@ class ScriptError(ColdforkError):
         error = self.result.exception
         if error is not None:
             said += f" ({error.get('type')}: {error.get('message')})"
-        return f"{said}; its output and its report lie in {self.result.run_dir}"
+        said += f"; its output and its report lie in {self.result.run_dir}"
+        from coldfork.launch.script_troubles import quoted
+
+        return "\n".join([said, *map(quoted, self.result.troubles)])
 
 
 def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:

@@ -92,6 +92,10 @@ class Probing:
     seconds: float = 0.0
     forked: bool = False
     """Whether the modules were imported in forked children."""
+    left: tuple[str, ...] = ()
+    """The modules about which nothing is known, because somebody interrupted the probe."""
+    interrupted: bool = False
+    """Whether somebody interrupted the probe; what it had found by then is here."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path: paths are relative to the folder that holds the top package."""
 

@@ -11,7 +11,9 @@ from coldfork.report.probe_words import headline
 def render(probing: Probing, options: Options) -> str:
     """Write `path:line:column: status: sentence`, or `module: status` where no line is to blame."""
     letters = alphabet(options.encoding)
-    return "".join(_line(probe, options, letters) + "\n" for probe in probing.modules)
+    lines = [_line(probe, options, letters) for probe in probing.modules]
+    lines += [f"{letters.clean(module)}: interrupted: nothing is known about it" for module in probing.left]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _line(probe: ModuleProbe, options: Options, letters: Alphabet) -> str:

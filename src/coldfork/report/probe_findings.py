@@ -23,10 +23,13 @@ def as_report(probing: Probing) -> Report:
     return Report(
         profile=probing.device,
         findings=findings,
-        skipped=tuple(
-            Skipped(probe.module, headline(probe))
-            for probe in probing.modules
-            if probe.status is not ProbeStatus.COLD and headline(probe) not in told
+        skipped=(
+            *(
+                Skipped(probe.module, headline(probe))
+                for probe in probing.modules
+                if probe.status is not ProbeStatus.COLD and headline(probe) not in told
+            ),
+            *(Skipped(module, "the probe was interrupted") for module in probing.left),
         ),
         statistics=Statistics(len(probing.modules), 0, 0, probing.seconds),
         failing=len(findings),

@@ -7,16 +7,18 @@ from coldfork.report import github
 from coldfork.report.characters import alphabet, one_line
 from coldfork.report.options import Options
 from coldfork.report.probe_findings import as_report
-from coldfork.report.probe_words import advice, headline
+from coldfork.report.probe_words import advice, headline, interruption
 
 
 def render(probing: Probing, options: Options) -> str:
     """Write an error for each waking line and a warning for each import that could not be judged."""
     report = as_report(probing)
     unplaced = {skipped.path for skipped in report.skipped}
-    return github.render(report, options) + "".join(
-        _unplaced(probe, options) + "\n" for probe in probing.modules if probe.module in unplaced
-    )
+    commands = [_unplaced(probe, options) for probe in probing.modules if probe.module in unplaced]
+    if probing.interrupted:
+        said = alphabet(options.encoding).clean(interruption(probing))
+        commands.append(f"::warning title=coldfork%3A probe::{github.data(said)}")
+    return github.render(report, options) + "".join(f"{command}\n" for command in commands)
 
 
 def _unplaced(probe: ModuleProbe, options: Options) -> str:

@@ -31,6 +31,8 @@ def document(probing: Probing, options: Options) -> dict[str, Any]:
         "python": well_formed(probing.python),
         "forked": probing.forked,
         "seconds": round(probing.seconds, 3),
+        "interrupted": probing.interrupted,
+        "left": [well_formed(module) for module in probing.left],
         "modules": [module_object(probe) for probe in probing.modules],
     }
 

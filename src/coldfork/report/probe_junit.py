@@ -12,11 +12,19 @@ from coldfork.report.probe_words import headline, rule
 
 
 def render(probing: Probing, options: Options) -> str:
-    """Write one suite; a woken module is a failure, one that could not be judged an error."""
+    """Write one suite; a woken module is a failure, one that could not be judged an error.
+
+    Those that an interruption left over are skipped.
+    """
     suites = ET.Element("testsuites", name="coldfork")
     suite = ET.SubElement(suites, "testsuite", name=xml_safe(f"coldfork probe on {probing.device}"))
     for probe in probing.modules:
         _add(suite, probe, probing, options)
+    for module in probing.left:
+        case = ET.SubElement(
+            suite, "testcase", classname="coldfork.probe", name=xml_safe(module), time="0.000"
+        )
+        ET.SubElement(case, "skipped", message="the probe was interrupted")
     junit.count(suites, suite, probing.seconds)
     return junit.document(suites)
 

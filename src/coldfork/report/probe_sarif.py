@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from coldfork.model.probes import Probing
 from coldfork.report import sarif
 from coldfork.report.options import Options
@@ -10,4 +12,8 @@ from coldfork.report.probe_findings import as_report
 
 def render(probing: Probing, options: Options) -> str:
     """Write the result as a SARIF log with one run."""
-    return sarif.render(as_report(probing), options)
+    log = sarif.log(as_report(probing), options)
+    for run in log["runs"]:
+        for invocation in run["invocations"]:
+            invocation["executionSuccessful"] = not probing.interrupted
+    return json.dumps(log, indent=2) + "\n"

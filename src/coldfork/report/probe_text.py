@@ -16,6 +16,7 @@ from coldfork.report.probe_words import (
     deeper_sentence,
     effect_sentence,
     headline,
+    interruption,
     remedy,
     rule,
     standing,
@@ -192,6 +193,8 @@ class _Page:
         behind = f" on {probing.device}, in forked children" if probing.forked else f" on {probing.device}"
         total = plural(len(probing.modules), "module")
         yield f"{self._paint(style, counts(probing))} of {total}{behind} in {duration(probing.seconds)}"
+        if probing.interrupted:
+            yield self._paint("warning", self._clean(interruption(probing)))
         if probing.device == "none":
             yield "this machine has no accelerator to wake; coldfork probe --virtual h100 gives it one"
 

@@ -7,11 +7,13 @@ from collections import Counter
 from coldfork.model.effects import EffectKind
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
 from coldfork.model.states import Frame, Level
-from coldfork.report.words import effect_phrase
+from coldfork.report.words import effect_phrase, plural
 
 _EFFECTS = {Level.DRIVER: EffectKind.INITIALISES_DRIVER, Level.CONTEXT: EffectKind.CREATES_CONTEXT}
 _RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-import"}
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
+
+_MOST_LEFT = 4
 
 #: Loudest first: what a summary begins with.
 _ORDER = (ProbeStatus.WOKEN, ProbeStatus.FAILED, ProbeStatus.UNKNOWN, ProbeStatus.COLD)
@@ -92,6 +94,20 @@ def advice(probe: ModuleProbe) -> str:
     if probe.reason is not None and "did not end within" in probe.reason:
         return f"give it more time: coldfork probe --timeout 600 {probe.module}"
     return f"see it fail in the interpreter that you probe with: python -c 'import {probe.module}'"
+
+
+def interruption(probing: Probing) -> str:
+    """What an interruption left open, in one sentence; empty when nobody interrupted."""
+    if not probing.interrupted:
+        return ""
+    left = probing.left
+    shown = ", ".join(left[:_MOST_LEFT])
+    more = f" and {len(left) - _MOST_LEFT} more" if len(left) > _MOST_LEFT else ""
+    return "interrupted: " + (
+        f"nothing is known about {plural(len(left), 'module')}: {shown}{more}"
+        if left
+        else "every module had been imported by then"
+    )
 
 
 def counts(probing: Probing) -> str:

@@ -63,6 +63,12 @@ def test_under_names_the_machines_when_the_accelerator_is_no_part_of_a_profile()
     assert only(found["xpu"]).accelerator == "opencl"
 
 
+def test_what_an_effect_presumes_is_kept() -> None:
+    fact = only(catalogue(effect=[WAKE | {"presumes": "acme's daemon runs"}]).call("acme.wake"))
+    assert fact.presumes == "acme's daemon runs"
+    assert only(catalogue(effect=[WAKE]).call("acme.wake")).presumes == ""
+
+
 @pytest.mark.parametrize(
     ("profile", "does", "condition"),
     [

@@ -125,9 +125,32 @@ tell(here=state("opencl")[0], worked=in_child(work, seconds=8 if {STEPS[step]} e
     assert found == ([("opencl", 3)] if wakes else [])
 
 
-def checked(folder: Path) -> list[dict[str, Any]]:
-    """What `coldfork check` finds for a machine without an accelerator."""
-    options = ["--profile", "cpu", "--format", "json", "--no-cache", "--exit-zero"]
+@pytest.mark.parametrize("profile", ["cuda", "rocm", "xpu"])
+def test_beside_a_gpu_listing_platforms_presumes_that_its_vendor_is_among_them(
+    profile: str, tmp_path: Path
+) -> None:
+    """PoCL alone starts nothing when it is listed, as measured above; a context takes its devices anyway."""
+    (tmp_path / "asks.py").write_text(
+        "import pyopencl as cl\n\nkept = cl.get_platforms()\ncontext = cl.Context()\n", encoding="utf-8"
+    )
+    words = ["the OpenCL driver of the GPU's vendor is registered"]
+    found = {one["line"]: (one["verdict"], one["presumed"]) for one in checked(tmp_path, profile)}
+    assert found == {3: ("certain", words), 4: ("certain", [])}
+
+
+def test_what_a_function_presumes_is_said_where_it_is_called_and_imported(tmp_path: Path) -> None:
+    (tmp_path / "asks.py").write_text(
+        "import pyopencl as cl\n\ndef ask():\n    return cl.get_platforms()\n", encoding="utf-8"
+    )
+    (tmp_path / "outer.py").write_text("import asks\n\nkept = asks.ask()\n", encoding="utf-8")
+    (found,) = checked(tmp_path, "cuda")
+    assert (found["path"], found["line"], found["verdict"]) == ("outer.py", 3, "certain")
+    assert found["presumed"] == ["the OpenCL driver of the GPU's vendor is registered"]
+
+
+def checked(folder: Path, profile: str = "cpu") -> list[dict[str, Any]]:
+    """What `coldfork check` finds; unless told otherwise, for a machine without an accelerator."""
+    options = ["--profile", profile, "--format", "json", "--no-cache", "--exit-zero"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "coldfork", "check", *options, str(folder)],
         env={**os.environ, "PYTHONPATH": str(SOURCES)},

@@ -32,6 +32,7 @@ class EffectEntry(NamedTuple):
     unless_env: tuple[str, str] | None
     argument: ArgumentEntry | None
     unless_argument: ArgumentEntry | None
+    presumes: str
     distribution: str
     versions: str
     newest: bool

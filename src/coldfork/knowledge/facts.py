@@ -54,6 +54,8 @@ class Fact:
     """The effect does not happen when an argument passes this test."""
     source: str = ""
     remedy: str | None = None
+    presumes: str = ""
+    """What has to be so on a machine of this kind, and nearly always is."""
 
     def softened(self) -> Fact:
         """The same call where the management library answers first, so that the device stays cold."""

@@ -128,6 +128,7 @@ class Entry:
             self._environment(),
             self._argument("argument"),
             self._argument("unless_argument"),
+            self.string("presumes", ""),
             self.distribution,
             self.versions,
             self.newest,

@@ -126,6 +126,7 @@ class Selection:
                     unless,
                     entry.source,
                     entry.remedy,
+                    entry.presumes,
                 ),
             )
 

@@ -17,7 +17,7 @@ COMMON = ("distribution", "versions", "source", "note")
 KEYS: dict[str, tuple[str, ...]] = {
     "effect": (
         *COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
-        "argument", "unless_argument", "remedy",
+        "argument", "unless_argument", "presumes", "remedy",
     ),
     "value": (*COMMON, "names", "is", "equals"),
     "raises": (*COMMON, "calls", "needs", "presumes"),

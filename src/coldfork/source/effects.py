@@ -80,7 +80,8 @@ class Reporter:
             for fact in facts:
                 needs = (Condition(words=fact.condition),) if fact.condition else ()
                 link = Link(StepKind.SINK, f"import {name}", None, None, None)
-                wake = Wake(fact.accelerator, fact.does, needs, (), 1, link, fact.remedy, bool(needs))
+                presumed = (fact.presumes,) if fact.presumes else ()
+                wake = Wake(fact.accelerator, fact.does, needs, presumed, 1, link, fact.remedy, bool(needs))
                 if fact.does in WAKING:
                     reached.append(Reached(wake, not needs, not needs))
             if reached:

@@ -50,8 +50,17 @@ def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
     if fact.condition:
         conditions = (Condition(words=fact.condition),)
     link = Link(StepKind.SINK, fact.symbol, None, None, None)
+    presumed = (fact.presumes,) if fact.presumes else ()
     wake = Wake(
-        fact.accelerator, fact.does, conditions, (), 1, link, fact.remedy, bool(conditions), fact.unless_env
+        fact.accelerator,
+        fact.does,
+        conditions,
+        presumed,
+        1,
+        link,
+        fact.remedy,
+        bool(conditions),
+        fact.unless_env,
     )
     frame.wake(wake, fact.does in WAKING and not conditions)
 

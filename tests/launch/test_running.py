@@ -65,7 +65,7 @@ CASES = [
     *(
         Case(
             f"killed-by-{name}",
-            f"import os, signal, time\nos.kill(os.getpid(), signal.{name})\ntime.sleep(9)",
+            f"import os, signal, time\nos.kill(os.getpid(), signal.{name})\ntime.sleep(1)",
         )
         for name in ENDING_SIGNALS.split(" ")
     ),

@@ -23,6 +23,8 @@ from coldfork.launch.watched import (
 from coldfork.model.errors import UsageError
 from coldfork.observe.bootstrap import STARTUP, VARIABLE
 
+pytestmark = pytest.mark.once
+
 PATIENCE = 60
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.observe.processes import SOURCES, run, variables, write
 
 pytestmark = [
+    pytest.mark.once,
     pytest.mark.skipif(sys.platform != "linux", reason="the injection library needs Linux"),
     pytest.mark.skipif(
         not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler to build it with"

@@ -16,7 +16,10 @@ from coldfork.virtual.compiling import CannotCompileError, cache_folder, library
 NATIVE = Path(compiling.__file__).with_name("native")
 SONAME = "libcuda.so.1"
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C parts are for Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C parts are for Linux"),
+]
 needs_compiler = pytest.mark.skipif(
     not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler"
 )

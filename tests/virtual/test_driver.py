@@ -10,9 +10,12 @@ import pytest
 
 from tests.virtual.conftest import Run
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler on this machine"]
-)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(
+        not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler on this machine"
+    ),
+]
 
 _ASK = """
 import ctypes, os

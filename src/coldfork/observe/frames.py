@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from types import CodeType, FrameType
+    from typing import TypeGuard
 
     from coldfork.observe.events import Event
     from coldfork.observe.loads import Load
@@ -18,9 +19,12 @@ IMPORTLIB = "<frozen importlib"
 DEEPEST = 100
 """Frames of a stack that are written down."""
 _FARTHEST = 20_000
+_NOTHING = object()
 _MODULE = type(sys)
 _OPTIMIZED = 1
 _OWN_FOLDER = __file__.rpartition("/")[0] + "/"
+_ENTERING = ("enter", "enter_body")
+"""The methods of `imports.Imports` that look before a module is loaded."""
 
 #: Comprehensions, which until Python 3.12 have frames of their own.
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
@@ -168,22 +172,37 @@ def _cut(
     them."""
     loads: list[Load] = []
     segments: list[list[Spot]] = [[]]
+    inner: FrameType | None = None
+    seen: object = _NOTHING
     for _ in range(_FARTHEST):
         if frame is None:
             break
         code = frame.f_code
         if code in doors:
             load = frame.f_locals.get("load")
-            # The doors of another watch, whose code is the same as ours, tell of the same import again.
-            again = loads and not segments[-1] and load is not None and load.spec is loads[-1].spec
+            if load is None and _looks_around(inner):
+                seen = inner.f_locals.get("spec")
+            # The doors of another watch, whose code is the same as ours, tell of the same import again: one
+            # that is in progress, or one that has begun for it and not yet for us.
+            again = not segments[-1] and load is not None and load.spec is seen
             if load is not None and not again:
+                seen = load.spec
                 loads.append(load)
                 segments.append([])
         elif not code.co_filename.startswith((IMPORTLIB, _OWN_FOLDER)):
             segments[-1].append((frame, line if line is not None else frame.f_lineno or 0))
         line = None
-        frame = frame.f_back
+        inner, frame = frame, frame.f_back
     return loads[::-1], [spots[::-1] for spots in reversed(segments)]
+
+
+def _looks_around(inner: FrameType | None) -> TypeGuard[FrameType]:
+    """Whether a door looks around before it lets a load begin; `inner` is what it called."""
+    return (
+        inner is not None
+        and inner.f_code.co_name in _ENTERING
+        and inner.f_code.co_filename.startswith(_OWN_FOLDER)
+    )
 
 
 def runs_inline(name: str) -> bool:

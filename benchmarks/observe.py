@@ -187,11 +187,11 @@ class Bench:
 
 
 def importing(rounds: int) -> Spread:
-    """Milliseconds that `import coldfork.observe` takes in a fresh interpreter."""
+    """Milliseconds that `import coldfork.observe.watch` takes in a fresh interpreter."""
     code = (
         f"import sys; sys.path.append({str(SOURCES)!r})\n"
         "from time import perf_counter; began = perf_counter()\n"
-        "import coldfork.observe\nprint((perf_counter() - began) * 1000)"
+        "import coldfork.observe.watch\nprint((perf_counter() - began) * 1000)"
     )
     runs = [
         float(subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True).stdout)
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         own = importing(given.rounds)
-        print(f"import coldfork.observe: {own.median:.2f} ms ({own.low:.2f} to {own.high:.2f})")
+        print(f"import coldfork.observe.watch: {own.median:.2f} ms ({own.low:.2f} to {own.high:.2f})")
         with tempfile.TemporaryDirectory() as scratch:
             bench = Bench(python(), Path(scratch), given.rounds)
             costs = []

@@ -11,7 +11,8 @@ from time import perf_counter
 
 sys.path.append(sys.argv[1])
 
-from coldfork.observe import forks, watch
+from coldfork.observe import forks
+from coldfork.observe.watch import watch
 from coldfork.observe.imports import Imports
 from coldfork.observe.recorder import Recorder
 

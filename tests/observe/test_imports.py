@@ -124,7 +124,7 @@ def test_stopping_puts_importlib_back() -> None:
 import importlib._bootstrap as one, importlib._bootstrap_external as two
 before = one._load_unlocked, two._LoaderBasics.exec_module
 import planted_device
-from coldfork.observe import watch
+from coldfork.observe.watch import watch
 sensor = planted_device.Sensor()
 events = []
 watching = watch(events.append, sensor=sensor, states=tuple, remember=tuple, stage2=['x'])
@@ -147,7 +147,7 @@ assert len(events) == count, events[count:]
     assert (process.returncode, process.stderr) == (0, "")
 
 
-#: Every module that `import coldfork.observe` may load, beyond what each interpreter has loaded anyway.
+#: Every module that `import coldfork.observe.watch` may load, beyond what each interpreter has loaded anyway.
 MAY_LOAD = {
     "__future__",
     "coldfork",
@@ -173,7 +173,7 @@ def test_what_importing_the_watch_loads() -> None:
     script = """
 import os, sys
 before = set(sys.modules)
-import coldfork.observe
+import coldfork.observe.watch
 print(*sorted(set(sys.modules) - before))
 """
     process = run(["-I", "-S", "-c", f"import sys\nsys.path.append({str(SOURCES)!r}){script}"], {}, SOURCES)

@@ -12,7 +12,7 @@ sys.path.insert(0, FOLDER)
 
 import planted_device  # type: ignore[import-not-found]  # noqa: E402 - it lies beside this file
 
-from coldfork.observe import watch  # noqa: E402
+from coldfork.observe.watch import watch  # noqa: E402
 
 if STAGE2 and STAGE2[-1].startswith("woken-by="):
     planted_device.Sensor.WOKEN_BY = STAGE2.pop().partition("=")[2]

@@ -1,7 +1,4 @@
-"""What happens to accelerators inside a running program: standard library only, never raises into it."""
+"""What happens to accelerators inside a running program: standard library only, never raises into it.
 
-from __future__ import annotations
-
-from coldfork.observe.watch import MAIN, Watch, watch
-
-__all__ = ["MAIN", "Watch", "watch"]
+Nothing is imported here: what supervises a script needs a corner of this room, and starts for every script.
+"""

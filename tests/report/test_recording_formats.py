@@ -150,7 +150,7 @@ def test_processes_of_a_trace_do_not_share_a_pid() -> None:
     events = traced(threaded())
     named = [event["pid"] for event in events if event["name"] == "process_name"]
     assert len(named) == len(set(named)) == 5
-    wakes = [event for event in events if event["ph"] == "i"]
+    wakes = [event for event in events if event["ph"] == "i" and event["cat"] == "wake"]
     assert [(event["name"], event["pid"], event["s"]) for event in wakes] == [("wakes cuda", 100, "p")]
     states = {event["name"] for event in events if event["ph"] == "b"}
     assert {"cuda cold", "cuda awake (context)", "cuda poisoned", "cuda poisoned (inferred)"} <= states

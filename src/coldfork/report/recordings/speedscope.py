@@ -20,7 +20,10 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 def render(recording: Recording, view: View) -> str:
     """Write the imports as one JSON object, a profile a line."""
     frames = _Frames()
-    woken = outcome(recording).wake_process
+    summed_up = outcome(recording)
+    woken = summed_up.wake_process
+    # The title is the one place of such a file where a sentence is seen.
+    missing = f" ({'; '.join(summed_up.doubts)})" if summed_up.doubts else ""
     profiles: list[dict[str, Any]] = []
     active = 0
     for process in recording.processes:
@@ -31,7 +34,7 @@ def render(recording: Recording, view: View) -> str:
     head = {
         "$schema": SCHEMA,
         "exporter": f"coldfork {view.version}".strip(),
-        "name": printable(" ".join(recording.command) or recording.name),
+        "name": printable((" ".join(recording.command) or recording.name) + missing),
         "activeProfileIndex": active,
         "shared": {"frames": frames.all},
     }

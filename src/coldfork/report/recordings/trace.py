@@ -11,6 +11,7 @@ from coldfork.model.states import Status
 from coldfork.model.timelines import Process, Recording, Wake
 from coldfork.report.characters import printable
 from coldfork.report.recordings import phrases
+from coldfork.report.recordings.doubts import reasons
 from coldfork.report.recordings.effects_of_imports import marks
 from coldfork.report.recordings.nesting import in_microseconds, threads
 from coldfork.report.recordings.view import View
@@ -21,10 +22,12 @@ _Event = dict[str, Any]
 def render(recording: Recording, view: View) -> str:
     """Write the trace as one JSON object, an event a line."""
     events = ",\n".join(json.dumps(event) for event in _Trace(recording).events())
+    doubts = _doubts(recording)
     other = {
         "tool": f"coldfork {view.version}".strip(),
         "command": printable(" ".join(recording.command)),
         "recorded": printable(recording.started),
+        **({"incomplete": "; ".join(doubts)} if doubts else {}),
     }
     head = f'{{"displayTimeUnit": "ms", "otherData": {json.dumps(other)}, "traceEvents": [\n'
     return f"{head}{events}\n]}}\n"
@@ -44,6 +47,14 @@ class _Trace:
             yield from (self._wake(process, wake) for wake in process.wakes)
             yield from self._states(process)
             yield from self._starts(process)
+        yield from self._doubts()
+
+    def _doubts(self) -> Iterator[_Event]:
+        """A mark across all processes at the end of what was recorded, for each reason to doubt the rest."""
+        for process in self._recording.processes[:1]:
+            for doubt in _doubts(self._recording):
+                mark = self._at(process, "i", f"incomplete: {doubt}", self._recording.end)
+                yield {**mark, "s": "g", "cat": "doubt", "args": {}}
 
     def _at(self, process: Process, phase: str, name: str, at: float, thread: int = 0) -> _Event:
         pid = self._pids[process.number]
@@ -105,6 +116,10 @@ class _Trace:
             flow = {"cat": "process", "id": next(self._ids)}
             yield {**self._at(process, "s", name, going.at, going.thread), **flow}
             yield {**self._at(child, "f", name, child.begin), **flow, "bp": "e"}
+
+
+def _doubts(recording: Recording) -> list[str]:
+    return [printable(doubt) for doubt in reasons(recording)]
 
 
 def _distinct_pids(recording: Recording) -> dict[int, int]:

@@ -199,6 +199,35 @@ def test_all_of_it_together(service: dict[str, Any], method: str) -> None:
     assert [sentence["text"] for sentence in service["answers"][method]["told"]["sentences"]] == POLISHED
 
 
+@pytest.mark.parametrize("inherit", [True, False])
+def test_the_share_of_a_device_reaches_the_script_and_its_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, inherit: bool
+) -> None:
+    """What can be shown of CUDA MPS without a GPU; the recipe is `docs/how-to/mps.md`."""
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "/run/ada/mps/pipe")
+    monkeypatch.setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50")
+    bench = Bench(tmp_path)
+    result = bench.run(
+        """
+        import multiprocessing, os
+
+        def shown():
+            return sorted(f"{name}={value}" for name, value in os.environ.items() if "_MPS_" in name)
+
+        if __name__ == "__main__":
+            with multiprocessing.Pool(1) as pool:
+                assert pool.apply(shown) == shown()
+            print(*shown(), sep=os.linesep)
+        """,
+        inherit_env=inherit,
+        env={"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25"},
+    )
+    share = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25", "CUDA_MPS_PIPE_DIRECTORY": "/run/ada/mps/pipe"}
+    assert result.stdout.splitlines() == [f"{name}={value}" for name, value in share.items()], result.stderr
+    assert share.items() <= result.report["environment"]["relevant"].items()
+    bench.require_described_reports()
+
+
 # --- torch, with which it happened ---
 
 TORCH_POST = """

@@ -90,8 +90,12 @@ TABLE = (
     ),
 )
 
-#: What `inherit_env=False` leaves: what programs need to start, and which devices may be seen.
+#: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of them
+#: MPS gives. Without its variables a script would leave its caller's share of a device, and take all there is.
 KEPT = (
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+    "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+    "CUDA_MPS_PIPE_DIRECTORY",
     "CUDA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
     "HOME",

@@ -90,8 +90,8 @@ TABLE = (
     ),
 )
 
-#: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of them
-#: MPS gives. Without its variables a script would leave its caller's share of a device, and take all there is.
+#: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of
+#: them MPS gives. Without its variables a script would leave its caller's share and take the rest.
 KEPT = (
     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",

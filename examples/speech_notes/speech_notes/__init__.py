@@ -1,0 +1,1 @@
+"""Speech notes: a service that gives raw transcripts punctuation and a summary, in processes of their own."""

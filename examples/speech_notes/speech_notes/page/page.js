@@ -1,0 +1,164 @@
+// Everything that comes from elsewhere is put into the page as text, never as markup.
+"use strict";
+
+const find = (id) => document.getElementById(id);
+const EXAMPLE = `so welcome everybody let's look at the release the speech service went down twice last week and both \
+times the worker had been forked from a server that held the gpu we found the import that woke the device on tuesday \
+and john moved the work into a process of its own since then the service has not gone down again
+
+what about the summary for the customers i think we should say that no recording was lost and that every transcript \
+was made again on the same day can you write that down anna okay then we meet on friday and look at the numbers`;
+const ENDS = ["done", "failed", "killed"];
+let limit = null;
+let stream = null;
+let sending = false;
+
+const bytes = (text) => new TextEncoder().encode(text).length;
+const number = (value) => value.toLocaleString("en");
+
+function say(element, text) {
+  element.textContent = text;
+  element.hidden = !text;
+}
+
+function measure() {
+  const size = bytes(find("text").value);
+  find("size").textContent = limit === null ? "" : `${number(size)} of ${number(limit)} bytes`;
+  return size;
+}
+
+async function send() {
+  if (sending) return;
+  const text = find("text").value;
+  if (!text.trim()) return refuse("There is nothing to send yet: paste a transcript.");
+  if (limit !== null && measure() > limit) return refuse(`This is too long: ${number(limit)} bytes are the most.`);
+  say(find("refused"), "");
+  busy(true);
+  try {
+    const answer = await fetch("/transcripts", {
+      method: "POST", headers: { "content-type": "text/plain; charset=utf-8" }, body: text,
+    });
+    const told = await answer.json();
+    if (answer.ok) watch(told.id);
+    else refuse(`Not accepted: ${typeof told.detail === "string" ? told.detail : answer.status}.`);
+  } catch {
+    refuse("The server does not answer.");
+  } finally {
+    busy(false);
+  }
+}
+
+function busy(is) {
+  sending = is;
+  find("send").setAttribute("aria-disabled", String(is));
+}
+
+function refuse(why) {
+  say(find("refused"), why);
+  find("text").focus();
+}
+
+function watch(id) {
+  if (stream) stream.close();
+  location.hash = id;
+  find("note").hidden = true;
+  stream = new EventSource(`/jobs/${encodeURIComponent(id)}/events`);
+  stream.addEventListener("job", (event) => show(JSON.parse(event.data)));
+  stream.onerror = () => lost(id);
+}
+
+async function lost(id) {
+  // The browser tries again by itself, unless the server has said that there is nothing to hear.
+  if (stream.readyState !== EventSource.CLOSED) {
+    find("words").textContent = "The server does not answer; trying again.";
+    return;
+  }
+  const answer = await fetch(`/jobs/${encodeURIComponent(id)}`).catch(() => null);
+  if (answer && answer.ok) show(await answer.json());
+  else {
+    find("job").hidden = true;
+    refuse(answer && answer.status === 404 ? "There is no such job any more." : "The server does not answer.");
+  }
+}
+
+function words(job) {
+  if (job.state === "queued") return job.attempt ? "The server was started again; it waits once more." : "It waits for its turn.";
+  if (job.state === "running") {
+    const at = job.progress;
+    if (!at) return "Starting the engine in a process of its own.";
+    if (at.stage !== "punctuating") return "Summarising.";
+    return `Punctuating passage ${Math.min(at.done, at.total - 2)} of ${at.total - 2}.`;
+  }
+  return { done: "The note is ready.", failed: "It could not be done.", killed: `Its process was ended by ${job.signal}.` }[job.state];
+}
+
+function show(job) {
+  if (ENDS.includes(job.state) && stream) stream.close();
+  find("job").hidden = false;
+  const badge = find("state");
+  badge.textContent = job.state;
+  badge.className = `badge ${job.state}`;
+  find("words").textContent = words(job);
+  const bar = find("bar");
+  bar.hidden = ENDS.includes(job.state);
+  bar.max = job.progress ? job.progress.total : 1;
+  bar.value = job.progress ? job.progress.done : 0;
+  say(find("trouble"), job.error || "");
+  say(find("process"), job.process ? about(job.process) : "");
+  if (job.note) write(job.note);
+}
+
+function about(process) {
+  if (process.launch === "fork") return "Done in a process forked from the server.";
+  const awake = process.awake.length ? `, ${process.awake.join(" and ")} awake in it` : "";
+  const method = `${process.start_method}${process.enforced ? "" : " (not confirmed)"}`;
+  return `Done in a process of its own: ${process.seconds.toFixed(1)} s, start method ${method}${awake}.`;
+}
+
+function write(note) {
+  const fill = (list, name, texts) => find(list).replaceChildren(...texts.map((text) => {
+    const element = document.createElement(name);
+    element.textContent = text;
+    return element;
+  }));
+  fill("summary", "li", note.summary);
+  fill("paragraphs", "p", note.paragraphs);
+  fill("remarks", "li", note.remarks);
+  find("copied").textContent = "";
+  find("note").hidden = false;
+}
+
+async function copy() {
+  const texts = (selector) => [...document.querySelectorAll(selector)].map((element) => element.textContent);
+  const text = `${texts("#summary li").map((line) => `- ${line}`).join("\n")}\n\n${texts("#paragraphs p").join("\n\n")}\n`;
+  try {
+    await navigator.clipboard.writeText(text);
+    find("copied").textContent = "Copied.";
+  } catch {
+    find("copied").textContent = "The browser does not allow it.";
+  }
+}
+
+async function introduce() {
+  const answer = await fetch("/about").catch(() => null);
+  if (!answer || !answer.ok) return;
+  const server = await answer.json();
+  limit = server.most_bytes;
+  measure();
+  find("about").textContent = `Engine ${server.engine}${server.model ? ` with ${server.model}` : ""}. ${server.about}`;
+  const awake = server.awake.length ? `The server holds a device awake (${server.awake.join(", ")}). ` : "";
+  const how = server.launch === "fork"
+    ? "Each transcript is done in a process forked from it, to show what comes of that."
+    : "Each transcript is done in an isolated process of its own.";
+  find("server").textContent = awake + how;
+}
+
+find("form").addEventListener("submit", (event) => { event.preventDefault(); send(); });
+find("text").addEventListener("input", measure);
+find("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); send(); }
+});
+find("example").addEventListener("click", () => { find("text").value = EXAMPLE; measure(); find("text").focus(); });
+find("copy").addEventListener("click", copy);
+introduce();
+if (location.hash.length > 1) watch(location.hash.slice(1));

@@ -1,0 +1,216 @@
+"""The speech notes as a person runs them: a real server on a free port, spoken to in real HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "speech_notes"
+PATIENCE = 120.0
+MOST_BYTES = 20_000
+ENDS = ("done", "failed", "killed")
+
+ENGINE = '''
+import os
+import time
+from pathlib import Path
+
+from speech_notes.engines.embedded import Embedded
+
+HERE = Path(__file__).parent
+
+
+class Held(Embedded):
+    """The embedded engine, which waits, fails or changes its mind when a passage says so."""
+
+    about = "An engine of the tests."
+
+    def punctuate(self, passage):
+        if passage.startswith("hold "):
+            (HERE / f"held-{os.getpid()}").touch()
+            while not (HERE / "go").exists():
+                time.sleep(0.01)
+        if passage.startswith("fail "):
+            raise ValueError("<img src=x onerror=stolen=1> & no such luck")
+        return super().punctuate(passage)
+'''
+"""An engine that can be stopped in the middle of its work, and from outside."""
+
+
+def until(happened: Callable[[], Any], what: str) -> Any:
+    """What a call gives as soon as it gives something."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := happened()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"it never came to this: {what}")
+        time.sleep(0.02)
+    return found
+
+
+class Answer:
+    """What came back: status, headers, and the body."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+class Server:
+    """`python -m speech_notes` with a data folder of its own."""
+
+    def __init__(self, folder: Path, *options: str, engine: str | None = "held:Held") -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        (folder / "held.py").write_text(ENGINE, encoding="utf-8")
+        self._errors = (folder / "errors").open("a", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "speech_notes", "--port", "0", "--data", str(folder / "data")),
+                *("--most-bytes", str(MOST_BYTES), *options),
+                *(() if engine is None else ("--engine", engine)),
+            ],
+            cwd=EXAMPLE,
+            env={
+                **{name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")},
+                "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(folder))),
+                # Side by side, so that the virtual driver is compiled once.
+                "COLDFORK_CACHE_DIR": str(folder.parent / "cache"),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        self.said: list[str] = []
+        self._port: int | None = None
+
+    @property
+    def port(self) -> int:
+        """Its port, as soon as it has told."""
+        if self._port is None:
+            assert self.process.stdout is not None
+            for line in self.process.stdout:
+                self.said.append(line.rstrip("\n"))
+                if line.startswith("speech notes: http://"):
+                    self._port = int(line.rpartition(":")[2])
+                    break
+            else:
+                raise AssertionError(f"the server did not start: {self.errors()}")
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """What a person opens."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    def errors(self) -> str:
+        """What it wrote on its standard error, the servers before it in this folder included."""
+        return (self.folder / "errors").read_text(encoding="utf-8")
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        chunked: bool = False,
+    ) -> Answer:
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            # A server that has seen enough may answer and hang up while the rest is still being sent.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, path, body, headers or {}, encode_chunked=chunked)
+            return Answer(connection.getresponse())
+
+    def submit(self, text: str) -> str:
+        """Send a transcript, and give the id of its job."""
+        answer = self.ask("POST", "/transcripts", text.encode(), {"content-type": "text/plain"})
+        assert answer.status == 202, answer.body
+        name: str = answer.json["id"]
+        return name
+
+    def job(self, name: str) -> Any:
+        """How a job stands."""
+        answer = self.ask("GET", f"/jobs/{name}")
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def ended(self, name: str) -> Any:
+        """A job when it has ended."""
+        return until(lambda: job if (job := self.job(name))["state"] in ENDS else None, f"{name} ended")
+
+    def events(self, name: str) -> Iterator[Any]:
+        """The job each time the server says that it has changed."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request("GET", f"/jobs/{name}/events", headers={"accept": "text/event-stream"})
+            response = connection.getresponse()
+            assert response.status == 200
+            assert response.headers["content-type"].startswith("text/event-stream")
+            for line in response:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+
+    # --- work that is held ---
+
+    def held(self) -> int:
+        """The process whose engine waits, as soon as there is one; it is reported once."""
+        found = until(lambda: list(self.folder.glob("held-*")), "an engine waits")
+        found[0].unlink()
+        return int(found[0].name.partition("-")[2])
+
+    def go(self) -> None:
+        """Let every engine go on, those that come later included."""
+        (self.folder / "go").touch()
+
+    def hold(self) -> None:
+        """Let engines wait again."""
+        (self.folder / "go").unlink(missing_ok=True)
+
+    # --- its end ---
+
+    def stop(self) -> None:
+        """Ask it to end, as a service manager does; it ends in good order, and then by that very signal."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self._reap() == -signal.SIGTERM, self.errors()
+        assert "Application shutdown complete" in self.errors()
+        assert "graceful" not in self.errors()
+
+    def kill(self) -> None:
+        """End it without asking."""
+        self.process.kill()
+        self._reap()
+
+    def _reap(self) -> int:
+        status = self.process.wait(PATIENCE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self._errors.close()
+        return status
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"

@@ -1,0 +1,386 @@
+"""The speech notes over real HTTP: jobs, progress, all kinds of ends, limits, restarts, a device awake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.examples.speech_notes_serving import EXAMPLE, MOST_BYTES, Server, alive, until
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+RAW = (
+    "so we found the line that woke the device on tuesday i think we should mend it first "
+    "what about the tests"
+)
+WRITTEN = (
+    "So we found the line that woke the device on Tuesday. I think we should mend it first. "
+    "What about the tests?"
+)
+LONG = " ".join(f"we counted {number} lines of the report on monday" for number in range(60))
+TEXT = {"content-type": "text/plain"}
+JSON = {"content-type": "application/json"}
+HTML = {"content-type": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server for the tests that leave it as it was; at its end it has complained of nothing."""
+    started = Server(tmp_path_factory.mktemp("served"), "--most-queued", "2")
+    try:
+        assert started.port
+        yield started
+    finally:
+        started.stop()
+    assert "Traceback" not in started.errors()
+    assert "ERROR" not in started.errors()
+
+
+@pytest.fixture
+def held(server: Server) -> Iterator[Server]:
+    """The server while its engine waits; what waits is let go in the end."""
+    server.hold()
+    yield server
+    server.go()
+    until(lambda: not (server.ask("GET", "/health").json["jobs"]["running"]), "nothing runs")
+    for mark in server.folder.glob("held-*"):
+        mark.unlink()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder for servers that are stopped and started; none outlives its test."""
+    yield tmp_path
+    assert "Traceback" not in (tmp_path / "errors").read_text(encoding="utf-8")
+
+
+# --- what it is for ---
+
+
+@pytest.mark.must_hold
+def test_a_transcript_becomes_a_note_in_an_isolated_process(server: Server) -> None:
+    answer = server.ask("POST", "/transcripts", RAW.encode(), TEXT)
+    assert answer.status == 202
+    assert answer.json["state"] == "queued"
+    assert answer.headers["location"] == f"/jobs/{answer.json['id']}"
+    job = server.ended(answer.json["id"])
+    assert job["state"] == "done", job
+    assert job["note"]["paragraphs"] == [WRITTEN]
+    assert job["note"]["summary"]
+    assert all(sentence in WRITTEN for sentence in job["note"]["summary"])
+    assert job["process"]["launch"] == "isolated"
+    assert (job["process"]["start_method"], job["process"]["enforced"]) == ("spawn", True)
+    # What is no longer needed does not stay: neither the result file nor the run of a job that is done.
+    assert list((server.folder / "data" / "notes").iterdir()) == []
+    assert job["created"] <= job["started"] <= job["finished"]
+
+
+def test_a_transcript_may_come_as_json(server: Server) -> None:
+    answer = server.ask("POST", "/transcripts", json.dumps({"text": RAW}), JSON)
+    assert answer.status == 202
+    assert server.ended(answer.json["id"])["note"]["paragraphs"] == [WRITTEN]
+
+
+@pytest.mark.must_hold
+def test_progress_is_heard_while_the_work_is_done(held: Server) -> None:
+    name = held.submit(f"hold on {LONG}")
+    heard = []
+    for job in held.events(name):
+        heard.append(job)
+        if job["progress"] and job["progress"]["stage"] == "punctuating":
+            assert job["note"] is None
+            held.go()
+    last = heard[-1]
+    assert last["state"] == "done"
+    assert [job["state"] for job in heard] == sorted((job["state"] for job in heard), key=ORDER.index)
+    steps = [job["progress"]["done"] for job in heard if job["progress"]]
+    assert steps == sorted(steps)
+    assert {job["progress"]["total"] for job in heard if job["progress"]} == {
+        len(last["note"]["paragraphs"]) + 2
+    }
+
+
+ORDER = ("queued", "running", "done")
+
+
+def test_a_stream_of_a_job_that_has_ended_tells_the_end_and_is_not_opened_twice(server: Server) -> None:
+    name = server.submit(RAW)
+    server.ended(name)
+    (only,) = server.events(name)
+    assert only["state"] == "done"
+    # This is how a browser asks again after a stream has ended, and how it is told to leave it.
+    again = server.ask("GET", f"/jobs/{name}/events", headers={"last-event-id": "done"})
+    assert (again.status, again.body) == (204, b"")
+
+
+# --- other ends ---
+
+
+@pytest.mark.must_hold
+def test_a_killed_job_is_reported_as_killed_and_the_next_one_is_done(held: Server) -> None:
+    name = held.submit("hold on until somebody kills you")
+    os.kill(held.held(), signal.SIGKILL)
+    job = held.ended(name)
+    assert (job["state"], job["signal"]) == ("killed", "SIGKILL")
+    assert job["error"] == "the script was killed by SIGKILL"
+    assert job["note"] is None
+    held.go()
+    assert held.ended(held.submit(RAW))["state"] == "done"
+
+
+def test_an_engine_that_fails_fails_its_job_and_nothing_else(server: Server) -> None:
+    job = server.ended(server.submit("fail with a message"))
+    assert job["state"] == "failed"
+    assert job["error"] == "ValueError: <img src=x onerror=stolen=1> & no such luck"
+    # The run of a job that failed is kept for whoever wants to know more.
+    runs = [path.name for path in (server.folder / "data" / "runs").iterdir()]
+    assert len(runs) >= 1
+    assert server.ended(server.submit(RAW))["state"] == "done"
+
+
+def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--timeout", "0.3")
+    try:
+        job = server.ended(server.submit("hold on for ever"))
+        assert job["state"] == "failed"
+        assert job["error"] == "the script took longer than it was given, and was ended"
+    finally:
+        server.stop()
+
+
+def test_no_more_jobs_wait_than_may(held: Server) -> None:
+    running = held.submit("hold the worker")
+    held.held()
+    waiting = [held.submit("hold no more"), held.submit("hold no more")]
+    refused = held.ask("POST", "/transcripts", RAW.encode(), TEXT)
+    assert (refused.status, refused.headers["retry-after"]) == (503, "30")
+    held.go()
+    assert {held.ended(name)["state"] for name in (running, *waiting)} == {"done"}
+
+
+# --- what is not let in ---
+
+
+LINE = b"words and words \n"
+TOO_LARGE = {"detail": f"a transcript may have {MOST_BYTES} bytes here"}
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("announced", [True, False], ids=["announced", "unannounced"])
+def test_what_is_too_large_is_refused(server: Server, announced: bool) -> None:
+    lines = [LINE * 64] * 512
+    if announced:
+        answer = server.ask("POST", "/transcripts", b"".join(lines), TEXT)
+    else:
+        answer = server.ask("POST", "/transcripts", iter(lines), TEXT | CHUNKED, chunked=True)
+    assert (answer.status, answer.json) == (413, TOO_LARGE)
+    assert answer.headers["connection"] == "close"
+
+
+def test_what_is_announced_as_far_too_large_is_refused_before_it_is_sent(server: Server) -> None:
+    answer = server.ask("POST", "/transcripts", None, TEXT | {"content-length": str(1 << 40)})
+    assert (answer.status, answer.json) == (413, TOO_LARGE)
+
+
+def test_who_never_stops_sending_is_hung_up_on(server: Server) -> None:
+    sent = 0
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        connection.sendall(
+            b"POST /transcripts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        try:
+            while sent < 256 << 20:
+                connection.sendall(chunk)
+                sent += len(chunk)
+        except ConnectionError:
+            pass
+    assert sent < 128 << 20
+
+
+CHUNKED = {"transfer-encoding": "chunked"}
+
+
+def test_the_limit_is_that_of_the_text_however_it_is_written(server: Server) -> None:
+    # 2 bytes in UTF-8, and 6 as JSON escapes it.
+    most = "ä" * (MOST_BYTES // 2)
+    escaped = json.dumps({"text": most})
+    assert len(escaped) > 2 * MOST_BYTES
+    assert server.ask("POST", "/transcripts", escaped, JSON).status == 202
+    assert server.ask("POST", "/transcripts", json.dumps({"text": most + "ä"}), JSON).status == 413
+    assert server.ask("POST", "/transcripts", f"{most}ä".encode(), TEXT).status == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "why"),
+    [
+        (b"", TEXT, 422, "there are no words in it"),
+        (b" \n\t ... ", TEXT, 422, "there are no words in it"),
+        (b"caf\xe9", TEXT, 400, "the body is no UTF-8"),
+        (b"a\0b", TEXT, 422, "the text holds a null character"),
+        (
+            b"<a>b</a>",
+            {"content-type": "text/html"},
+            415,
+            "send text/plain or application/json, not text/html",
+        ),
+        (b"{", JSON, 400, "the body is no JSON"),
+        (b"[" * 100_000, JSON, 400, "the body is no JSON"),
+        (b'"words"', JSON, 422, 'send {"text": "..."}'),
+        (b'{"text": 5}', JSON, 422, 'send {"text": "..."}'),
+        (rb'{"text": "half \ud83d"}', JSON, 422, "the text holds half a character"),
+    ],
+)
+def test_what_is_no_transcript_is_refused_with_a_reason(
+    server: Server, body: bytes, headers: dict[str, str], status: int, why: str
+) -> None:
+    answer = server.ask("POST", "/transcripts", body, headers)
+    assert (answer.status, answer.json) == (status, {"detail": why})
+
+
+def test_what_is_not_there_is_not_found(server: Server) -> None:
+    for path in ("/jobs/nothing", "/jobs/nothing/events", "/jobs/' OR 1=1 --".replace(" ", "%20")):
+        answer = server.ask("GET", path)
+        assert (answer.status, answer.json) == (404, {"detail": "there is no such job"})
+
+
+@pytest.mark.must_hold
+def test_it_listens_to_this_host_alone(server: Server) -> None:
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.2", server.port), 10):
+        pass
+
+
+def test_pages_from_elsewhere_and_names_from_elsewhere_are_turned_away(server: Server) -> None:
+    here = f"127.0.0.1:{server.port}"
+    for headers in (
+        {"origin": "https://elsewhere.example"},
+        {"origin": "null"},
+        {"origin": f"http://127.0.0.1:{server.port + 1}"},
+        {"host": f"elsewhere.example:{server.port}"},
+        {"host": "127.0.0.1.elsewhere.example"},
+        {"host": "["},
+    ):
+        answer = server.ask("POST", "/transcripts", RAW.encode(), TEXT | headers)
+        assert answer.status == 403, headers
+    own = server.ask("POST", "/transcripts", RAW.encode(), TEXT | {"origin": f"http://{here}"})
+    assert own.status == 202
+
+
+def test_the_page_needs_nothing_from_elsewhere(server: Server) -> None:
+    for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")):
+        answer = server.ask("GET", path)
+        assert answer.status == 200
+        assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert b"://" not in answer.body
+
+
+def test_its_health_is_what_it_is(held: Server) -> None:
+    name = held.submit("hold the worker")
+    held.held()
+    health = held.ask("GET", "/health")
+    assert health.status == 200
+    assert (health.json["healthy"], health.json["workers"]) == (True, 1)
+    assert health.json["jobs"]["running"] == 1
+    held.go()
+    held.ended(name)
+
+
+# --- servers that end ---
+
+
+@pytest.mark.must_hold
+@pytest.mark.once
+def test_jobs_survive_a_server_that_dies_and_one_that_is_stopped(folder: Path) -> None:
+    first = Server(folder)
+    before = first.ended(first.submit(RAW))
+    running, waiting = first.submit("hold the worker now"), first.submit("hold behind it")
+    script = first.held()
+    first.kill()
+    until(lambda: not alive(script), "the script of a dead server has ended")
+
+    second = Server(folder)
+    assert second.port
+    assert second.said[0] == "jobs that ran when the server died: 1 begun again, 0 given up"
+    assert second.job(before["id"]) == before
+    script = second.held()
+    assert (second.job(running)["state"], second.job(running)["attempt"]) == ("running", 2)
+    assert second.job(waiting)["state"] == "queued"
+    refused = Server(folder)
+    assert refused.process.wait(120) == 2
+    assert f"another server works on {folder / 'data'}" in refused.errors()
+    refused.kill()
+    stream = second.events(running)
+    assert next(stream)["state"] == "running"
+    second.stop()
+    assert not alive(script)
+    # The stream was open all the while, and whoever reads it sees its end.
+    assert [job["state"] for job in stream] in ([], ["running"])
+
+    third = Server(folder)
+    third.go()
+    for name in (running, waiting):
+        assert third.ended(name)["state"] == "done"
+    # Being stopped is nothing that a job did, and is not counted; being left running may be.
+    assert third.job(running)["attempt"] == 2
+    assert third.job(waiting)["attempt"] == 1
+    third.stop()
+
+
+def test_what_cannot_work_is_said_at_once(tmp_path: Path, server: Server) -> None:
+    for options, why in (
+        (("--engine", "nothing"), "error: there is no engine 'nothing': embedded, vllm, or module:Class"),
+        (("--port", str(server.port)), f"error: cannot listen on 127.0.0.1, port {server.port}"),
+    ):
+        refused = Server(tmp_path / options[0], *options, engine=None)
+        assert refused.process.wait(120) == 2
+        assert refused.errors().startswith(why)
+        refused.kill()
+
+
+# --- the device ---
+
+
+@pytest.mark.must_hold
+@pytest.mark.once
+def test_beside_a_device_that_is_awake_a_fork_fails_and_an_isolated_process_works(tmp_path: Path) -> None:
+    """The trouble that this example is about, and its end."""
+    pytest.importorskip("torch")
+    launches = {launch: Server(tmp_path / launch, *AWAKE, launch, engine="embedded") for launch in LAUNCHES}
+    try:
+        jobs = {launch: server.submit(RAW) for launch, server in launches.items()}
+        ends: dict[str, Any] = {launch: launches[launch].ended(name) for launch, name in jobs.items()}
+        for server in launches.values():
+            assert server.ask("GET", "/about").json["awake"] == ["cuda"]
+    finally:
+        for server in launches.values():
+            server.stop()
+    assert ends["fork"]["state"] == "failed"
+    assert ends["fork"]["error"].startswith("RuntimeError: Cannot re-initialize CUDA in forked subprocess.")
+    assert ends["isolated"]["state"] == "done", ends["isolated"]
+    assert ends["isolated"]["note"]["paragraphs"] == [WRITTEN]
+    # Not spared the device: the engine has claimed it for itself, and got it.
+    assert ends["isolated"]["process"]["awake"] == ["cuda"]
+
+
+LAUNCHES = ("fork", "isolated")
+AWAKE = ("--awake", "h100", "--launch")
+
+
+def test_the_readme_names_what_exists() -> None:
+    text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+    assert "python -m speech_notes" in text
+    listed = [
+        line.split("`")[1] for line in text.partition("## Where to look")[2].splitlines() if "`" in line
+    ]
+    assert len(listed) > 5
+    assert [name for name in listed if not (EXAMPLE / name).exists()] == []

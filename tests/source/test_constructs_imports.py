@@ -284,6 +284,52 @@ from pkg.ops import gather  # expect: eager-reexport
 ### pkg/c/__init__.py
 from pkg.ops import shape
 """,
+    "a package that replaces itself by a lazy one": """
+### pkg/__init__.py
+### pkg/kit/__init__.py
+import importlib
+import sys
+import types
+from typing import TYPE_CHECKING
+
+class Lazy(types.ModuleType):
+    def __init__(self, name, path, where):
+        super().__init__(name)
+        self.__path__ = path
+        self._where = where
+
+    def __getattr__(self, name):
+        if name not in self._where:
+            raise AttributeError(name)
+        return getattr(importlib.import_module(f"{self.__name__}.{self._where[name]}"), name)
+
+if TYPE_CHECKING:
+    from .cold import Shape
+    from .warm import Thing
+else:
+    sys.modules[__name__] = Lazy(__name__, __path__, {"Thing": "warm", "Shape": "cold"})
+### pkg/kit/warm.py
+import torch
+LEVEL = torch.cuda.get_device_capability()  # expect: device-init-at-import
+class Thing: ...
+### pkg/kit/cold.py
+class Shape: ...
+### pkg/a/__init__.py
+from pkg.kit import Thing  # expect: eager-reexport
+### pkg/b/__init__.py
+from pkg.kit import Shape
+### pkg/c/__init__.py
+import pkg.kit
+### pkg/d/__init__.py
+def thing():
+    from pkg.kit import Thing
+    return Thing
+### pkg/e/__init__.py
+def thing():
+    from pkg.kit import Thing
+    return Thing
+KEPT = thing()  # expect: eager-reexport
+""",
     "circular imports": """
 ### pkg/__init__.py
 ### pkg/a.py

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coldfork.source.arms import FALLS
 from coldfork.source.assign import bind_name, stored
-from coldfork.source.exports import lacks, star_names
+from coldfork.source.exports import lacks, lazy_export, star_names
 from coldfork.source.ir import Node
 from coldfork.source.lookup import imported_value, module_object
 from coldfork.source.wakes import Frame, Raised
@@ -48,7 +48,7 @@ def from_(ev: Evaluator, frame: Frame, node: Node) -> int:
             if level:
                 ev.absent(frame, state, name)
         kept = stored(frame, alias or name)
-        if kept or not bound:
+        if kept or not bound or (state is not None and lazy_export(state, name) is not None):
             value = imported_value(ev, target, name, frame)
             if kept:
                 bind_name(ev, frame, alias or name, value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -79,5 +80,15 @@ def _runtimes(config: pytest.Config) -> set[str]:
     if not project.exists():
         return set()
     with project.open("rb") as file:
-        listed = map(Requirement, tomllib.load(file)["dependency-groups"][GROUP])
+        groups = tomllib.load(file)["dependency-groups"]
+    listed = map(Requirement, _listed(groups, GROUP))
     return {wanted.name for wanted in listed if wanted.marker is None or wanted.marker.evaluate()}
+
+
+def _listed(groups: Mapping[str, list[Any]], name: str) -> Iterator[str]:
+    """The requirements of a group and of the groups that it includes."""
+    for entry in groups[name]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            yield from _listed(groups, entry["include-group"])

@@ -83,7 +83,8 @@ def test_nobody_promised():
 """
 GROUP = """
 [dependency-groups]
-runtimes = ["given_to_all", "given_to_none; python_version < '3'"]
+runtimes = [{ include-group = "examples" }, "given_to_none; python_version < '3'"]
+examples = ["given_to_all"]
 """
 
 

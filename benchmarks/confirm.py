@@ -88,7 +88,7 @@ def confirm(row: Row, keep: Path | None = None) -> Outcome:
     try:
         done = subprocess.run(
             command,
-            env=tool.environment(places.workshop() / "cache"),
+            env={**tool.environment(places.workshop() / "cache"), **dict(row.variables)},
             cwd=row.environment.folder,
             capture_output=True,
             text=True,

@@ -41,6 +41,7 @@ POPULAR = Environment(
         "trl==1.16.0",
         "bitsandbytes==0.50.2",
         "triton==3.9.0",
+        "pytest==9.2.0",
     ),
     unwanted=CUDA_BUILDS,
 )
@@ -74,6 +75,8 @@ class Row:
     """Where its Python files come from; None means that the environment has it installed."""
     compiled: tuple[str, ...] = ()
     """Compiled modules that the sources lack; each is given as an empty Python file."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables for the imports, without which a condition of the findings cannot hold."""
 
     def prepare(self) -> Path:
         """The package to check, where an import in the environment finds it."""
@@ -96,8 +99,8 @@ class Row:
         return target
 
 
-def _popular(name: str, top: str = "") -> Row:
-    return Row(name, top or name, POPULAR)
+def _popular(name: str, top: str = "", **variables: str) -> Row:
+    return Row(name, top or name, POPULAR, variables=tuple(variables.items()))
 
 
 ROWS = (
@@ -119,7 +122,8 @@ ROWS = (
     _popular("flax"),
     _popular("jax"),
     _popular("pandas"),
-    _popular("keras"),
+    # Without it keras wants TensorFlow, and nothing of it can be imported.
+    _popular("keras", KERAS_BACKEND="torch"),
     _popular("scikit-learn", "sklearn"),
     _popular("transformers"),
     Row("accelerate 0.22.0", "accelerate", POPULAR, Wanted("accelerate", "0.22.0")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tomllib
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
@@ -27,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help=f"fail a test marked {MARKER} that is skipped or expected to fail",
     )
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C again: a shell has what it starts in the background ignore it, and so do its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -75,6 +75,7 @@ def begin(session: Session) -> None:
     if method:
         channel.tell({"event": "enforced", "method": method})
     _watch(session, channel)
+    channel.tell({"event": "up"})
 
 
 def _guard() -> None:

@@ -167,6 +167,8 @@ class Channel:
                 )
         elif kind == "enforced":
             self.told["enforced"] = event["method"]
+        elif kind == "up":
+            self._caller.tell({"is": "up"}, wait=False)
         elif kind == "states":
             self.told["states"] = event["states"]
         elif kind == "exception":

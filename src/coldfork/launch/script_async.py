@@ -15,10 +15,12 @@ from coldfork.launch.script import checked
 from coldfork.launch.script_following import Following, Given, OnLine, Progress, begin
 from coldfork.launch.script_plan import GRACE_SECONDS, MOST_OUTPUT, Request, Words
 from coldfork.launch.script_result import ScriptResult
+from coldfork.launch.script_turns import Turn, TurnsByLoop
 from coldfork.launch.streaming import OutputLine
 
 T = TypeVar("T")
 _STARTERS = 2
+_TURNS = TurnsByLoop()
 
 
 class ScriptRun(Coroutine[Any, Any, ScriptResult]):
@@ -101,15 +103,21 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     # --- the run ---
 
     async def _run(self) -> ScriptResult:
-        following = self._following = await self._in_thread(
-            lambda: begin(self._request, self._stdin, self._on_progress)
-        )
+        turn = await _TURNS.here().mine()
         try:
-            error = await self._follow(following)
+            following = self._following = await self._in_thread(
+                lambda: begin(self._request, self._stdin, self._on_progress)
+            )
+        except BaseException:
+            turn.over()
+            raise
+        try:
+            error = await self._follow(following, turn)
             result = await self._in_thread(following.result)
             if error is None and self._on_line is not None and not self._cancelled:
                 await self._give_out(following, last=True)
         finally:
+            turn.over()
             if self._news is None:
                 following.lines.close()
         if self._cancelled:
@@ -118,7 +126,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             raise error
         return checked(result, check=self._check)
 
-    async def _follow(self, following: Following) -> BaseException | None:
+    async def _follow(self, following: Following, turn: Turn) -> BaseException | None:
         """Hear the supervisor until the script has ended; the error of a callback that failed meanwhile."""
         loop = asyncio.get_running_loop()
         following.supervised.socket.setblocking(False)
@@ -130,6 +138,8 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
                 message = await self._message(loop, following)
                 if not following.take(message, quietly=failed is not None):
                     return failed
+                if following.up:
+                    turn.over()
                 if failed is None:
                     await self._tell(following)
             except CancelledError:

@@ -24,6 +24,8 @@ class Following:
     def __init__(self, prepared: Prepared, supervised: Supervised, on_progress: Progress | None) -> None:
         self.supervised = supervised
         self.lines = Lines(prepared.directory.path)
+        self.up = False
+        """Whether the script's interpreter has come to the script."""
         self._prepared = prepared
         self._on_progress = on_progress
         self._troubles: list[str] = []
@@ -41,6 +43,8 @@ class Following:
             return False
         if kind == "started":
             self._started = True
+        elif kind == "up":
+            self.up = True
         elif kind == "progress" and self._on_progress is not None and not quietly:
             self._on_progress(message["done"], message["total"])
         elif kind == "trouble":

@@ -94,7 +94,7 @@ class Look(Process):
     def stacks(self) -> Stacks:
         """What finds the stacks of this process's threads."""
         if self._stacks is None:
-            self._stacks = Stacks(self.examination.loader())
+            self._stacks = Stacks(self.examination.loader(), lambda: self.maps.main_stack)
         return self._stacks
 
     def refresh(self) -> None:

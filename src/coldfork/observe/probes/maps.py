@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 _CHUNK = 1 << 16
+_EXECUTABLE = ord("x")
 
 
 def contents(path: str) -> bytes:
@@ -34,47 +35,64 @@ def executable_files(text: bytes) -> frozenset[bytes]:
     )
 
 
+def main_stack(text: bytes) -> tuple[int, int] | None:
+    """Where the main thread's stack may lie in a memory map, what it has not grown into included.
+
+    The C library reads the whole map anew to answer that, which costs more than all else of a first look.
+    """
+    where = text.find(b"[stack]")
+    if where < 0:
+        return None
+    begin = text.rfind(b"\n", 0, where) + 1
+    before = text[text.rfind(b"\n", 0, begin - 1) + 1 : begin] if begin else b""
+    lowest = _range(before)[1] if before else 0
+    highest = _range(text[begin:where])[1]
+    return lowest, highest
+
+
 class Maps:
     """A memory map, read into ranges of addresses."""
 
     def __init__(self, text: bytes) -> None:
+        self._text = text
         self.files = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
         """The files with code, by path."""
-        self._starts: list[int] = []
-        self._ranges: list[tuple[int, bool, bytes]] = []
-        for line in text.split(b"\n"):
-            where = line.find(b"/")
-            if where < 0:
-                continue
-            addresses, permissions, _ = line.split(b" ", 2)
-            start, _, end = addresses.partition(b"-")
-            self._starts.append(int(start, 16))
-            self._ranges.append((int(end, 16), b"x" in permissions, line[where:]))
-        self._lowest = self._starts[0] if self._starts else 0
-        self._highest = self._ranges[-1][0] if self._ranges else 0
+        self._names = [(path.rpartition("/")[2], path) for path in self.files]
+        # Few addresses are asked for, and a map has a thousand lines: each is read when it is met.
+        self._lines = text.rstrip(b"\n").split(b"\n") if text else []
+
+    @property
+    def main_stack(self) -> tuple[int, int] | None:
+        """Where the main thread's stack may lie."""
+        return main_stack(self._text)
 
     def file_at(self, address: int, *, code: bool = True) -> str | None:
         """The file mapped at an address; with `code`, only where it may be executed."""
-        if not self._lowest <= address < self._highest:
+        line = self._line_of(address)
+        where = line.find(b"/")
+        if where < 0 or address >= _range(line)[1]:
             return None
-        index = _place(self._starts, address)
-        end, executable, path = self._ranges[index]
-        if address >= end or (code and not executable):
+        if code and line[line.index(b" ") + 3] != _EXECUTABLE:
             return None
-        return os.fsdecode(path)
+        return os.fsdecode(line[where:])
+
+    def _line_of(self, address: int) -> bytes:
+        """The last line that begins not above an address; `bisect` is a module more."""
+        low, high = 0, len(self._lines)
+        while low < high:
+            middle = (low + high) // 2
+            if _range(self._lines[middle])[0] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        return self._lines[low - 1] if low else b""
 
     def named(self, *prefixes: str) -> str | None:
         """The path of the first file with code whose name begins with one of these."""
-        return next((path for path in self.files if path.rpartition("/")[2].startswith(prefixes)), None)
+        return next((path for name, path in self._names if name.startswith(prefixes)), None)
 
 
-def _place(starts: list[int], address: int) -> int:
-    """The index of the last start that is not above the address: `bisect` is a module more."""
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        if starts[middle] <= address:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+def _range(line: bytes) -> tuple[int, int]:
+    """The addresses with which a line begins."""
+    start, _, end = line[: line.index(b" ")].partition(b"-")
+    return int(start, 16), int(end, 16)

@@ -182,8 +182,10 @@ class Server:
         (self.folder / "go").touch()
 
     def hold(self) -> None:
-        """Let engines wait again."""
+        """Let engines wait that come from now on; what others have left is forgotten."""
         (self.folder / "go").unlink(missing_ok=True)
+        for mark in self.folder.glob("held-*"):
+            mark.unlink()
 
     # --- its end ---
 

@@ -101,10 +101,10 @@ class Browser:
                 return result
             self._notice(answer)
 
-    def open(self, file: Path) -> None:
-        """Load a page and wait until it has been laid out."""
+    def open(self, page: Path | str) -> None:
+        """Load a page, a file or an address, and wait until it has been laid out."""
         self._events.clear()
-        self.ask("Page.navigate", url=file.as_uri())
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self._events):
             self._notice(self._next())
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -117,11 +117,11 @@ class Browser:
             raise RuntimeError(str(done["exceptionDetails"]))
         return done["result"].get("value")
 
-    def press(self, key: str, *, shift: bool = False) -> None:
+    def press(self, key: str, *, shift: bool = False, control: bool = False) -> None:
         """Press and release a key."""
         codes = {"Enter": 13, "Escape": 27, "Tab": 9, "Home": 36}
         codes |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
-        fields: dict[str, Any] = {"key": key, "modifiers": 8 if shift else 0}
+        fields: dict[str, Any] = {"key": key, "modifiers": 8 * shift + 2 * control}
         fields["windowsVirtualKeyCode"] = codes.get(key, ord(key.upper()[0]))
         if len(key) == 1 or key == "Enter":
             fields["text"] = "\r" if key == "Enter" else key

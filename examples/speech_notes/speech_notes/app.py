@@ -28,6 +28,8 @@ FILES = {
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
+COME_BACK_MS = 1000
+"""After so long a browser asks a server again that has gone away."""
 KEEP_ALIVE = 15.0
 """Seconds after which a silent stream says that it is still there."""
 
@@ -111,6 +113,7 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
 async def _events(service: Service, name: str) -> AsyncIterator[str]:
     said: dict[str, Any] | None = None
+    yield f"retry: {COME_BACK_MS}\n\n"
     with service.watching.watch(name) as news:
         while not service.watching.closing:
             news.clear()

@@ -18,6 +18,7 @@ class StepKind(StrEnum):
     IMPORT = "import"
     CALL = "call"
     CONSTRUCT = "construct"
+    CAPTURE = "capture"
     SINK = "sink"
 
 

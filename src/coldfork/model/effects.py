@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from coldfork.model.chains import Chain
 from coldfork.model.positions import Position
+
+if TYPE_CHECKING:
+    from coldfork.model.captures import CaptureEffect
 
 
 class EffectKind(StrEnum):
@@ -130,3 +134,5 @@ class Observation:
     unreadable: tuple[Unreadable, ...]
     ignores: tuple[IgnoreComment, ...]
     statistics: Statistics
+    captured: tuple[CaptureEffect, ...] = ()
+    """What happens in code that CUDA graphs capture."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from coldfork.model.chains import Chain
+from coldfork.model.chains import Chain, StepKind
 from coldfork.model.effects import EffectKind, Statistics, Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.report.characters import one_line
@@ -53,7 +53,7 @@ def effect_phrase(effect: str | None, accelerator: str | None) -> str:
 
 def verdict_sentence(finding: Finding, profile: str) -> str:
     """How sure the finding is and on what that hangs; empty for findings that are about no device."""
-    if finding.effect is None and finding.accelerator is None:
+    if finding.effect is None and finding.accelerator is None and not _is_captured(finding.chain):
         return ""
     sentence = f"{finding.verdict.value} on {profile}"
     condition = one_line(finding.condition or "")
@@ -66,6 +66,11 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
     if finding.presumed:
         sentence += ", presuming that " + _joined(finding.presumed)
     return sentence
+
+
+def _is_captured(chain: Chain) -> bool:
+    """True for what happens in a captured region, which hangs on conditions as what wakes a device does."""
+    return bool(chain.steps) and chain.steps[0].kind is StepKind.CAPTURE
 
 
 def confirmation_sentence(finding: Finding) -> str:

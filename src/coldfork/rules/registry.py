@@ -22,6 +22,10 @@ NAMES = (
     "waking-import",
     "eager-reexport",
     "device-query-at-import",
+    "capture-reuses-warmup-state",
+    "lazy-init-in-captured-region",
+    "sync-in-captured-region",
+    "capture-before-warmup",
     UNUSED_IGNORE,
     "unreadable-source",
 )

@@ -15,6 +15,7 @@ from coldfork.model.errors import UsageError
 from coldfork.model.profiles import Profile
 from coldfork.source.answers import Answer, Answers
 from coldfork.source.cache import digest_of, tool_digest
+from coldfork.source.captures import Captures
 from coldfork.source.discover import Found, discover
 from coldfork.source.effects import Reporter
 from coldfork.source.environment import Environment
@@ -103,7 +104,9 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         own_modules=len(found.files),
         bytes_read=loader.bytes_read,
     )
-    return Observation(request.profile.name, answer.effects, answer.unreadable, answer.ignores, statistics)
+    return Observation(
+        request.profile.name, answer.effects, answer.unreadable, answer.ignores, statistics, answer.captured
+    )
 
 
 def _answer(
@@ -111,7 +114,8 @@ def _answer(
 ) -> Answer:
     results.evaluate(list(request.entries or found.files), progress)
     reporter = Reporter(program, results, found, request.entries)
-    return Answer(reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.names))
+    captured = Captures(program, reporter).effects(name for name in found.files if name in results.names)
+    return Answer(reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.names), captured)
 
 
 def _check_entries(entries: tuple[str, ...], program: Program) -> None:

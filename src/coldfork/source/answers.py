@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coldfork.model.captures import CaptureEffect, CaptureKind
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
 from coldfork.model.positions import Position
@@ -21,6 +22,7 @@ class Answer(NamedTuple):
     unreadable: tuple[Unreadable, ...]
     ignores: tuple[IgnoreComment, ...]
     modules: int
+    captured: tuple[CaptureEffect, ...] = ()
 
 
 class Answers:
@@ -59,7 +61,33 @@ def _encoded(answer: Answer) -> Any:
         [(u.path, u.line, u.column, u.reason, u.own) for u in answer.unreadable],
         [(i.path, i.line, i.column, i.rules, i.reason, i.covers) for i in answer.ignores],
         answer.modules,
+        [_captured(effect) for effect in answer.captured],
     )
+
+
+def _captured(effect: CaptureEffect) -> Any:
+    e = effect
+    return (
+        (str(e.kind), str(e.verdict), e.module, e.path, e.line, e.end_line, e.column, e.text, e.captor),
+        _steps(e.chain),
+        (e.what, e.earlier, e.condition, e.test),
+    )
+
+
+def _steps(chain: Chain) -> Any:
+    return [(str(step.kind), step.symbol, step.path, step.line, step.text) for step in chain.steps]
+
+
+def _to_captured(data: Any) -> CaptureEffect:
+    (kind, verdict, module, path, line, end_line, column, text, captor), steps, rest = data
+    return CaptureEffect(
+        CaptureKind(kind), Verdict(verdict), module, path, line, end_line, column, text, captor,
+        _to_chain(steps), *rest,
+    )  # fmt: skip
+
+
+def _to_chain(steps: Any) -> Chain:
+    return Chain(tuple([Step(StepKind(step[0]), *step[1:]) for step in steps]))
 
 
 def _effect(effect: Effect) -> Any:
@@ -67,7 +95,7 @@ def _effect(effect: Effect) -> Any:
     return (
         (str(e.kind), e.accelerator, str(e.verdict), e.module, e.path, e.line, e.end_line, e.column, e.text),
         str(e.position),
-        [(str(s.kind), s.symbol, s.path, s.line, s.text) for s in e.chain.steps],
+        _steps(e.chain),
         (e.condition, e.presumed),
         (
             imported.module,
@@ -84,12 +112,13 @@ def _effect(effect: Effect) -> Any:
 
 
 def _decoded(data: Any) -> Answer:
-    effects, unreadable, ignores, modules = data
+    effects, unreadable, ignores, modules, captured = data
     return Answer(
         tuple([_to_effect(effect) for effect in effects]),
         tuple([Unreadable(*each) for each in unreadable]),
         tuple([IgnoreComment(*each) for each in ignores]),
         modules,
+        tuple([_to_captured(effect) for effect in captured]),
     )
 
 
@@ -99,7 +128,7 @@ def _to_effect(data: Any) -> Effect:
     return Effect(
         EffectKind(kind), accelerator, Verdict(verdict), module, path, line, end_line, column, text,
         Position(position),
-        Chain(tuple([Step(StepKind(step[0]), *step[1:]) for step in steps])),
+        _to_chain(steps),
         condition, presumed,
         ImportOf(*imported) if imported is not None else None,
         test, remedy,

@@ -165,7 +165,7 @@ class Reporter:
             text=self.text(name, site.line),
             position=site.position,
             chain=self._chain(wake.link),
-            condition=None if verdict is Verdict.CERTAIN else self._condition(conditions),
+            condition=None if verdict is Verdict.CERTAIN else self.words_of(conditions),
             presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
@@ -206,7 +206,8 @@ class Reporter:
             link = link.following
         return Chain(tuple(steps))
 
-    def _condition(self, conditions: tuple[Condition, ...]) -> str | None:
+    def words_of(self, conditions: tuple[Condition, ...]) -> str | None:
+        """Conditions in words, the source's own where they are tests."""
         words = [self._words(condition) for condition in conditions]
         words = list(dict.fromkeys(word for word in words if word))
         telling = [word for word in words if not word.startswith(TAKING)]

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from coldfork.source import ir
+from coldfork.source.capture_words import capturing
 from coldfork.source.decode import Unreadable, read_source
 from coldfork.source.ir import Block, Node
 from coldfork.source.lower import Lowerer
@@ -45,6 +46,8 @@ class Summary(NamedTuple):
     rebound: frozenset[str]
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None = None
+    captures: int = 0
+    """How much the file says of CUDA graphs: one of the numbers in `capture_words`."""
 
 
 def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
@@ -93,6 +96,8 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
         postponed,
         frozenset(_rebound(source)),
         tuple(tuple(mark) for mark in _ignores(source)),
+        None,
+        capturing(source),
     )
 
 

@@ -1,0 +1,117 @@
+"""A CUDA graph is captured with state that its warm-up run has initialised already.
+
+## What it does
+
+Reports a capture whose code is given an object (metadata, a buffer, a plan) that the warm-up run
+before it got too, when that code initialises something in the object on its first run only. The
+finding's chain leads from the line that captures to the line that tests the flag.
+
+## Why is this bad
+
+A capture records kernels without running them, and a replay runs what was recorded. The warm-up run
+has set the flag, so the captured run skips the initialising work: it is missing from the graph.
+Every replay computes with what the warm-up left in memory, for another batch. Nothing fails; the
+output is wrong.
+
+## Example
+
+```python
+def attend(hidden, metadata):
+    if not metadata.planned:  # the work of the first run: not in the graph
+        metadata.plan = torch.cumsum(metadata.lengths, 0)
+        metadata.planned = True
+    return hidden + metadata.plan
+
+
+def capture(hidden, lengths):
+    metadata = Metadata(lengths)
+    attend(hidden, metadata)  # the warm-up
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        attend(hidden, metadata)
+    return graph
+```
+
+What users see: no traceback. vLLM's users saw gibberish, from the second batch on:
+
+```text
+!!!!!!!!!!!!!!!!!!!!
+```
+
+## Use instead
+
+Make the state anew for the capture, so that the initialising is recorded:
+
+```python
+def capture(hidden, lengths):
+    attend(hidden, Metadata(lengths))  # the warm-up, with state of its own
+    metadata = Metadata(lengths)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        attend(hidden, metadata)
+    return graph
+```
+
+`coldfork.graphs.GraphManager` calls one function for both phases and so makes this mistake
+impossible.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule. Making state twice is safe only if nothing else
+holds on to the first one, and if buffers that it keeps are written anew.
+
+## How it is seen
+
+- **Static**: `coldfork check` follows each function that captures from its beginning: the calls
+  before the capture, then the captured ones, through functions and methods of the checked code, and
+  keeps track of which object is which. A region is `with torch.cuda.graph(...)`, `capture_begin()`,
+  `torch.cuda.make_graphed_callables(...)`, `coldfork.graphs.GraphManager.capture(...)` or
+  `coldfork.graphs.check(...)`, and callers of functions that capture what they are given are
+  followed too. `certain`: both runs reach the flag on each way, on one object, and what is left out
+  computes from what was handed in. `conditional` quotes what has to hold besides; that the work
+  hangs on the batch is such a condition where it computes from attributes of a long-lived object.
+- **What it does not see**: state that reaches the code through an object without source, a
+  container whose items are not known, a property that caches, or `functools.cache`; work inside a
+  compiled kernel that keeps its plan in the state; a warm-up in another function that the capturing
+  one does not call; a method that only a subclass has. What cannot be resolved is not followed, and
+  nothing is said about it. Work that is the same for every batch, such as allocating or a table of
+  constants, is no finding.
+- **Runtime**: `coldfork.graphs.check` compares the state before and after a warm-up, and names both
+  lines.
+
+## References
+
+- vLLM pull request 42444, fresh attention state for the capture:
+  <https://github.com/vllm-project/vllm/pull/42444>
+- vLLM pull request 44253, the same for the prefill of a speculator:
+  <https://github.com/vllm-project/vllm/pull/44253>
+- vLLM pull request 48261, buffers that were built for the warm-up:
+  <https://github.com/vllm-project/vllm/pull/48261>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.captures import CaptureKind
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules import capturing, wording
+from coldfork.rules.case import Case
+
+NAME = "capture-reuses-warmup-state"
+SEVERITY = Severity.ERROR
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each capture that is given what its warm-up initialised."""
+    for effect in capturing.of_kind(case, CaptureKind.REUSES_STATE):
+        verb = wording.verb(effect.verdict, "is captured", "be captured")
+        yield capturing.draft(
+            effect,
+            rule=NAME,
+            message=f"{capturing.culprit(effect)} {verb} with {effect.what} already set by the warm-up"
+            f"{capturing.earlier(effect)}",
+            consequence="what is done on the first run only is missing from the graph: "
+            "a replay computes with what the warm-up left",
+            remedy=f"make what holds {effect.what} anew for the capture, after the warm-up",
+        )

@@ -1,0 +1,352 @@
+"""Expressions of code around and inside a capture: which object, or which definition, each one gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source import ir
+from coldfork.source.capture_calls import call, enter
+from coldfork.source.capture_lazy import text_of
+from coldfork.source.capture_notes import asked_for_truth, told
+from coldfork.source.capture_syncs import SURE, Sync
+from coldfork.source.capture_values import (
+    ANY,
+    Above,
+    ClassDef,
+    Func,
+    Inside,
+    Known,
+    Outside,
+    Tensor,
+    Thing,
+    Value,
+)
+from coldfork.source.ir import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coldfork.source.capture_follow import Follower
+
+
+def evaluate(f: Follower, node: Node) -> Value:
+    """What an expression gives."""
+    handler = _EXPRESSIONS.get(node[0])
+    if handler is not None:
+        return handler(f, node)
+    for part in node[1:]:
+        _anything(f, part)
+    return f.fresh("it")
+
+
+def _anything(f: Follower, part: object) -> None:
+    """Evaluate the expressions in a part of a node that is not looked at closely."""
+    if type(part) is tuple and part:
+        if type(part[0]) is int and part[0] < ir.EXPR and len(part) > 1 and part[0] in _EXPRESSIONS:
+            if not all(isinstance(one, int) for one in part):
+                evaluate(f, part)
+        elif type(part[0]) is not int:
+            for one in part:
+                _anything(f, one)
+
+
+def _const(f: Follower, node: Node) -> Value:
+    return Known(node[1])
+
+
+def _name(f: Follower, node: Node) -> Value:
+    name = node[1]
+    env = f.frame.env.holder(name)
+    if env is not None and name not in f.frame.env.globals:
+        found = env.names[name]
+        if f.run.region is not None and type(found) is Thing:
+            f.run.touched[id(found)] = found
+        return found
+    value = f.names.of_module(f.frame.func.module, name)
+    return value if value is not None else Outside(name)
+
+
+def _attr(f: Follower, node: Node) -> Value:
+    _, base, name, line = node
+    f.frame.line = line
+    return attribute(f, f.evaluate(base), name)
+
+
+def attribute(f: Follower, owner: Value, name: str) -> Value:
+    """An attribute of what an expression gave."""
+    if isinstance(owner, Outside):
+        return Outside(f"{owner.name}.{name}")
+    if isinstance(owner, Inside):
+        return f.names.from_module(owner.name, name)
+    if isinstance(owner, ClassDef):
+        shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
+        return shared or f.names.of_class(owner, name) or f.fresh(name)
+    if isinstance(owner, Above):
+        found = f.names.definition(owner.instance.cls or owner.owner, name, owner.owner)
+        return _of_definition(f, found, owner.instance, name)
+    if type(owner) is Thing:
+        return _of_thing(f, owner, name)
+    return f.fresh(name)
+
+
+def _of_thing(f: Follower, owner: Thing, name: str) -> Value:
+    if name in owner.parts:
+        part = owner.parts[name]
+    else:
+        found = f.names.definition(owner.cls, name) if owner.cls is not None else None
+        if found is not None and found[1][0] in (0, 1, ir.BY_DEF, ir.BY_CLASS, ir.BY_VALUE):
+            return _of_definition(f, found, owner, name)
+        part = _from_init(f, owner, name) or _declared(f, owner, name)
+    if f.run.region is not None and type(part) is Thing:
+        f.run.touched[id(part)] = part
+    return part
+
+
+def _of_definition(f: Follower, found: tuple[ClassDef, Node] | None, owner: Thing, name: str) -> Value:
+    """An attribute that a class defines, asked of an instance."""
+    if found is None:
+        return f.fresh(name)
+    cls, entry = found
+    if entry[0] != ir.BY_DEF:
+        return f.names.of_class(cls, name) or owner.part(name)
+    made = f.names.function(cls.module, entry[1], None, cls)
+    if made is None:
+        return owner.part(name)
+    plain = [node[1] for node, _ in entry[1][3] if node[0] == ir.NAME]
+    if "property" in plain:
+        return enter(f, bound(made, owner), [], {}, [])
+    return made if "staticmethod" in plain else bound(made, owner)
+
+
+def bound(func: Func, owner: Thing) -> Func:
+    """A method of an object."""
+    return Func(func.module, func.code, func.name, func.line, func.env, func.owner, owner)
+
+
+def _from_init(f: Follower, owner: Thing, name: str) -> Value | None:
+    """What `__init__` leaves in an attribute of an object that is there already, when that is one thing."""
+    found = f.names.definition(owner.cls, "__init__") if owner.cls is not None and owner.before else None
+    if found is None or found[1][0] != ir.BY_DEF:
+        return None
+    init = f.names.function(found[0].module, found[1][1], None, found[0])
+    if init is None:
+        return None
+    values = f.names.attributes_set(init).get(name, ())
+    if len(values) != 1:
+        return None
+    value = f.names.made_by(init.module, values[0])
+    if isinstance(value, ClassDef):
+        made = Thing(f"{owner.name}.{name}", True, value)
+    elif isinstance(value, Outside):
+        made = Thing(f"{owner.name}.{name}", True, made_by=value.name)
+        if value.name.startswith("torch.") and value.name.rpartition(".")[2] in _TENSORS:
+            made.tensor = Tensor()
+    else:
+        return None
+    owner.parts[name] = made
+    return made
+
+
+def _declared(f: Follower, owner: Thing, name: str) -> Value:
+    """An attribute of which only the annotation in the class is known, if that."""
+    part = owner.part(name)
+    cls = owner.typed or owner.cls
+    if cls is not None and type(part) is Thing:
+        found = f.names.annotation(cls, name)
+        if found is not None:
+            f.annotate(found[0].module, found[1], part)
+    return part
+
+
+_TENSORS = frozenset({"zeros", "ones", "empty", "full", "arange", "tensor", "rand", "randn", "randint"})
+
+
+def _index(f: Follower, node: Node) -> Value:
+    _, base, key, line = node
+    owner, index = f.evaluate(base), f.evaluate(key)
+    f.frame.line = line
+    if type(owner) is not Thing:
+        return f.fresh("item")
+    if owner.tensor is not None:
+        mask = type(index) is Thing and index.tensor is not None and index.tensor.mask
+        if mask and f.run.region is not None and owner.tensor.device != "cpu":
+            sure = SURE if owner.tensor.device == "cuda" else Sync(f"{text_of(base)} is on the GPU")
+            told(f, sure, f"{text_of(base)}[{text_of(key)}]")
+        made = f.fresh("item")
+        made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
+        return made
+    part = owner.part(f"[{index.value!r}]" if isinstance(index, Known) else ANY)
+    if f.run.region is not None and type(part) is Thing:
+        f.run.touched[id(part)] = part
+    return part
+
+
+def _lambda(f: Follower, node: Node) -> Value:
+    return Func(f.frame.func.module, node[1], "<lambda>", node[1][5] or f.frame.line, f.frame.env)
+
+
+def _ifexp(f: Follower, node: Node) -> Value:
+    _, test, body, orelse, _, span = node
+    truth = f.truth(f.evaluate(test))
+    if truth is not None:
+        return f.evaluate(body if truth else orelse)
+    frame = f.frame
+    outer = frame.conditions
+    frame.conditions = (*outer, f.condition(span))
+    first = f.evaluate(body)
+    frame.conditions = (*outer, f.condition(span, True))
+    second = f.evaluate(orelse)
+    frame.conditions = outer
+    return first if first is second or first == second else f.fresh("it")
+
+
+def _bool(f: Follower, node: Node) -> Value:
+    _, is_and, values, _, spans = node
+    frame = f.frame
+    outer = frame.conditions
+    unsure = False
+    value: Value = Known(is_and)
+    for index, (part, span) in enumerate(zip(values, spans, strict=True)):
+        value = f.evaluate(part)
+        truth = f.truth(value)
+        if truth is not None and truth is not is_and:
+            break
+        if truth is None and index < len(values) - 1:
+            unsure = True
+            frame.conditions = (*frame.conditions, f.condition(span, not is_and))
+    frame.conditions = outer
+    truth = f.truth(value)
+    if truth is not None and truth is not is_and:
+        return value
+    return f.fresh("it") if unsure else value
+
+
+def _not(f: Follower, node: Node) -> Value:
+    truth = f.truth(f.evaluate(node[1]))
+    return Known(not truth) if truth is not None else f.fresh("it")
+
+
+def _compare(f: Follower, node: Node) -> Value:
+    _, left, operators, comparators = node
+    first = f.evaluate(left)
+    others = [f.evaluate(one) for one in comparators]
+    if len(others) == 1:
+        known = _compared(f, first, operators[0], others[0])
+        if known is not None:
+            return Known(known)
+        for one in (first, others[0]):
+            if (
+                type(one) is Thing
+                and one.tensor is not None
+                and not operators[0].startswith(("is", "in", "not"))
+            ):
+                made = f.fresh("it")
+                made.tensor = Tensor(one.tensor.device, True)
+                return made
+    return f.fresh("it")
+
+
+def _compared(f: Follower, first: Value, operator: str, second: Value) -> bool | None:
+    same: bool | None = None
+    if isinstance(first, Known) and isinstance(second, Known):
+        same = type(first.value) is type(second.value) and bool(first.value == second.value)
+    elif isinstance(first, Outside) and isinstance(second, Outside):
+        root = first.name.rpartition(".")[0]
+        if first == second:
+            same = True
+        elif root and root == second.name.rpartition(".")[0]:
+            same = False
+    elif second == Known(None) and operator in ("is", "is not"):
+        same = _is_none(first)
+    if same is None or operator not in ("is", "is not", "==", "!="):
+        return None
+    return same if operator in ("is", "==") else not same
+
+
+def _is_none(value: Value) -> bool | None:
+    if type(value) is Thing:
+        return False if value.cls is not None or value.tensor is not None or value.made_by else None
+    return False
+
+
+def _sequence(f: Follower, node: Node) -> Value:
+    made = f.fresh("items")
+    for index, element in enumerate(node[2]):
+        value = f.evaluate(element)
+        made.parts[ANY if element[0] == ir.STAR else f"[{index}]"] = value
+    return made
+
+
+def _dict(f: Follower, node: Node) -> Value:
+    made = f.fresh("items")
+    for key, element in zip(node[1], node[2], strict=True):
+        value = f.evaluate(element)
+        made.parts[f"[{key[1]!r}]" if key is not None and key[0] == ir.CONST else ANY] = value
+    return made
+
+
+def _comprehension(f: Follower, node: Node) -> Value:
+    from coldfork.source.capture_statements import assign
+
+    _, _, elements, generators, _ = node
+    frame = f.frame
+    outer, names = frame.conditions, dict(frame.env.names)
+    for target, iterable, tests in generators:
+        value = f.evaluate(iterable)
+        items = value.items() if type(value) is Thing else []
+        one = items[0] if items else value.part(ANY) if type(value) is Thing else f.fresh("item")
+        assign(f, target, one, f.level(iterable))
+        for test, span in tests:
+            f.evaluate(test)
+            frame.conditions = (*frame.conditions, f.condition(span))
+    made = f.fresh("items")
+    value = [f.evaluate(element) for element in elements][-1]
+    made.parts[ANY] = value
+    frame.conditions, frame.env.names = outer, names
+    return made
+
+
+def _binary(f: Follower, node: Node) -> Value:
+    _, _, left, right, line = node
+    values = [f.evaluate(left), f.evaluate(right)]
+    f.frame.line = line
+    made = f.fresh("it")
+    tensors = [one.tensor for one in values if type(one) is Thing and one.tensor is not None]
+    if tensors:
+        made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
+        f.run.work(f.level(node), "the arithmetic")
+    return made
+
+
+def _unary(f: Follower, node: Node) -> Value:
+    value = f.evaluate(node[2])
+    made = f.fresh("it")
+    if type(value) is Thing:
+        made.tensor = value.tensor
+    return made
+
+
+def _walrus(f: Follower, node: Node) -> Value:
+    value = f.evaluate(node[2])
+    f.frame.env.names[node[1]] = value
+    f.frame.env.levels[node[1]] = f.level(node[2])
+    return value
+
+
+def _joined(f: Follower, node: Node) -> Value:
+    for part in node[1]:
+        value = f.evaluate(part)
+        asked_for_truth(f, value, part, "the text of ")
+    return f.fresh("text")
+
+
+def _wrapped(f: Follower, node: Node) -> Value:
+    return f.evaluate(node[1])
+
+
+_EXPRESSIONS: dict[int, Callable[[Follower, Node], Value]] = {
+    ir.CONST: _const, ir.NAME: _name, ir.ATTR: _attr, ir.CALL: call, ir.INDEX: _index, ir.LAMBDA: _lambda,
+    ir.IFEXP: _ifexp, ir.BOOL: _bool, ir.NOT: _not, ir.COMPARE: _compare, ir.SEQUENCE: _sequence,
+    ir.DICT: _dict, ir.COMPREHENSION: _comprehension, ir.BINARY: _binary, ir.UNARY: _unary,
+    ir.WALRUS: _walrus, ir.JOINED: _joined, ir.AWAIT: _wrapped, ir.STAR: _wrapped,
+}  # fmt: skip

@@ -98,6 +98,7 @@ class Server:
             text=True,
         )
         self.said: list[str] = []
+        self.host = "127.0.0.1"
         self._port: int | None = None
 
     @property
@@ -108,7 +109,8 @@ class Server:
             for line in self.process.stdout:
                 self.said.append(line.rstrip("\n"))
                 if line.startswith("speech notes: http://"):
-                    self._port = int(line.rpartition(":")[2])
+                    self.host, _, port = line.strip().removeprefix("speech notes: http://").rpartition(":")
+                    self._port = int(port)
                     break
             else:
                 raise AssertionError(f"the server did not start: {self.errors()}")
@@ -117,7 +119,8 @@ class Server:
     @property
     def address(self) -> str:
         """What a person opens."""
-        return f"http://127.0.0.1:{self.port}/"
+        port = self.port
+        return f"http://{self.host}:{port}/"
 
     def errors(self) -> str:
         """What it wrote on its standard error, the servers before it in this folder included."""
@@ -133,12 +136,16 @@ class Server:
         chunked: bool = False,
     ) -> Answer:
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = self._connection()
         with contextlib.closing(connection):
             # A server that has seen enough may answer and hang up while the rest is still being sent.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(method, path, body, headers or {}, encode_chunked=chunked)
             return Answer(connection.getresponse())
+
+    def _connection(self) -> http.client.HTTPConnection:
+        port = self.port
+        return http.client.HTTPConnection(self.host, port, timeout=PATIENCE)
 
     def submit(self, text: str) -> str:
         """Send a transcript, and give the id of its job."""
@@ -159,7 +166,7 @@ class Server:
 
     def events(self, name: str) -> Iterator[Any]:
         """The job each time the server says that it has changed."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = self._connection()
         with contextlib.closing(connection):
             connection.request("GET", f"/jobs/{name}/events", headers={"accept": "text/event-stream"})
             response = connection.getresponse()

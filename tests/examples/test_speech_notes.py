@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,15 @@ def test_an_engine_that_fails_fails_its_job_and_nothing_else(server: Server) -> 
     assert server.ended(server.submit(RAW))["state"] == "done"
 
 
-def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    server = Server(tmp_path, "--timeout", "0.3")
+def test_it_does_as_it_is_told_where_it_listens_and_how_long_a_job_may_take(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--host", "127.0.0.2", "--timeout", "0.3")
     try:
         job = server.ended(server.submit("hold on for ever"))
         assert job["state"] == "failed"
         assert job["error"] == "the script took longer than it was given, and was ended"
+        assert server.host == "127.0.0.2"
+        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", server.port), 10):
+            pass
     finally:
         server.stop()
 
@@ -270,6 +274,26 @@ def test_pages_from_elsewhere_and_names_from_elsewhere_are_turned_away(server: S
         assert answer.status == 403, headers
     own = server.ask("POST", "/transcripts", RAW.encode(), TEXT | {"origin": f"http://{here}"})
     assert own.status == 202
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.7.7", False),
+        ("elsewhere.example", False),
+    ],
+)
+def test_what_is_open_to_the_network_is_known_to_be(
+    host: str, local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    assert import_module("speech_notes.doors").is_local(host) is local
 
 
 def test_the_page_needs_nothing_from_elsewhere(server: Server) -> None:

@@ -96,7 +96,6 @@ def state(page: Browser, wanted: str) -> None:
     until(lambda: text(page, "state") == wanted, f"the page says {wanted}")
 
 
-@pytest.mark.must_hold
 def test_a_person_pastes_a_text_and_watches_the_note_come(page: Browser, server: Server) -> None:
     server.hold()
     paste(page, f"hold on {RAW}")
@@ -140,7 +139,6 @@ def test_who_comes_back_finds_the_note_again(page: Browser, server: Server) -> N
     assert texts(page, "#paragraphs p") == [WRITTEN]
 
 
-@pytest.mark.must_hold
 def test_a_hostile_text_is_shown_and_not_obeyed(page: Browser) -> None:
     before = page.evaluate("document.querySelectorAll('*').length")
     paste(page, HOSTILE)

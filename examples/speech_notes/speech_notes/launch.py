@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import shutil
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ RUNS_KEPT = 20
 LARGEST_NOTE = 16 << 20
 
 Tell = Callable[[int, int], object]
+_log = logging.getLogger("uvicorn.error")
 
 
 class Launcher(Protocol):
@@ -48,7 +50,7 @@ class Isolated:
         words = ["--engine", settings.engine, "--result", str(file)]
         if settings.model is not None:
             words += ["--model", settings.model]
-        if settings.awake is not None and settings.engine != "vllm":
+        if settings.virtual is not None:
             words += ["--device", "cuda"]
         try:
             result = await coldfork.arun_script(
@@ -56,7 +58,7 @@ class Isolated:
                 words,
                 devices=settings.devices,
                 # The virtual device stands for one of the machine: the script finds it too, cold.
-                env={"COLDFORK_VIRTUAL": settings.awake} if settings.awake is not None else None,
+                env={"COLDFORK_VIRTUAL": settings.virtual} if settings.virtual is not None else None,
                 stdin=transcript,
                 timeout=settings.timeout,
                 grace=GRACE,
@@ -83,6 +85,7 @@ class Isolated:
         if note is None:
             why = _why(result) if not result.ok else "the script succeeded, and left no note"
             self._forget_old_runs()
+            _log.warning("what the script of a failed job wrote is in %s", result.run_dir)
             return Ending(State.FAILED, error=why, signal=result.signal, process=process)
         shutil.rmtree(result.run_dir, ignore_errors=True)
         return Ending(State.DONE, note=note, process=process)
@@ -136,7 +139,7 @@ def _in_forked_child(pipe: Any, settings: Settings, transcript: str) -> None:
     from speech_notes.engines.processing import process
 
     try:
-        if settings.awake is not None:
+        if settings.virtual is not None:
             claim("cuda")
         note = process(
             transcript,

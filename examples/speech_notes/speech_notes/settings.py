@@ -23,3 +23,8 @@ class Settings:
     most_bytes: int = 200_000
     most_queued: int = 100
     keep: int = 1000
+
+    @property
+    def virtual(self) -> str | None:
+        """The virtual device that the engine is to claim; vLLM finds its devices itself, real ones."""
+        return None if self.engine == "vllm" else self.awake

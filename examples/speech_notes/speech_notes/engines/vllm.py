@@ -41,6 +41,7 @@ class VllmEngine:
             from vllm import LLM
         except ImportError as error:
             raise EngineError(f"the engine vllm needs vLLM: {error}") from error
+        # An engine that lives for one transcript would not make up for what it takes to compile it.
         self._llm: Any = LLM(model=model, enforce_eager=True, disable_log_stats=True)
         self._tokenizer: Any = self._llm.get_tokenizer()
         self._longest = int(self._llm.llm_engine.model_config.max_model_len)

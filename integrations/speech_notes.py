@@ -1,0 +1,82 @@
+"""The service of examples/speech_notes with vLLM as its engine: `./dev integration speech_notes`
+
+It uses the environment of `./dev integration vllm`, and sets it up the first time: 3.5 GB and some minutes.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from integrations.environment import Ended
+from integrations.transcript import Transcript, main
+from integrations.vllm import ENVIRONMENT, VARIABLES
+
+NOISE = (
+    r"^(?:\([\w-]+ pid=\d+\) )?(?:WARNING|INFO|ERROR)\b|^\[W\d|FutureWarning|^Triton is|^Loading safetensors"
+    r"|^  (?:if hasattr\(value|wrapper = lookup|warnings\.warn)|resource_tracker"
+)
+
+INTRODUCTION = """
+`./dev integration speech_notes` starts the service of `examples/speech_notes` with `--engine vllm` (vllm-
+cpu 0.32.0, a tiny Llama with random weights) and sends it a transcript. The service holds a virtual
+device awake, as one does that recognises speech itself. vLLM starts in the isolated process, and there a
+main process, an EngineCore and a Worker.
+
+The model knows no language: what it says is noise, always the same. It keeps no word of a passage, which
+the engine notices: the rules punctuate those, and the note says so. The summary is the model's own, and
+shows that it was asked.
+"""
+
+
+def run() -> Transcript:
+    """The script alone, and the service beside an awake device."""
+    ENVIRONMENT.prepare()
+    model = _model()
+    transcript = Transcript("The speech notes, with vLLM", INTRODUCTION)
+    alone = _notes(model, "--by-hand")
+    transcript.step(
+        "The reference: `scripts/post.py` alone, started by hand, while nothing is awake anywhere.",
+        alone,
+        r"^paragraph: So we found the line that woke the device on Tuesday\.",
+        r"^summary: .+",
+    )
+    served = _notes(model, "--awake", "h100")
+    transcript.step(
+        "The service, which holds a device: the job is punctuated, summarised and done.",
+        served,
+        r"^the server: \['cuda'\] awake$",
+        r"^the job: running: punctuating$",
+        r"^the job: done$",
+        r"^its process: spawn, confirmed$",
+        r"^summary: .+",
+        r"^remark: In 2 of 2 passages the model did not keep the words",
+    )
+    transcript.promise(
+        "The service's note is the one that the script writes alone, the model's own words included.",
+        bool(_note(alone)) and _note(alone) == _note(served),
+    )
+    return transcript
+
+
+def _model() -> Path:
+    folder = ENVIRONMENT.folder / "model"
+    if not (folder / "model.safetensors").is_file():
+        program = Path(__file__).with_name("programs") / "vllm_model.py"
+        ENVIRONMENT.must([ENVIRONMENT.python, program, folder])
+    return folder
+
+
+def _notes(model: Path, *options: str) -> Ended:
+    return ENVIRONMENT.watch_program(
+        "speech_notes", str(model), str(ENVIRONMENT.folder), *options, variables=VARIABLES, still=60
+    ).without(NOISE)
+
+
+def _note(ended: Ended) -> list[str]:
+    return re.findall(r"^(?:paragraph|summary|remark): .*$", ended.output, re.MULTILINE)
+
+
+if __name__ == "__main__":
+    sys.exit(main("speech_notes", run))

@@ -542,6 +542,22 @@ def test_lazy_imports_stay_silent(text: str, setting: Setting, tmp_path: Path) -
     assert_as_expected(text, tmp_path, setting)
 
 
+CIRCLE = """
+### pkg/__init__.py
+### pkg/core.py
+from pkg import tree
+import torch
+LEVEL = torch.cuda.get_device_capability()  # expect: device-init-at-import
+### pkg/tree.py
+from pkg import core
+"""
+
+
+def test_a_part_of_a_package_is_not_blamed_for_what_the_rest_imports_from_it(tmp_path: Path) -> None:
+    """Whoever imports the module that is being run gets what there is of it: that wakes nothing."""
+    assert_as_expected(CIRCLE, tmp_path, Setting(paths=("pkg/core.py",)))
+
+
 def test_tests_are_told_apart(tmp_path: Path) -> None:
     findings = assert_as_expected(WAKES["tests inside a package"], tmp_path)
     assert {one.path: one.test for one in findings} == {

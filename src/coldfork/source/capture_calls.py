@@ -8,7 +8,7 @@ from coldfork.source import capture_managers, capture_outside, ir
 from coldfork.source.capture_frames import DATA, FIXED, PERHAPS, Frame
 from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_notes import escape, forward
-from coldfork.source.capture_values import Above, ClassDef, Env, Func, Known, Outside, Thing, Value
+from coldfork.source.capture_values import SOME_CALL, Above, ClassDef, Env, Func, Known, Outside, Thing, Value
 from coldfork.source.ir import Node
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def call(f: Follower, node: Node) -> Value:
     for name, value in named:
         if name is None:
             f.evaluate(value)
-    levels = [f.level(one) for one in positional]
     frame = f.frame
     frame.line, frame.column, frame.end = line, column, end
     if isinstance(target, Outside):
         return capture_outside.function(f, node, target.name, arguments, keywords)
+    levels = [f.level(one) for one in positional]
     ours = capture_managers.call(f, receiver, method, arguments, keywords, (line, column, end))
     if ours is not None:
         return ours
@@ -137,7 +137,12 @@ def _bind(
             env.names[name] = f.fresh(name)
             env.levels[name] = DATA
         value = env.names[name]
-        if type(value) is Thing and value.tensor is None and value.cls is None and not value.made_by:
+        if (
+            type(value) is Thing
+            and value.tensor is None
+            and value.cls is None
+            and value.made_by in ("", SOME_CALL)
+        ):
             f.annotate(func.module, annotated.get(name), value)
     if star is not None:
         rest = f.fresh(star)
@@ -157,7 +162,9 @@ def _result(f: Follower, func: Func, frame: Frame) -> Value:
     if all(value is first or value == first for value in values):
         return first
     real = [value for value in values if value != Known(None)]
-    return real[0] if len(real) == 1 else f.fresh(func.name)
+    if len(real) == 1:
+        return real[0]
+    return f.fresh(func.name, SOME_CALL if real == values else "")
 
 
 def construct(
@@ -212,5 +219,6 @@ def _object(
     with capture_managers.watched(f, first):
         pass
     escape(f, arguments, keywords)
-    f.run.work(f.level(node), text_of(node))
-    return f.fresh(target.name)
+    if f.run.listeners:
+        f.run.work(f.level(node), text_of(node))
+    return f.fresh(target.name, SOME_CALL)

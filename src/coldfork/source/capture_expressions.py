@@ -11,6 +11,7 @@ from coldfork.source.capture_notes import asked_for_truth, told
 from coldfork.source.capture_syncs import SURE, Sync
 from coldfork.source.capture_values import (
     ANY,
+    SOME_CALL,
     Above,
     ClassDef,
     Func,
@@ -94,7 +95,9 @@ def _of_thing(f: Follower, owner: Thing, name: str) -> Value:
         part = owner.parts[name]
     else:
         found = f.names.definition(owner.cls, name) if owner.cls is not None else None
-        if found is not None and found[1][0] in (0, 1, ir.BY_DEF, ir.BY_CLASS, ir.BY_VALUE):
+        # A default that a class gives says nothing of an object that has been in use.
+        telling = (ir.BY_DEF, ir.BY_CLASS) if owner.before else (ir.BY_DEF, ir.BY_CLASS, ir.BY_VALUE)
+        if found is not None and found[1][0] in telling:
             return _of_definition(f, found, owner, name)
         part = _from_init(f, owner, name) or _declared(f, owner, name)
     if f.run.region is not None and type(part) is Thing:
@@ -132,7 +135,7 @@ def _from_init(f: Follower, owner: Thing, name: str) -> Value | None:
     if init is None:
         return None
     values = f.names.attributes_set(init).get(name, ())
-    if len(values) != 1:
+    if len(values) != 1 or f.names.assigned_elsewhere(init, name):
         return None
     value = f.names.made_by(init.module, values[0])
     if isinstance(value, ClassDef):
@@ -265,7 +268,8 @@ def _compared(f: Follower, first: Value, operator: str, second: Value) -> bool |
 
 def _is_none(value: Value) -> bool | None:
     if type(value) is Thing:
-        return False if value.cls is not None or value.tensor is not None or value.made_by else None
+        known = value.made_by == SOME_CALL or value.made_by.startswith("torch.")
+        return False if known or value.cls is not None or value.tensor is not None else None
     return False
 
 
@@ -314,7 +318,8 @@ def _binary(f: Follower, node: Node) -> Value:
     tensors = [one.tensor for one in values if type(one) is Thing and one.tensor is not None]
     if tensors:
         made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
-        f.run.work(f.level(node), "the arithmetic")
+        if f.run.listeners:
+            f.run.work(f.level(node), "the arithmetic")
     return made
 
 

@@ -95,6 +95,7 @@ class Follower:
 
     def begin(self, line: int, column: int, end: int) -> bool:
         """Begin a captured region at the present frame; False when one is open already."""
+        self.run.begun += 1
         if self.run.region is not None:
             return False
         captor = self.frame.func

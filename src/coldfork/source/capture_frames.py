@@ -7,7 +7,8 @@ from typing import NamedTuple
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture_names import Names
 from coldfork.source.capture_values import Env, First, Func, Thing, Value
-from coldfork.source.values import Condition
+from coldfork.source.conditions import Condition
+from coldfork.source.ir import NO_SPAN
 
 #: How much a value hangs on the batch: not at all, perhaps, or surely.
 FIXED, PERHAPS, DATA = 0, 1, 2
@@ -79,6 +80,14 @@ class Work(NamedTuple):
     text: str
 
 
+class Captor(NamedTuple):
+    """A function that captures what it is given: where, what its calls say, and what is imported for them."""
+
+    module: str
+    name: str
+    symbol: str
+
+
 class Kept(NamedTuple):
     """What a call found built by an earlier one: which object, by what, and the calls that were under way."""
 
@@ -87,6 +96,12 @@ class Kept(NamedTuple):
     hops: tuple[Hop, ...]
     text: str
     envs: tuple[Env, ...]
+
+
+def contradictory(conditions: tuple[Condition, ...]) -> bool:
+    """True when one of them is another's negation: both arms of one test."""
+    known = set(conditions)
+    return any(one.span != NO_SPAN and one._replace(negated=not one.negated) in known for one in conditions)
 
 
 class Spent(Exception):
@@ -112,8 +127,10 @@ class Run:
         """What a second call found built by the first."""
         self.touched: dict[int, Thing] = {}
         """The objects that captured code looked at."""
-        self.opaque: set[tuple[str, str]] = set()
-        """Functions that capture something they were given: module and name."""
+        self.opaque: set[Captor] = set()
+        """Functions that capture something they were given."""
+        self.begun = 0
+        """How many captures were begun, inside others too."""
         self.called: list[tuple[object, Func | Thing]] = []
         """What captured code called."""
         self.nested: list[Func] = []
@@ -165,5 +182,7 @@ class Run:
         assert self.region is not None
         every = dict.fromkeys((*self.conditions(), *extra))
         conditions = tuple(one for one in every if one not in self.region.conditions)
+        if contradictory((*conditions, *self.region.conditions)):
+            return
         hops = hops if hops is not None else self.hops()
         self.caught.append(Caught(kind, self.region, hops, sink or what, what, conditions, possible, earlier))

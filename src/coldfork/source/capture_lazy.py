@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source import ir
-from coldfork.source.capture_frames import FIXED, PERHAPS, Kept, Work
+from coldfork.source.capture_frames import FIXED, PERHAPS, Kept, Work, contradictory
 from coldfork.source.capture_values import ANY, ClassDef, First, Func, Inside, Known, Thing, Value
 from coldfork.source.conditions import Condition
 from coldfork.source.ir import Block, Node
@@ -237,6 +237,7 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     """The first run."""
     owner, key, text = lazy.access
     frame = f.frame
+    unset = key in owner.given  # and not to anything that is true, or this would not be the first run
     line, outer = frame.line, frame.conditions
     heard: list[Work] = []
     f.run.listeners.append(heard)
@@ -244,16 +245,19 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     frame.conditions = (*outer, *lazy.conditions)
     hops = f.run.hops()
     captured = f.run.region is not None
+    begun = f.run.begun
     conditions = f.run.conditions()
     left = f.execute(lazy.first)
     frame.conditions = outer
     f.run.lazily.pop()
     f.run.listeners.pop()
     most = max(heard, key=lambda work: work.level, default=Work(FIXED, ""))
+    if f.run.begun != begun:
+        most = Work(FIXED, "")  # what is done once is to capture a graph
     owner.done[key] = First(
         frame.func.module.name, line, most.level, most.text, f.run.runs, captured, conditions
     )
-    if captured and most.level >= PERHAPS and _outlives(f, owner):
+    if captured and most.level >= PERHAPS and not unset and _outlives(f, owner):
         extra = (Condition(words=f"{text} was set before the capture"), *_of_data(most.level, most.text))
         sink = f"{text}, set on the first run only"
         f.run.catch(CaptureKind.INITIALISES_LAZILY, text, sink, extra, hops=hops)
@@ -268,6 +272,8 @@ def _left_out(f: Follower, lazy: Lazy, first: First) -> None:
     kind = CaptureKind.REUSES_STATE if _handed(f, owner) else CaptureKind.INITIALISES_LAZILY
     region = f.run.region
     outer = region.conditions if region is not None else ()
+    if contradictory((*first.conditions, *outer)):
+        return
     extra = tuple(c for c in first.conditions if c not in outer)
     extra = (*lazy.conditions, *extra, *_of_data(first.level, first.work))
     f.run.catch(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture_frames import DATA, Caught
+from coldfork.source.capture_frames import DATA, Captor, Caught
 from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_values import ANY, Func, Known, Outside, Thing, Value
 from coldfork.source.ir import Node
@@ -137,10 +137,7 @@ def first_run(f: Follower, identity: object, node: Node, target: Func | Thing) -
     run = f.run
     if type(target) is Thing:
         if target.cls is None and not target.made_by.startswith("torch."):
-            captor = f.frame.func
-            made = captor.owner is not None and captor.name == "__init__"
-            name = captor.owner.name if made and captor.owner is not None else captor.name
-            run.opaque.add((captor.module.name, name))
+            run.opaque.add(_captor(f.frame.func))
         if not _is_new(f, identity, target):
             return None
     if type(target) is Func and (target.env is None or target.bound is not None or _ran(f, identity, target)):
@@ -150,6 +147,13 @@ def first_run(f: Follower, identity: object, node: Node, target: Func | Thing) -
     assert run.region is not None
     sink = f"{text}, for the first time"
     return Caught(CaptureKind.NOT_WARMED_UP, run.region, run.hops(), sink, text, run.conditions())
+
+
+def _captor(func: Func) -> Captor:
+    """The function that captures, as its callers know it."""
+    name = func.name
+    owner = func.owner.name.partition(".")[0] if func.owner is not None else name
+    return Captor(func.module.name, owner if name == "__init__" else name, owner)
 
 
 @contextmanager

@@ -5,6 +5,8 @@ A name with several meanings, or one that only running the module could tell, is
 
 from __future__ import annotations
 
+import re
+
 from coldfork.source import ir
 from coldfork.source.capture_values import ClassDef, Env, Func, Inside, Known, Outside, Thing, Value
 from coldfork.source.ir import Node
@@ -53,7 +55,9 @@ class Names:
             return self.imported(f"{module.name}.{name}") if self._submodule(module, name) else None
         self._depth += 1
         try:
-            value = self._bound(module, None, name, _likeliest(entries))
+            # What some function declares `global` may hold anything by the time that captured code runs.
+            entry = None if name in module.summary.rebound else _likeliest(entries)
+            value = self._bound(module, None, name, entry)
         finally:
             self._depth -= 1
         shared.parts[name] = value
@@ -231,6 +235,13 @@ class Names:
                 if target[0] == ir.TO_ATTR and target[1][:2] == (ir.NAME, own):
                     found.setdefault(target[2], []).append(value)
         return found
+
+    def assigned_elsewhere(self, init: Func, name: str) -> bool:
+        """True when the file of a method assigns an attribute of that name more than once."""
+        if init.module.source is None:
+            init.module.code_at(init.line)
+        source = init.module.source or b""
+        return len(re.findall(rb"\.%b\b[ \t]*(?::[^=\n]+)?=[^=]" % name.encode(), source)) > 1
 
     def made_by(self, module: ModuleState, node: Node) -> Value | None:
         """The class or function of torch's whose call an expression is."""

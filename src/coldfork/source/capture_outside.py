@@ -9,7 +9,7 @@ from coldfork.source.capture_frames import FIXED
 from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_notes import asked_for_truth, escape, forward, told
 from coldfork.source.capture_syncs import FACTORIES, Sync
-from coldfork.source.capture_values import ANY, Known, Outside, Tensor, Thing, Value
+from coldfork.source.capture_values import ANY, SOME_CALL, Known, Outside, Tensor, Thing, Value
 from coldfork.source.ir import Node
 
 if TYPE_CHECKING:
@@ -63,13 +63,17 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
     made.tensor = capture_syncs.of_torch(name, arguments, keywords)
     if name == "torch.device" and arguments:
         made.parts["type"] = arguments[0]
-    last = name.rpartition(".")[2]
-    level = max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
-    if not (
-        last in FACTORIES or name.startswith("torch.cuda.") or "." not in name or last in capture_syncs.SHAPE
-    ):
+    if f.run.listeners and _works(name):
+        level = max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
         f.run.work(level, text_of(node))
     return made
+
+
+def _works(name: str) -> bool:
+    """True for functions that may compute something on the device."""
+    last = name.rpartition(".")[2]
+    idle = last in FACTORIES or last in capture_syncs.SHAPE or name.startswith("torch.cuda.")
+    return not idle and "." in name
 
 
 def _take_for_tensor(name: str, arguments: list[Value]) -> None:
@@ -78,7 +82,7 @@ def _take_for_tensor(name: str, arguments: list[Value]) -> None:
     if root not in ("torch", "torch.nn.functional") or last in FACTORIES or last in _NO_OPERATORS:
         return
     first = arguments[0] if arguments else None
-    if type(first) is Thing and first.cls is None and not first.made_by and not first.items():
+    if type(first) is Thing and first.cls is None and first.made_by in ("", SOME_CALL) and not first.items():
         first.tensor = first.tensor or Tensor()
 
 
@@ -140,7 +144,7 @@ def method_of(
         receiver.escaped = receiver.escaped or receiver.cls is None
         if type(target) is Thing:
             forward(f, ("object", id(target)), node, target)
-    if method not in capture_syncs.SHAPE:
+    if f.run.listeners and method not in capture_syncs.SHAPE:
         f.run.work(f.level(node), text_of(node))
     return made
 

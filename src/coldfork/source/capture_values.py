@@ -14,6 +14,8 @@ from coldfork.source.ir import Node
 if TYPE_CHECKING:
     from coldfork.source.program import ModuleState
 
+#: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
+SOME_CALL = "()"
 #: Any item of a container whose keys are not known.
 ANY = "[*]"
 

@@ -15,7 +15,7 @@ from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Verdict
 from coldfork.source import capture_words, ir
 from coldfork.source.capture_follow import Follower
-from coldfork.source.capture_frames import Caught, Spent
+from coldfork.source.capture_frames import Captor, Caught, Spent
 from coldfork.source.capture_names import Names
 from coldfork.source.capture_values import ClassDef, Func
 from coldfork.source.conditions import Condition
@@ -55,16 +55,16 @@ class Captures:
     def effects(self, modules: Iterable[str]) -> tuple[CaptureEffect, ...]:
         """What happens in the captured regions of these modules, in the order of their places."""
         states = [state for name in modules if (state := self._program.module(name)) is not None]
-        saying = [state for state in states if state.summary.captures >= capture_words.CAPTURES]
+        saying = [state for state in states if state.summary.captures]
         if not saying:
             return ()
         caught: list[Caught] = []
-        opaque: set[tuple[str, str]] = set()
+        opaque: set[Captor] = set()
         for root in self._capturing(saying):
             caught += self._follow(root, opaque)
-        known: set[tuple[str, str]] = set()
+        known: set[Captor] = set()
         for _ in range(_ROUNDS):
-            wanted = {one for one in opaque if one[1] not in _UNTELLING} - known
+            wanted = {one for one in opaque if one.name not in _UNTELLING} - known
             if not wanted:
                 break
             known |= wanted
@@ -79,12 +79,12 @@ class Captures:
             source = self._source(state)
             yield from self._around(state, source, capture_words.places(source))
 
-    def _callers(self, wanted: set[tuple[str, str]], states: Iterable[ModuleState]) -> Iterator[Func]:
+    def _callers(self, wanted: set[Captor], states: Iterable[ModuleState]) -> Iterator[Func]:
         """Functions that may call what captures something that it was given."""
-        calls = capture_words.calls_of({name for _, name in wanted})
-        homes = {module for module, _ in wanted}
+        calls = capture_words.calls_of({one.name for one in wanted})
+        telling = frozenset(name for one in wanted for name in (one.symbol, one.module.rpartition(".")[2]))
         for state in states:
-            if state.summary.captures or state.name in homes or _imports(state, homes):
+            if any(state.name == one.module for one in wanted) or _imports(state, wanted, telling):
                 source = self._source(state)
                 yield from self._around(state, source, [match.start() for match in calls.finditer(source)])
 
@@ -131,7 +131,7 @@ class Captures:
 
     # -- following ----------------------------------------------------------------------------------
 
-    def _follow(self, root: Func, opaque: set[tuple[str, str]]) -> list[Caught]:
+    def _follow(self, root: Func, opaque: set[Captor]) -> list[Caught]:
         if root.place in self._seen or len(self._seen) > _MOST_ROOTS:
             return []
         self._seen.add(root.place)
@@ -143,8 +143,7 @@ class Captures:
                     follower.root(nested)
         except (Spent, RecursionError):
             pass
-        for module, name in follower.run.opaque:
-            opaque.add((module, name))
+        opaque |= follower.run.opaque
         return follower.run.caught
 
     # -- telling ------------------------------------------------------------------------------------
@@ -220,10 +219,15 @@ def _as_function(state: ModuleState) -> Node:
     return ((), (), None, (), (), None), state.summary.body, False, False, state.name, 1, None, ()
 
 
-def _imports(state: ModuleState, homes: set[str]) -> bool:
-    """True when a module imports one of these by name."""
+def _imports(state: ModuleState, wanted: set[Captor], telling: frozenset[str]) -> bool:
+    """True when a module imports one of these by name, or the module that has it."""
     for source, level, names in state.summary.imports:
-        target = state.absolute(source, level)
-        if target in homes or any(f"{target}.{name}" in homes for name in names or ()):
-            return True
+        if names is None:
+            if any(source == one.module for one in wanted):
+                return True
+        elif not telling.isdisjoint(names):
+            target = state.absolute(source, level)
+            for one in wanted:
+                if one.symbol in names or f"{target}.{one.module.rpartition('.')[2]}" == one.module:
+                    return True
     return False

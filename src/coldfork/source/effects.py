@@ -112,7 +112,9 @@ class Reporter:
                     if kept_cold(one, name, site_edge.line, self._environment):
                         continue
                     told = one.wake.off or site_edge.edge.off or not one.rooted
-                    if own and (told or self._leads_back(name, one.wake.link)):
+                    if self._leads_back(name, one.wake.link):
+                        continue  # the module is being run: importing it again runs nothing of it
+                    if own and told:
                         continue  # the waking line itself is told, with what it takes; a package adds nothing
                     through = combine(name, site_edge, target, one)
                     imported = ImportOf(

@@ -46,8 +46,8 @@ class Summary(NamedTuple):
     rebound: frozenset[str]
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None = None
-    captures: int = 0
-    """How much the file says of CUDA graphs: one of the numbers in `capture_words`."""
+    captures: bool = False
+    """True when the file may capture a CUDA graph."""
 
 
 def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:

@@ -96,7 +96,18 @@ class Row:
             shutil.copytree(package, target)
             for name in self.compiled:
                 (target / f"{name}.py").write_text("", encoding="utf-8")
+        self._describe(target.parent)
         return target
+
+    def _describe(self, folder: Path) -> None:
+        """Say of a package from sources what its installation would: some ask for their own version."""
+        if self.sources is None:
+            return
+        name, version = self.sources.name, self.sources.version
+        described = folder / f"{name}-{version}.dist-info"
+        described.mkdir(exist_ok=True)
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        (described / "METADATA").write_text(text, encoding="utf-8")
 
 
 def _popular(name: str, top: str = "", **variables: str) -> Row:

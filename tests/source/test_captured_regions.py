@@ -339,7 +339,8 @@ class Runner:
 COLDLY = {
     "model = Model()\n    with @:\n        model(x)": "certain",
     "model = torch.nn.Linear(4, 4).cuda()\n    with @:\n        model(x)": "certain",
-    "def run():\n        return x @ x\n\n    with @:\n        run()": "certain",
+    "model = Model()\n\n    def run():\n        return model(x)\n\n    with @:\n        run()": "certain",
+    "def run():\n        return x @ x\n\n    with @:\n        run()": "",
     "model = Model()\n    if x:\n        model(x)\n        return\n    with @:\n        model(x)": "",
     "model = Model()\n    model(x)\n    with @:\n        model(x)": "",
     "model = Model()\n    for _ in range(3):\n        model(x)\n    with @:\n        model(x)": "",

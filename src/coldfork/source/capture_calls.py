@@ -66,7 +66,7 @@ def _function(
     f: Follower, node: Node, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
 ) -> Value:
     first = forward(f, ("function", *func.place, id(func.bound) if func.bound is not None else 0), node, func)
-    with capture_managers.watched(f, first):
+    with capture_managers.watched(f, first, closure=True):
         return enter(f, func, arguments, keywords, [*levels])
 
 
@@ -219,6 +219,7 @@ def _object(
     with capture_managers.watched(f, first):
         pass
     escape(f, arguments, keywords)
-    if f.run.listeners:
-        f.run.work(f.level(node), text_of(node))
+    launched = node[1][0] == ir.INDEX  # kernel[grid](...)
+    if f.run.listeners and (launched or any(type(a) is Thing and a.tensor is not None for a in arguments)):
+        f.run.work(f.level(node) if launched else min(f.level(node), PERHAPS), text_of(node))
     return f.fresh(target.name, SOME_CALL)

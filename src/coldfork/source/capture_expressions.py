@@ -86,8 +86,20 @@ def attribute(f: Follower, owner: Value, name: str) -> Value:
         found = f.names.definition(owner.instance.cls or owner.owner, name, owner.owner)
         return _of_definition(f, found, owner.instance, name)
     if type(owner) is Thing:
-        return _of_thing(f, owner, name)
+        answer = _of_device(f, owner, name) if f.run.region is not None else None
+        return answer if answer is not None else _of_thing(f, owner, name)
     return f.fresh(name)
+
+
+def _of_device(f: Follower, owner: Thing, name: str) -> Value | None:
+    """Where a tensor lies that captured code asks for it: on the GPU, unless something else is known."""
+    if name == "is_cuda":
+        return Known(owner.tensor is None or owner.tensor.device != "cpu")
+    if name == "device" and (owner.tensor is not None or not owner.parts):
+        device = f.fresh("device", "torch.device")
+        device.parts["type"] = Known((owner.tensor.device if owner.tensor is not None else "") or "cuda")
+        return device
+    return None
 
 
 def _of_thing(f: Follower, owner: Thing, name: str) -> Value:

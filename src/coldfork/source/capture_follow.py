@@ -80,7 +80,10 @@ class Follower:
         if annotation is None:
             return
         if annotation[0] == ir.BINARY and annotation[1] == "or":
-            annotation = annotation[3] if annotation[2] == (ir.CONST, None) else annotation[2]
+            _, _, left, right, _ = annotation
+            if (ir.CONST, None) not in (left, right):
+                return
+            annotation = right if left == (ir.CONST, None) else left
         elif annotation[0] == ir.INDEX and annotation[1][0] == ir.NAME and annotation[1][1] == "Optional":
             annotation = annotation[2]
         meaning = self.names.static(module, annotation)

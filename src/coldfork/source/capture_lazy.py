@@ -147,7 +147,7 @@ def _sets(f: Follower, block: Block, wanted: Access, depth: int = 0) -> bool:
         op = node[0]
         if op == ir.TO_ATTR and len(node) == 4 and node[2] == key.rpartition(".")[2]:
             return True
-        if op == ir.TO_NAME and node[1:] == (key,):
+        if op == ir.TO_NAME and node[1:] == (key,) and key in f.frame.env.globals:
             return True
         if op == ir.TO_INDEX and len(node) == 4 and key in (ANY, _FILLED) and text_of(node[1]).endswith(last):
             return True

@@ -157,11 +157,14 @@ def _captor(func: Func) -> Captor:
 
 
 @contextmanager
-def watched(f: Follower, first: Caught | None) -> Iterator[None]:
+def watched(f: Follower, first: Caught | None, closure: bool = False) -> Iterator[None]:
     """Follow what may be a first run: it is none if what it calls ran before, or may have."""
     start = len(f.run.called)
     yield
-    if first is not None and all(_is_new(f, identity, one) for identity, one in f.run.called[start:]):
+    inside = f.run.called[start:]
+    if first is None or not all(_is_new(f, identity, one) for identity, one in inside):
+        return
+    if inside or not closure:  # operators alone are no more than the block itself may call
         f.run.caught.append(first)
 
 

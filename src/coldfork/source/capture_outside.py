@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.source import capture_managers, capture_syncs
-from coldfork.source.capture_frames import FIXED
+from coldfork.source.capture_frames import FIXED, PERHAPS
 from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_notes import asked_for_truth, escape, forward, told
 from coldfork.source.capture_syncs import FACTORIES, Sync
@@ -22,6 +22,15 @@ _CAPTURING_NOW = frozenset(
     {"torch.cuda.is_current_stream_capturing", "torch.cuda.graphs.is_current_stream_capturing"}
 )
 _NEVER = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "torch.jit.is_tracing"})
+#: Methods that nothing but a tensor has, or hardly anything else.
+_COMPUTING = frozenset(
+    {
+        "copy_", "fill_", "zero_", "add_", "mul_", "sub_", "div_", "clamp_", "cumsum", "cumsum_", "cumprod",
+        "index_select", "index_copy_", "index_fill_", "scatter_", "scatter_add_", "gather", "masked_fill_",
+        "masked_fill", "argsort", "topk", "softmax", "matmul", "bmm", "repeat_interleave", "logical_and",
+        "amax", "argmax", "clamp", "floor_divide",
+    }
+)  # fmt: skip
 _READ_ON_HOST = frozenset({"print", "int", "float", "bool"})
 #: Builtins that hand on what they were given.
 _HANDING_ON = frozenset(
@@ -43,6 +52,8 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
         return Known(False)
     if name == "torch.get_device_module":
         return Outside("torch.cuda")
+    if name == "isinstance" and len(arguments) == 2:
+        return _is_instance(f, arguments[0], arguments[1])
     if name in _READ_ON_HOST and arguments:
         for value, expression in zip(arguments, node[2], strict=False):
             asked_for_truth(f, value, expression, f"{name} of ")
@@ -63,17 +74,22 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
     made.tensor = capture_syncs.of_torch(name, arguments, keywords)
     if name == "torch.device" and arguments:
         made.parts["type"] = arguments[0]
-    if f.run.listeners and _works(name):
-        level = max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
-        f.run.work(level, text_of(node))
+    if f.run.listeners:
+        _listen(f, node, name, arguments)
     return made
 
 
-def _works(name: str) -> bool:
-    """True for functions that may compute something on the device."""
-    last = name.rpartition(".")[2]
-    idle = last in FACTORIES or last in capture_syncs.SHAPE or name.startswith("torch.cuda.")
-    return not idle and "." in name
+def _listen(f: Follower, node: Node, name: str, arguments: list[Value]) -> None:
+    """Tell those who listen what a call may compute on the device, and how much that hangs on the batch."""
+    root, _, last = name.rpartition(".")
+    if not root or root.startswith("torch.cuda") or last in FACTORIES or last in capture_syncs.SHAPE:
+        return
+    level = max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
+    if root.partition(".")[0] != "torch" or last in ("tensor", "as_tensor", "from_numpy"):
+        if not any(type(value) is Thing and value.tensor is not None for value in arguments):
+            return
+        level = min(level, PERHAPS)
+    f.run.work(level, text_of(node))
 
 
 def _take_for_tensor(name: str, arguments: list[Value]) -> None:
@@ -93,6 +109,13 @@ _NO_OPERATORS = frozenset(
         "broadcast_tensors",
     }
 )  # fmt: skip
+
+
+def _is_instance(f: Follower, value: Value, kind: Value) -> Value:
+    """Whether something is a tensor, when that is known."""
+    if kind == Outside("torch.Tensor") and type(value) is Thing and value.tensor is not None:
+        return Known(True)
+    return f.fresh("isinstance")
 
 
 def _partial(f: Follower, arguments: list[Value]) -> Value:
@@ -144,7 +167,11 @@ def method_of(
         receiver.escaped = receiver.escaped or receiver.cls is None
         if type(target) is Thing:
             forward(f, ("object", id(target)), node, target)
-    if f.run.listeners and method not in capture_syncs.SHAPE:
+    if (
+        f.run.listeners
+        and (receiver.tensor is not None or method in _COMPUTING)
+        and method not in capture_syncs.SHAPE
+    ):
         f.run.work(f.level(node), text_of(node))
     return made
 

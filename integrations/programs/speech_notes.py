@@ -23,16 +23,25 @@ TRANSCRIPT = (
     "what about the tests\n\n"
     "the quick brown fox jumps over the lazy dog"
 )
+PATIENCE = 540
 ENGINE = ("--engine", "vllm", "--model")
 
 
 def main(model: str, folder: str, *options: str) -> None:
     """Do it."""
+    # Should it hang, what is begun below is ended in good order.
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(PATIENCE)
     with tempfile.TemporaryDirectory(dir=folder) as data:
         if options == ("--by-hand",):
             tell(by_hand(model, Path(data)))
         else:
             through_the_service(model, data, options)
+
+
+def too_long(*_: object) -> None:
+    """Give up."""
+    raise TimeoutError(f"it took more than {PATIENCE} s")
 
 
 def by_hand(model: str, data: Path) -> Any:

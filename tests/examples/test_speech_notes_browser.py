@@ -109,7 +109,7 @@ def test_a_person_pastes_a_text_and_watches_the_note_come(page: Browser, server:
     state(page, "done")
     assert texts(page, "#paragraphs p") == [f"Hold on {WRITTEN[0].lower()}{WRITTEN[1:]}"]
     assert texts(page, "#summary li")
-    assert text(page, "process").startswith("Done in a process of its own: ")
+    assert text(page, "process").startswith("It ran in a process of its own: ")
     assert "start method spawn" in text(page, "process")
 
 

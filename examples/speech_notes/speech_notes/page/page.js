@@ -109,10 +109,10 @@ function show(job) {
 }
 
 function about(process) {
-  if (process.launch === "fork") return "Done in a process forked from the server.";
+  if (process.launch === "fork") return "It ran in a process forked from the server.";
   const awake = process.awake.length ? `, ${process.awake.join(" and ")} awake in it` : "";
   const method = `${process.start_method}${process.enforced ? "" : " (not confirmed)"}`;
-  return `Done in a process of its own: ${process.seconds.toFixed(1)} s, start method ${method}${awake}.`;
+  return `It ran in a process of its own: ${process.seconds.toFixed(1)} s, start method ${method}${awake}.`;
 }
 
 function write(note) {

@@ -11,7 +11,11 @@ import pytest
 from integrations.copied_torch import altered
 from tests.virtual.conftest import SOURCE, Run
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
+BEFORE = pytest.mark.skipif(
+    torch.version.cuda is not None or torch.version.hip is not None,
+    reason="a build for real devices, which must be imported after the virtual one is there",
+)
 
 _FORK = """
 import os
@@ -34,7 +38,9 @@ _SPAWN_SAYS = (
 )
 
 
-@pytest.mark.parametrize("order", ["install(); import torch", "import torch; install()"])
+@pytest.mark.parametrize(
+    "order", ["install(); import torch", pytest.param("import torch; install()", marks=BEFORE)]
+)
 @pytest.mark.must_hold
 def test_a_child_of_an_awake_process_gets_torchs_own_message(run: Run, order: str) -> None:
     program = run(
@@ -413,7 +419,10 @@ tell(now=torch.cuda.initial_seed(), state=len(torch.cuda.get_rng_state()) > 10)
     assert program.told == {"cold": "cold", "seeds": [3, 3], "now": 7, "state": True}
 
 
-@pytest.mark.parametrize("order", ["install(); import torch", "import torch, torch._subclasses; install()"])
+@pytest.mark.parametrize(
+    "order",
+    ["install(); import torch", pytest.param("import torch, torch._subclasses; install()", marks=BEFORE)],
+)
 def test_fake_tensors_and_compilation_work_as_without_it(run: Run, order: str) -> None:
     code = f"""
 from coldfork.virtual import install
@@ -432,6 +441,7 @@ tell(result=compiled(torch.ones(2)).tolist())
     assert told == without == {"devices": ["cuda:0"] * 3, "sum": "cpu", "result": [2.0, 2.0]}
 
 
+@BEFORE
 def test_after_the_block_torch_sees_no_device_and_still_knows_what_it_woke(run: Run) -> None:
     program = run(
         """
@@ -472,23 +482,60 @@ tell(capability=torch.cuda.get_device_capability(), name=torch.cuda.get_device_n
     }
 
 
-def test_a_build_for_real_devices_is_refused(run: Run, tmp_path: Path) -> None:
+_REAL_BUILD = {
+    "__init__.py": "from torch import version, _C\n",
+    "version.py": "__version__ = '2.13.0+cu130'\ncuda = '13.0'\n",
+    "_C.py": """
+class _CudaStreamBase: pass
+def _cuda_getDeviceCount(): raise AssertionError("asked the real driver")
+def _cuda_sleep(cycles): raise AssertionError("asked the real driver")
+""",
+    "cuda.py": "",
+}
+"""As much of a build for real devices as matters before anything is computed."""
+
+
+@pytest.fixture
+def real_build(tmp_path: Path) -> dict[str, str]:
+    """The environment in which that is the torch that is imported."""
     package = tmp_path / "elsewhere" / "torch"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text("from torch import version\n", encoding="utf-8")
-    (package / "version.py").write_text("__version__ = '2.13.0+cu130'\ncuda = '13.0'\n", encoding="utf-8")
+    for name, text in _REAL_BUILD.items():
+        (package / name).write_text(text, encoding="utf-8")
+    return {"PYTHONPATH": os.pathsep.join((str(SOURCE), str(package.parent)))}
+
+
+def test_what_a_build_for_real_devices_would_ask_the_driver_is_taken_out(
+    run: Run, real_build: dict[str, str]
+) -> None:
     program = run(
         """
 import coldfork.virtual
 coldfork.virtual.install("h100")
+import torch
+tell(count=torch._C._cuda_getDeviceCount(), left=hasattr(torch._C, "_CudaStreamBase"))
+tell(sleep=hasattr(torch._C, "_cuda_sleep"), toolkit=torch.version.cuda)
+""",
+        environment=real_build,
+    )
+    assert program.told == {"count": 1, "left": False, "sleep": False, "toolkit": "12.8"}
+
+
+def test_a_build_for_real_devices_that_was_imported_before_is_refused(
+    run: Run, real_build: dict[str, str]
+) -> None:
+    program = run(
+        """
+import torch, torch.cuda
+import coldfork.virtual
 try:
-    import torch
+    coldfork.virtual.install("h100")
 except coldfork.virtual.VirtualDeviceError as error:
     tell(said=str(error))
 """,
-        environment={"PYTHONPATH": os.pathsep.join((str(SOURCE), str(package.parent)))},
+        environment=real_build,
     )
     assert program.told == {
-        "said": "torch 2.13.0+cu130 is built for real devices, and a virtual one cannot stand in; "
-        "install the CPU build of torch to use a virtual device"
+        "said": "this torch is built for real devices and was imported before the virtual one was there; "
+        "install the virtual device first, or use the CPU build of torch"
     }

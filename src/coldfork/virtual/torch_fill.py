@@ -1,9 +1,10 @@
-"""Fills in what a CPU build of torch lacks, whether torch was imported before or comes later."""
+"""Fills in what a CPU build of torch lacks, and puts it in the place of what a build for real devices has."""
 
 from __future__ import annotations
 
 import re
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,16 @@ _BOUND_AT_IMPORT = (
     ("_CudaDeviceProperties", "_CudaDeviceProperties"),
 )
 """Names of torch.cuda that are copies, made when it was imported, of names of torch._C."""
+_CLASSES = (
+    "_CudaStreamBase",
+    "_CudaEventBase",
+    "_CUDAGraph",
+    "_MemPool",
+    "_graph_pool_handle",
+    "_CudaDeviceProperties",
+    "_cudart",
+)
+"""What of torch._C is in a build for CUDA alone, beside its functions that begin with `_cuda_`."""
 
 
 class TorchFill:
@@ -50,18 +61,20 @@ class TorchFill:
 
     def version(self, version: ModuleType) -> None:
         """Make torch say that it was built for this kind of device."""
-        if getattr(version, "cuda", None) or getattr(version, "hip", None):
+        built_for = getattr(version, "cuda", None) or getattr(version, "hip", None)
+        if built_for and hasattr(sys.modules.get("torch"), "cuda"):
             raise VirtualDeviceError(
-                f"torch {version.__version__} is built for real devices, and a virtual one cannot stand in; "
-                "install the CPU build of torch to use a virtual device"
+                "this torch is built for real devices and was imported before the virtual one was there; "
+                "install the virtual device first, or use the CPU build of torch"
             )
-        if self._machine.setup.profile.accelerator == "rocm":
-            version.hip = version.rocm = ROCM  # type: ignore[attr-defined]
-        else:
-            version.cuda = TOOLKIT  # type: ignore[attr-defined]
+        rocm = self._machine.setup.profile.accelerator == "rocm"
+        version.cuda = None if rocm else TOOLKIT  # type: ignore[attr-defined]
+        version.hip = version.rocm = ROCM if rocm else None  # type: ignore[attr-defined]
 
     def compiled(self, compiled: ModuleType) -> None:
         """Add the functions of a CUDA build: those simulated, and for the others one that says it is not."""
+        if hasattr(compiled, "_cuda_getDeviceCount"):
+            _take_out(compiled)
         for name, value in self._functions.named().items():
             setattr(compiled, name, value)
         for name, value in self._accelerator.named().items():
@@ -93,6 +106,18 @@ class TorchFill:
         count = self._machine.setup.count
         cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
         cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]
+
+
+def _take_out(compiled: ModuleType) -> None:
+    """Make a build for real devices one for CPUs: its functions would ask the real driver."""
+    for name in [name for name in vars(compiled) if name.startswith("_cuda_")]:
+        delattr(compiled, name)
+    for name in _CLASSES:
+        # torch.cuda puts a stand-in where it finds none.
+        if hasattr(compiled, name):
+            delattr(compiled, name)
+    # Its C++ part asks the driver by itself, in backward passes for instance, and can do without an answer.
+    warnings.filterwarnings("ignore", "CUDA initialization", UserWarning)
 
 
 def _declared(compiled: ModuleType) -> list[str]:

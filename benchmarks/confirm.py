@@ -80,6 +80,7 @@ def reason(said: str) -> str:
 def confirm(row: Row, keep: Path | None = None) -> Outcome:
     """Check one package and import what was found; the report of `check` goes into the folder `keep`."""
     package = row.prepare()
+    environment = tool.environment(places.workshop() / "cache")
     command = tool.command(
         package,
         *("--confirm", "--virtual", DEVICE, "--python", str(row.environment.python)),
@@ -88,7 +89,7 @@ def confirm(row: Row, keep: Path | None = None) -> Outcome:
     try:
         done = subprocess.run(
             command,
-            env={**tool.environment(places.workshop() / "cache"), **dict(row.variables)},
+            env={**environment, "TRITON_LIBCUDA_PATH": _driver(environment), **dict(row.variables)},
             cwd=row.environment.folder,
             capture_output=True,
             text=True,
@@ -103,6 +104,20 @@ def confirm(row: Row, keep: Path | None = None) -> Outcome:
         (keep / f"{row.name.replace(' ', '-')}.json").write_text(done.stdout, encoding="utf-8")
     findings = [finding for finding in json.loads(done.stdout)["findings"] if finding["confirmed"]]
     return Outcome(row, tuple(findings))
+
+
+def _driver(environment: Mapping[str, str]) -> str:
+    """The folder of the virtual driver: Triton looks for one where the system lists its libraries."""
+    code = (
+        "import pathlib, coldfork.virtual\n"
+        f"with coldfork.virtual.device({DEVICE!r}) as device: print(pathlib.Path(device.library).parent)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=dict(environment), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise BenchmarkError(f"there is no virtual driver: {done.stderr.strip()[-600:]}")
+    return done.stdout.strip()
 
 
 def known(file: Path = ACCOUNTS) -> dict[str, dict[str, str]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.launch.scripting import Bench, variables
+from tests.launch.scripting import SOURCE, Bench, variables
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
 
@@ -72,6 +72,19 @@ def said(result: Any) -> Any:
 
 
 # --- the start method, enforced and validated ---
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_coldforks_own_choice_does_not_go_back_to_fork(bench: Bench, method: str) -> None:
+    result = bench.run(
+        """
+        import coldfork
+        print(coldfork.get_context().get_start_method(), coldfork.decide().reasons[0].code)
+        """,
+        start_method=method,
+        env={"PYTHONPATH": str(SOURCE)},
+    )
+    assert result.stdout == "spawn method-asked-for\n"
 
 
 @pytest.mark.must_hold

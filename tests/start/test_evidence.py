@@ -140,6 +140,8 @@ SINGLE = (
     Fact("XPU build", module("torch.version", xpu="20250101"), "xpu-build", CIRCUMSTANCE),
     Fact("CUDA build", module("torch.version", xpu=None, cuda="12.8"), None),
     Fact("NUMA", lambda scene: scene.arguments.append("--numa-bind"), "numa-binding", CIRCUMSTANCE),
+    Fact("method asked for", lambda scene: scene.settings.update(MULTIPROCESSING_START_METHOD="spawn"), "method-asked-for", CIRCUMSTANCE),
+    Fact("fork asked for", lambda scene: scene.settings.update(MULTIPROCESSING_START_METHOD="fork"), None),
     Fact("daemon", module("multiprocessing.process", _current_process=thing(_config={"daemon": True})), "daemon", HARM, EVERY),
     Fact("no daemon", module("multiprocessing.process", _current_process=thing(_config={})), None),
     Fact("strict", strict, "framework-and-device", DOUBT),

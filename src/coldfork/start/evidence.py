@@ -49,6 +49,7 @@ SURROUNDINGS: tuple[Piece, ...] = (
     evidence_circumstances.jupyter,
     evidence_circumstances.xpu_build,
     evidence_circumstances.numa_binding,
+    evidence_circumstances.method_asked_for,
     evidence_circumstances.daemon,
     evidence_circumstances.framework_and_device,
     evidence_target.target_without_file,

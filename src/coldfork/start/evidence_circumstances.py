@@ -15,6 +15,7 @@ _RAY_WORKER = 1
 
 _FRAMEWORKS = ("torch", "jax", "tensorflow", "cupy", "numba.cuda", "cuda.bindings.driver", "pyopencl")
 _HIDDEN = ("", "-1", "NoDevFiles")
+_METHOD = "MULTIPROCESSING_START_METHOD"
 _VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -104,6 +105,19 @@ def numa_binding(scene: Scene) -> tuple[Reason, ...]:
     return tuple(
         Reason("numa-binding", text, method, Weight.CIRCUMSTANCE, evidence=(("asked by", what),))
         for method in ("fork", "forkserver")
+    )
+
+
+def method_asked_for(scene: Scene) -> tuple[Reason, ...]:
+    """The variable by which an isolated script is told how its processes are to start."""
+    asked = scene.setting(_METHOD)
+    if asked not in ("spawn", "forkserver"):
+        return ()
+    text = f"{_METHOD} asks for {asked}, as it does in a script that coldfork has isolated"
+    return tuple(
+        Reason("method-asked-for", text, method, Weight.CIRCUMSTANCE, evidence=((_METHOD, asked),))
+        for method in ("fork", "forkserver")
+        if method != asked
     )
 
 

@@ -149,8 +149,9 @@ def method_of(
         told(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
     escape(f, arguments, keywords)
     made = f.fresh(method)
-    if receiver.tensor is not None:
-        made.tensor = capture_syncs.of_tensor_method(receiver.tensor, method, arguments, keywords)
+    tensor = capture_syncs.placed(receiver)
+    if tensor is not None:
+        made.tensor = capture_syncs.of_tensor_method(tensor, method, arguments, keywords)
     elif receiver.made_by and method in (
         "eval",
         "train",

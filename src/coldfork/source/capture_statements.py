@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source import capture_lazy, capture_syncs, ir
-from coldfork.source.capture_frames import DATA, FIXED
+from coldfork.source.capture_frames import FIXED
 from coldfork.source.capture_outside import captures
 from coldfork.source.capture_values import ANY, Env, Inside, Known, Thing, Value
 from coldfork.source.conditions import Condition
@@ -244,7 +244,7 @@ def assign(f: Follower, target: Node, value: Value, level: int) -> None:
         owner, index_value = f.evaluate(target[1]), f.evaluate(target[2])
         if type(owner) is Thing:
             key = f"[{index_value.value!r}]" if isinstance(index_value, Known) else ANY
-            if owner.tensor is not None or f.level(target[1]) == DATA:
+            if owner.tensor is not None and f.run.listeners:
                 f.run.work(max(level, f.level(target[1])), capture_lazy.text_of(target[1]))
             capture_lazy.store(f, owner, key, value)
 

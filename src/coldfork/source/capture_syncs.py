@@ -127,7 +127,7 @@ def device_of(value: Value | None) -> str | None:
 def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> Tensor | None:
     """The tensor that a function of torch's gives; None when it gives no tensor, or nothing is known."""
     root, _, last = name.rpartition(".")
-    given = next((_placed(a) for a in arguments if type(a) is Thing and a.tensor is not None), None)
+    given = next((placed(a) for a in arguments if type(a) is Thing and a.tensor is not None), None)
     if root == "torch":
         if last in _LIKE:
             return given or Tensor()
@@ -140,7 +140,7 @@ def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> T
     return None
 
 
-def _placed(value: Thing) -> Tensor | None:
+def placed(value: Thing) -> Tensor | None:
     """A tensor, on the host if its name says so and nothing else does."""
     if value.tensor is not None and not value.tensor.device and _on_host(value, value.name):
         return Tensor("cpu", value.tensor.mask)

@@ -12,9 +12,9 @@ from time import perf_counter
 sys.path.append(sys.argv[1])
 
 from coldfork.observe import forks
-from coldfork.observe.watch import watch
 from coldfork.observe.imports import Imports
 from coldfork.observe.recorder import Recorder
+from coldfork.observe.watch import watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -235,6 +235,21 @@ def test_lines_and_progress_arrive_while_the_script_runs(bench: Bench) -> None:
     assert sorted(heard[1:])[-2:] == ["stderr: second", "stdout: without an end"]
 
 
+def test_quick_steps_are_all_told_and_those_of_a_tight_loop_are_not(bench: Bench) -> None:
+    script = """
+        import coldfork
+        for done in range(1, 6):
+            coldfork.progress(done, 10)
+        for done in range(1_000_000):
+            coldfork.progress(done, 1_000_001)
+        """
+    heard: list[tuple[int, int]] = []
+    result = bench.run(script, on_progress=lambda *step: heard.append(step))
+    assert heard[:5] == [(done, 10) for done in range(1, 6)]
+    assert result.seconds is not None
+    assert 5 < len(heard) <= 25 + result.seconds * 21
+
+
 def test_progress_in_a_program_of_its_own_does_nothing() -> None:
     coldfork.progress(1, 2)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 METHOD = "MULTIPROCESSING_START_METHOD"
 CHANNEL = "COLDFORK_CHANNEL"
 _PROGRESS_SECONDS = 0.05
+_PROGRESS_SAVED = 20
+"""So many steps may be told in one go by a script that was slow before."""
 _MOST_CAUSES = 5
 _MOST_FRAMES = 100
 _LONGEST_MESSAGE = 2000
@@ -35,7 +37,7 @@ class Channel:
         os.set_inheritable(descriptor, False)
         self._descriptor = descriptor
         self._identity = _identity(descriptor)
-        self._next = 0.0
+        self._paid_until = 0.0
 
     def tell(self, event: Event) -> None:
         """Send an event; a channel that is gone is no trouble."""
@@ -52,9 +54,12 @@ class Channel:
     def progress(self, done: int, total: int) -> None:
         """Tell how far the script is, unless it has just been told."""
         now = monotonic()
-        if now < self._next and done < total:
+        # Each step told uses up some time, and what was saved is used first: the last of a few quick steps is
+        # told too, and a tight loop tells twenty a second.
+        self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
+        if self._paid_until > now and done < total:
             return
-        self._next = now + _PROGRESS_SECONDS
+        self._paid_until += _PROGRESS_SECONDS
         self.tell({"event": "progress", "done": done, "total": total})
 
 
@@ -166,7 +171,7 @@ def progress(done: int, total: int) -> None:
     """Tell who started this script that `done` of `total` are through; without anybody, this does nothing.
 
     It is shown as a bar by `coldfork exec` and handed to `on_progress` of `run_script`. It may be called in a
-    loop: it is told twenty times a second at most.
+    tight loop, of which it is told twenty times a second.
     """
     channel = Channel.current
     if channel is not None:

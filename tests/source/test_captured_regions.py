@@ -437,3 +437,34 @@ def capture(x):
 """,
         tmp_path,
     )
+
+
+#: A backend that is handed in, as its class is declared; @ what stands between it and the capture.
+DECLARED = """
+import torch
+
+
+class Backend:
+    def forward(self, x: torch.Tensor):
+        return x / x.max().item()
+{between}
+
+class Runner:
+    def __init__(self, backend: Backend):
+        self.backend = backend
+
+    def capture(self, x):
+        self.backend.forward(x)
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):  {expectation}
+            self.backend.forward(x)
+"""
+
+
+def test_an_object_is_of_the_class_that_is_declared_if_nothing_derives_from_it(tmp_path: Path) -> None:
+    (finding,) = check(DECLARED.format(between="", expectation=f"{SYNC} conditional"), tmp_path)
+    assert finding.condition == "self.backend is of class Backend and x.max() is on the GPU"
+
+
+def test_a_declared_class_with_another_derived_from_it_says_nothing(tmp_path: Path) -> None:
+    derived = "\n\nclass Other(Backend):\n    def forward(self, x):\n        return x\n"
+    check(DECLARED.format(between=derived, expectation=""), tmp_path)

@@ -9,6 +9,7 @@ from coldfork.source.capture_frames import DATA, FIXED, PERHAPS, Frame
 from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_notes import escape, forward
 from coldfork.source.capture_values import SOME_CALL, Above, ClassDef, Env, Func, Known, Outside, Thing, Value
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def enter(
         ]
     _bind(f, func, env, values, given, keywords)
     frame = Frame(func, env, (*arguments, *keywords.values()))
+    if func.bound is not None and func.bound.cls is None and func.owner is not None:
+        frame.conditions = (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
     run.stack.append(frame)
     run.followed.add(func.place)
     try:
@@ -203,7 +206,7 @@ def _object(
     if type(target) is not Thing:
         return f.fresh("it")
     if target.made_by == "functools.partial":
-        func, *bound = [target.parts[f"[{index}]"] for index in range(len(target.items()))]
+        func, *bound = target.parts.values()
         if isinstance(func, Func):
             return _function(f, node, func, [*bound, *arguments], keywords, [*[DATA] * len(bound), *levels])
     if target.cls is not None:

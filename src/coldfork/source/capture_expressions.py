@@ -106,7 +106,8 @@ def _of_thing(f: Follower, owner: Thing, name: str) -> Value:
     if name in owner.parts:
         part = owner.parts[name]
     else:
-        found = f.names.definition(owner.cls, name) if owner.cls is not None else None
+        cls = owner.cls or f.names.only(owner.typed)
+        found = f.names.definition(cls, name) if cls is not None else None
         # A default that a class gives says nothing of an object that has been in use.
         telling = (ir.BY_DEF, ir.BY_CLASS) if owner.before else (ir.BY_DEF, ir.BY_CLASS, ir.BY_VALUE)
         if found is not None and found[1][0] in telling:
@@ -149,6 +150,11 @@ def _from_init(f: Follower, owner: Thing, name: str) -> Value | None:
     values = f.names.attributes_set(init).get(name, ())
     if len(values) != 1 or f.names.assigned_elsewhere(init, name):
         return None
+    if values[0][0] == ir.NAME and values[0][1] in dict(init.code[7]):
+        given = Thing(f"{owner.name}.{name}", True)
+        f.annotate(init.module, dict(init.code[7])[values[0][1]], given)
+        owner.parts[name] = given
+        return given
     value = f.names.made_by(init.module, values[0])
     if isinstance(value, ClassDef):
         made = Thing(f"{owner.name}.{name}", True, value)

@@ -16,16 +16,18 @@ _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
 _TRANSPARENT = frozenset({"staticmethod", "classmethod", "property", "override", "typing.override"})
 _TRANSPARENT_ROOTS = frozenset({"torch", "nvtx", "typing", "typing_extensions"})
+_ABSTRACT = frozenset({"abc.ABC", "typing.Protocol", "typing_extensions.Protocol"})
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
 class Names:
     """Looks names up in the checked modules."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, bases: frozenset[str] = frozenset()) -> None:
         self.program = program
         self._globals: dict[str, Thing] = {}
         self._depth = 0
+        self._bases = bases
 
     def module(self, name: str) -> ModuleState | None:
         """A module of the checked code."""
@@ -187,6 +189,13 @@ class Names:
         if self.is_enum(owner) and entry[0] == ir.BY_VALUE:
             return Outside(f"{owner.module.name}.{owner.name}.{name}")
         return self._bound(owner.module, owner, name, entry)
+
+    def only(self, cls: ClassDef | None) -> ClassDef | None:
+        """A class that nothing in the checked code derives from: what is declared to be one, is one."""
+        if cls is None or cls.name in self._bases:
+            return None
+        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.mro(cls))
+        return None if abstract else cls
 
     def is_enum(self, cls: ClassDef) -> bool:
         """True for a class whose attributes are the members of an enumeration."""

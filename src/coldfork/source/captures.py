@@ -51,6 +51,8 @@ class Captures:
         self._telling = telling
         self._sources: dict[str, bytes] = {}
         self._seen: set[tuple[str, int]] = set()
+        self._bases: frozenset[str] = frozenset()
+        """What classes derive from, by the last parts of names."""
 
     def effects(self, modules: Iterable[str]) -> tuple[CaptureEffect, ...]:
         """What happens in the captured regions of these modules, in the order of their places."""
@@ -58,6 +60,7 @@ class Captures:
         saying = [state for state in states if state.summary.captures]
         if not saying:
             return ()
+        self._bases = frozenset(name for names in self._program.derived.values() for name in names)
         caught: list[Caught] = []
         opaque: set[Captor] = set()
         for root in self._capturing(saying):
@@ -135,7 +138,7 @@ class Captures:
         if root.place in self._seen or len(self._seen) > _MOST_ROOTS:
             return []
         self._seen.add(root.place)
-        follower = Follower(Names(self._program))
+        follower = Follower(Names(self._program, self._bases))
         try:
             follower.root(root)
             for nested in follower.run.nested:

@@ -205,7 +205,7 @@ def _object(
     """A call of an object: a module's `forward`, a partial function, or something unknown."""
     if type(target) is not Thing:
         return f.fresh("it")
-    if target.made_by == "functools.partial":
+    if target.made_by == "functools.partial" and "[0]" in target.parts:
         func, *bound = target.parts.values()
         if isinstance(func, Func):
             return _function(f, node, func, [*bound, *arguments], keywords, [*[DATA] * len(bound), *levels])

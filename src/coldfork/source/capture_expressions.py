@@ -286,7 +286,7 @@ def _compared(f: Follower, first: Value, operator: str, second: Value) -> bool |
 
 def _is_none(value: Value) -> bool | None:
     if type(value) is Thing:
-        known = value.made_by == SOME_CALL or value.made_by.startswith("torch.")
+        known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
         return False if known or value.cls is not None or value.tensor is not None else None
     return False
 

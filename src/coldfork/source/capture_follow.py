@@ -79,6 +79,7 @@ class Follower:
         """Note what an annotation says of an object."""
         if annotation is None:
             return
+        thing.present = not _may_be_none(annotation)
         if annotation[0] == ir.BINARY and annotation[1] == "or":
             _, _, left, right, _ = annotation
             if (ir.CONST, None) not in (left, right):
@@ -156,3 +157,15 @@ def envs_of(func: Func) -> Iterator[Env]:
     while env is not None:
         yield env
         env = env.outer
+
+
+def _may_be_none(annotation: Node) -> bool:
+    """True for an annotation that allows None, or says nothing."""
+    op = annotation[0]
+    if op == ir.CONST:
+        return True
+    if op == ir.BINARY:
+        return _may_be_none(annotation[2]) or _may_be_none(annotation[3])
+    name = annotation[1] if op == ir.INDEX else annotation
+    last = name[2] if name[0] == ir.ATTR else name[1] if name[0] == ir.NAME else ""
+    return last in ("Optional", "Union", "Any", "object", "")

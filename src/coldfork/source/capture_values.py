@@ -143,7 +143,19 @@ class First(NamedTuple):
 class Thing:
     """An object with an identity: a parameter, an instance, a container, the result of a call."""
 
-    __slots__ = ("before", "cls", "done", "escaped", "given", "made_by", "name", "parts", "tensor", "typed")
+    __slots__ = (
+        "before",
+        "cls",
+        "done",
+        "escaped",
+        "given",
+        "made_by",
+        "name",
+        "parts",
+        "present",
+        "tensor",
+        "typed",
+    )
 
     def __init__(self, name: str, before: bool, cls: ClassDef | None = None, made_by: str = "") -> None:
         self.name = name
@@ -154,6 +166,8 @@ class Thing:
         self.parts: dict[str, Value] = {}
         """Attributes by name, items as `[key]`."""
         self.tensor: Tensor | None = None
+        self.present = False
+        """True when an annotation says that it is not None."""
         self.typed: ClassDef | None = None
         """The class that an annotation gives it: it tells what the attributes are, not which methods run."""
         self.done: dict[str, First] = {}

@@ -113,6 +113,14 @@ class Builder:
 
 @pytest.mark.must_hold
 def test_48261_buffers_that_were_built_for_the_warm_up_are_stale_in_the_capture() -> None:
+    builder = Builder()
+    slots = builder.build(100)
+    graph, output = naive(lambda mode: builder.forward(slots))
+    builder.x.fill_(1.0)
+    graph.replay()
+    # A replay for the slots from 0 on answers for those that the warm-up was built for.
+    assert output.tolist() == [101.0, 102.0, 103.0, 104.0]
+
     descriptor = BatchDescriptor(Mode.FULL, 4)
     stale = Builder()
     kept: list[Any] = []

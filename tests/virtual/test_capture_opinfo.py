@@ -12,7 +12,7 @@ pytest.importorskip("numpy")
 
 from benchmarks import opinfo
 
-EVERY = 8
+EVERY = 16
 """Of so many operators one is tried in some mode; `./dev bench opinfo` tries them all in all."""
 
 TROUBLED = (

@@ -189,6 +189,7 @@ def test_the_way_decides_how_sure_it_is(test: str, verdict: str, tmp_path: Path)
         "if torch.compiler.is_compiling():\n        y.item()",
         "if x is None:\n        y.item()",
         "if y is None:\n        y.item()",
+        "optional(x, y)",
         "if isinstance(y, torch.Tensor):\n        return y\n    y.item()",
         'if y.device.type == "cpu":\n        y.item()',
         "if not unknown.is_cuda:\n        y.item()",
@@ -200,7 +201,19 @@ def test_the_way_decides_how_sure_it_is(test: str, verdict: str, tmp_path: Path)
     ],
 )
 def test_what_does_not_run_under_capture_is_not_said(guard: str, tmp_path: Path) -> None:
-    checked = "\n\ndef checked(y, check=None):\n    if check:\n        return y.item()\n    return y\n"
+    checked = """
+
+def checked(y, check=None):
+    if check:
+        return y.item()
+    return y
+
+
+def optional(x: torch.Tensor | None, y):
+    if x is None:
+        return y.item()
+    return y
+"""
     check(captured(guard, "") + checked, tmp_path)
 
 

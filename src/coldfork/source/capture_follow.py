@@ -79,7 +79,7 @@ class Follower:
         """Note what an annotation says of an object."""
         if annotation is None:
             return
-        thing.present = not _may_be_none(annotation)
+        thing.present = thing.present or not _may_be_none(annotation)
         if annotation[0] == ir.BINARY and annotation[1] == "or":
             _, _, left, right, _ = annotation
             if (ir.CONST, None) not in (left, right):

@@ -71,7 +71,7 @@ class Forks:
         )
         sys.addaudithook(_hook(self._actions, self._trouble))
         if sys.version_info < (3, 12):
-            self._thread_door = _guard_threads(self._guarded, self._thread_started)
+            self._thread_door = guard_threads(self._guarded, self._thread_started)
         os.register_at_fork(before=self._fork, after_in_child=self._forked)
 
     def fall_silent(self) -> None:
@@ -167,7 +167,7 @@ class Forks:
         )
 
 
-def _guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:
+def guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:
     """Hear of new threads before Python 3.12, which raises no audit event for them; returns what undoes
     it."""
     import _thread

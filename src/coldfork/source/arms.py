@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from coldfork.source.conditions import Condition
 from coldfork.source.unions import alternatives, under, union
-from coldfork.source.values import (
-    ClassRef,
-    Condition,
-    Const,
-    External,
-    Function,
-    Instance,
-    ModuleRef,
-    Union,
-    Value,
-)
+from coldfork.source.values import ClassRef, Const, External, Function, Instance, ModuleRef, Union, Value
 from coldfork.source.wakes import Conditions, Failure, Frame, Raised
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import builtins
 from typing import TYPE_CHECKING
 
 from coldfork.source import ir
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 from coldfork.source.program import ModuleState
 from coldfork.source.unions import alternatives, truth
-from coldfork.source.values import ClassRef, Condition, Instance, Value
+from coldfork.source.values import ClassRef, Instance, Value
 from coldfork.source.wakes import Frame
 
 if TYPE_CHECKING:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coldfork.source import ir
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 from coldfork.source.lookup import class_value
 from coldfork.source.program import HIERARCHY, ModuleState
 from coldfork.source.summary import Summary
 from coldfork.source.unions import alternatives
-from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, External, Instance, Value
+from coldfork.source.values import UNKNOWN, ClassRef, Env, External, Instance, Value
 
 if TYPE_CHECKING:
     from coldfork.source.evaluator import Evaluator

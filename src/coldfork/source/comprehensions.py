@@ -10,10 +10,11 @@ from coldfork.source import ir
 from coldfork.source.arms import FALLS, Arms
 from coldfork.source.assign import assign
 from coldfork.source.branches import quoted, test_of, tested
+from coldfork.source.conditions import Condition
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
 from coldfork.source.unions import union
-from coldfork.source.values import UNKNOWN, Condition, Env, Function, Lazy, Mapping, Sequence, Value
+from coldfork.source.values import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
 from coldfork.source.wakes import Frame
 
 if TYPE_CHECKING:

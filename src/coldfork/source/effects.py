@@ -8,6 +8,7 @@ from dataclasses import replace
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
 from coldfork.source.arms import TAKING
+from coldfork.source.conditions import Condition
 from coldfork.source.decode import Unreadable as CannotRead
 from coldfork.source.decode import read_source
 from coldfork.source.discover import Found, is_test
@@ -22,10 +23,10 @@ from coldfork.source.reach import (
     importer_counts,
     kept_cold,
     reach,
+    runs_again,
     targets,
 )
 from coldfork.source.results import Results
-from coldfork.source.values import Condition
 from coldfork.source.wakes import Link, Site, SiteEdge, Wake
 
 _MOST_CONDITIONS = 4
@@ -112,9 +113,9 @@ class Reporter:
                     if kept_cold(one, name, site_edge.line, self._environment):
                         continue
                     told = one.wake.off or site_edge.edge.off or not one.rooted
-                    if self._leads_back(name, one.wake.link):
-                        continue  # the module is being run: importing it again runs nothing of it
-                    if own and told:
+                    if runs_again(name, one.wake.link):
+                        continue
+                    if own and (told or self._leads_back(name, one.wake.link)):
                         continue  # the waking line itself is told, with what it takes; a package adds nothing
                     through = combine(name, site_edge, target, one)
                     imported = ImportOf(

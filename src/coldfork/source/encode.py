@@ -7,9 +7,9 @@ from typing import Any
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import EffectKind
 from coldfork.model.positions import Position
+from coldfork.source.conditions import Condition
 from coldfork.source.program import Program
 from coldfork.source.reach import ModuleResult
-from coldfork.source.values import Condition
 from coldfork.source.wakes import Edge, Link, Site, SiteEdge, Wake
 
 

@@ -19,6 +19,7 @@ from coldfork.source import (
     knowing,
     lookup,
 )
+from coldfork.source.conditions import Condition
 from coldfork.source.discover import is_test
 from coldfork.source.expressions import EVALUATE
 from coldfork.source.inherited import Inherited
@@ -29,7 +30,7 @@ from coldfork.source.program import ModuleState, Program
 from coldfork.source.statements import EXECUTE
 from coldfork.source.toil import Toil
 from coldfork.source.unions import union
-from coldfork.source.values import UNKNOWN, ClassRef, Condition, Env, Union, Value
+from coldfork.source.values import UNKNOWN, ClassRef, Env, Union, Value
 from coldfork.source.wakes import CallResult, Failure, Frame, Raised, Site, SiteEdge
 
 #: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.

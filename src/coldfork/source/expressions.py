@@ -10,6 +10,7 @@ from coldfork.source.arms import FALLS, Arms
 from coldfork.source.assign import bind_name, defining_env
 from coldfork.source.branches import quoted, test_of, tested
 from coldfork.source.comprehensions import comprehension
+from coldfork.source.conditions import Condition
 from coldfork.source.consume import awaited, iterate
 from coldfork.source.ir import Node
 from coldfork.source.lookup import name_value
@@ -22,7 +23,6 @@ from coldfork.source.values import (
     TRUTHY,
     UNKNOWN,
     ClassRef,
-    Condition,
     Const,
     Function,
     Instance,

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from coldfork.source import ir
 from coldfork.source.branches import handles, test_of
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 from coldfork.source.program import ModuleState
 from coldfork.source.safe import cannot_fail
-from coldfork.source.values import Condition, Env
+from coldfork.source.values import Env
 from coldfork.source.wakes import Failure, Frame, Raised
 
 if TYPE_CHECKING:

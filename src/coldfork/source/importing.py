@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldfork.source.conditions import Condition
 from coldfork.source.program import ModuleState
-from coldfork.source.values import Condition
 from coldfork.source.wakes import Edge, Failure, Frame, Raised
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.source.conditions import Condition
 from coldfork.source.unions import alternatives
-from coldfork.source.values import Condition, Const, External, Sequence, Value
+from coldfork.source.values import Const, External, Sequence, Value
 from coldfork.source.wakes import Failure, Frame, Link, Raised, Wake
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from coldfork.source.arms import BREAKS, FALLS, RETURNS, Arms
 from coldfork.source.assign import assign
 from coldfork.source.branches import quoted
+from coldfork.source.conditions import Condition
 from coldfork.source.consume import iterate
 from coldfork.source.ir import Node
 from coldfork.source.narrowing import narrowing_test
 from coldfork.source.unions import union
-from coldfork.source.values import UNKNOWN, Condition, Sequence
+from coldfork.source.values import UNKNOWN, Sequence
 from coldfork.source.wakes import Frame
 
 if TYPE_CHECKING:

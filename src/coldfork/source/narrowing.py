@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from coldfork.source import ir
 from coldfork.source.branches import Test, test_of, tested
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 from coldfork.source.unions import alternatives
-from coldfork.source.values import Condition, Union, Value
+from coldfork.source.values import Union, Value
 from coldfork.source.wakes import Frame, Raised
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
-from coldfork.source.values import Condition
+from coldfork.source.conditions import Condition
 from coldfork.source.wakes import Link, Site, SiteEdge, Wake
 
 
@@ -76,6 +76,16 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
         wake.unless,
     )
     return Reached(through, reached.certain and not edge.conditions, reached.rooted)
+
+
+def runs_again(importer: str, link: Link | None) -> bool:
+    """True when a way needs a body that is running already, the importer's or a package's above it."""
+    while link is not None:
+        body = link.kind not in (StepKind.CALL, StepKind.CONSTRUCT)
+        if body and link.module and (importer == link.module or importer.startswith(f"{link.module}.")):
+            return True
+        link = link.following
+    return False
 
 
 def _entered(target: str, link: Link) -> Link:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.source.assign import set_environment
+from coldfork.source.conditions import Condition
 from coldfork.source.consume import awaited
 from coldfork.source.lookup import module_object
 from coldfork.source.values import (
@@ -13,7 +14,6 @@ from coldfork.source.values import (
     TRUTHY,
     UNKNOWN,
     ClassRef,
-    Condition,
     Const,
     External,
     Function,

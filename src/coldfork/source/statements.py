@@ -10,6 +10,7 @@ from coldfork.source import ir
 from coldfork.source.arms import BREAKS, CONTINUES, FALLS, RETURNS, Arms
 from coldfork.source.assign import assign, augmented, bind_name, defining_env, stored
 from coldfork.source.branches import quoted
+from coldfork.source.conditions import Condition
 from coldfork.source.consume import enter_context
 from coldfork.source.ir import Node
 from coldfork.source.lookup import class_name_begins
@@ -17,7 +18,7 @@ from coldfork.source.loops import for_, while_
 from coldfork.source.narrowing import narrowing_test
 from coldfork.source.statements_imports import from_, import_
 from coldfork.source.tries import raise_, try_
-from coldfork.source.values import NONE, UNKNOWN, Condition, Const, Instance, Value
+from coldfork.source.values import NONE, UNKNOWN, Const, Instance, Value
 from coldfork.source.wakes import Frame, Raised
 
 if TYPE_CHECKING:

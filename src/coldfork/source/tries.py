@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from coldfork.source import ir
 from coldfork.source.arms import FALLS, Arms
 from coldfork.source.branches import handles
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 from coldfork.source.safe import cannot_fail
-from coldfork.source.values import UNKNOWN, ClassRef, Condition, Value
+from coldfork.source.values import UNKNOWN, ClassRef, Value
 from coldfork.source.wakes import Failure, Frame, Raised
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from coldfork.source.conditions import Condition
 from coldfork.source.values import (
     UNKNOWN,
     Bound,
     ClassRef,
-    Condition,
     Const,
     External,
     Function,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from coldfork.source.conditions import Condition as Condition  # noqa: PLC0414 - told on by this module
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
+from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
-from coldfork.source.values import ClassRef, Condition, Env, Function, Value
+from coldfork.source.values import ClassRef, Env, Function, Value
 
 if TYPE_CHECKING:
     from coldfork.source.program import ModuleState

@@ -9,7 +9,7 @@ import sys
 from os import getpid
 
 from coldfork.observe.attribution import Attribution
-from coldfork.observe.forks import _guard_threads
+from coldfork.observe.forks import guard_threads
 from coldfork.observe.imports import Imports
 from coldfork.start.wakers import WAKERS
 
@@ -125,7 +125,7 @@ class Observation:
 
     def _hear_threads(self) -> None:
         if not _TELLS_THREADS:
-            self._hear_no_more = _guard_threads(_call, self._thread_starts)
+            self._hear_no_more = guard_threads(_call, self._thread_starts)
             return
         for event in _STARTS:
             self._actions[event] = self._thread_event

@@ -553,9 +553,36 @@ from pkg import core
 """
 
 
-def test_a_part_of_a_package_is_not_blamed_for_what_the_rest_imports_from_it(tmp_path: Path) -> None:
-    """Whoever imports the module that is being run gets what there is of it: that wakes nothing."""
-    assert_as_expected(CIRCLE, tmp_path, Setting(paths=("pkg/core.py",)))
+IN_ITS_PACKAGE = """
+### pkg/__init__.py
+import torch
+LEVEL = torch.cuda.get_device_capability()
+### pkg/core.py
+from pkg import tree
+### pkg/tree.py
+import other
+### other.py
+import pkg
+"""
+CALLED_BACK = """
+### pkg/__init__.py
+### pkg/core.py
+import torch
+
+def level():
+    return torch.cuda.get_device_capability()
+
+from pkg import tree  # expect: waking-import
+### pkg/tree.py
+from pkg import core
+core.level()
+"""
+
+
+@pytest.mark.parametrize("text", [CIRCLE, IN_ITS_PACKAGE, CALLED_BACK], ids=["circle", "package", "call"])
+def test_a_part_of_a_package_is_blamed_for_no_body_that_is_running_already(text: str, tmp_path: Path) -> None:
+    """Whoever imports such a module gets what there is of it; its functions do what they do."""
+    assert_as_expected(text, tmp_path, Setting(paths=("pkg/core.py",), runs=False))
 
 
 def test_tests_are_told_apart(tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ def test_the_way_decides_how_sure_it_is(test: str, verdict: str, tmp_path: Path)
         "if not torch.cuda.is_current_stream_capturing():\n        y.item()",
         "if torch.cuda.is_current_stream_capturing():\n        return y\n    y.item()",
         "if torch.compiler.is_compiling():\n        y.item()",
+        "if capturing():\n        raise ValueError\n    y.item()",
         "if x is None:\n        y.item()",
         "if y is None:\n        y.item()",
         "optional(x, y)",
@@ -207,6 +208,10 @@ def checked(y, check=None):
     if check:
         return y.item()
     return y
+
+
+def capturing():
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def optional(x: torch.Tensor | None, y):
@@ -255,6 +260,12 @@ class Runner:
             self.forward(x, lengths)
 """
 LAZILY = {
+    "if not self._ready:\n            torch.cumsum(lengths, 0, out=self.lengths)\n"
+    "            self._ready = True": "certain",
+    "if not self._ready:\n            self.lengths.copy_(lengths)\n            self._ready = True": "certain",
+    "if self.plan is None:\n            plan = torch.empty(4)\n            kernel[4](lengths, plan)\n"
+    "            self.plan = plan": "certain",
+    "if self.plan is None:\n            self.plan, self.parts = lengths.cumsum(0), 4": "certain",
     "if self.plan is None:\n            self.plan = torch.cumsum(lengths, 0)": "certain",
     "if not self._ready:\n            self.plan = lengths.cumsum(0)\n"
     "            self._ready = True": "certain",
@@ -269,6 +280,8 @@ LAZILY = {
     "if self.plan is None:\n            self.plan = self.lengths.cumsum(0)": "conditional",
 }
 STEADY = (
+    "if 4 not in self.plans:\n            self.plans[4] = self.tune(lengths)",
+    "if 4 not in self.plans:\n            self.plans[4] = compiled(lengths.cumsum(0))",
     "if self.plan is None:\n            self.plan = torch.arange(4)",
     "if self.plan is None:\n            self.plan = torch.empty(x.shape[0], device=x.device)",
     "if self.plan is None:\n            self.plan = 4",
@@ -279,6 +292,11 @@ STEADY = (
 METHODS = """
     def make(self, lengths):
         self.plan = torch.cumsum(lengths, 0)
+
+    def tune(self, lengths):
+        y = torch.cumsum(lengths, 0).add_(lengths)
+        kernel[4](y)
+        return len(y), "fastest"
 
     def prepare(self, lengths):
         if self._ready:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coldfork.source import capture_managers, capture_outside, ir
+from coldfork.source import capture_managers, capture_outside, capture_work, ir
 from coldfork.source.capture_frames import DATA, FIXED, PERHAPS, Frame
-from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_notes import escape, forward
+from coldfork.source.capture_text import text_of
 from coldfork.source.capture_values import SOME_CALL, Above, ClassDef, Env, Func, Known, Outside, Thing, Value
 from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node
@@ -222,7 +222,10 @@ def _object(
     with capture_managers.watched(f, first):
         pass
     escape(f, arguments, keywords)
-    launched = node[1][0] == ir.INDEX  # kernel[grid](...)
-    if f.run.listeners and (launched or any(type(a) is Thing and a.tensor is not None for a in arguments)):
-        f.run.work(f.level(node) if launched else min(f.level(node), PERHAPS), text_of(node))
-    return f.fresh(target.name, SOME_CALL)
+    made = f.fresh(target.name, SOME_CALL)
+    if f.run.listeners:
+        if node[1][0] == ir.INDEX:  # kernel[grid](...)
+            capture_work.launched(f, node, [*arguments, *keywords.values()])
+        else:
+            capture_work.of_function(f, node, f"?.{text_of(node[1])}", made, arguments)
+    return made

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from coldfork.source import ir
 from coldfork.source.capture_calls import call, enter
-from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_notes import asked_for_truth, told
 from coldfork.source.capture_syncs import SURE, Sync
+from coldfork.source.capture_text import text_of
 from coldfork.source.capture_values import (
     ANY,
     SOME_CALL,
@@ -337,7 +337,7 @@ def _binary(f: Follower, node: Node) -> Value:
     if tensors:
         made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
         if f.run.listeners:
-            f.run.work(f.level(node), "the arithmetic")
+            made.data = (f.level(node), "the arithmetic")
     return made
 
 

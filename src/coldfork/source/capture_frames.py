@@ -30,7 +30,7 @@ class Frame:
         self.column = 0
         self.end = func.line
         self.returns: list[tuple[Value, int]] = []
-        self.aliases: dict[str, tuple[Thing, str]] = {}
+        self.aliases: dict[str, tuple[Thing, str, str]] = {}
         """Names that were read from an attribute: of which object, and which."""
 
 
@@ -74,10 +74,11 @@ class Caught(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What was done while somebody listened: how much it hangs on data, and its text."""
+    """What was done while somebody listened: how much it hangs on data, its text, and what holds it."""
 
     level: int
     text: str
+    target: Thing
 
 
 class Captor(NamedTuple):
@@ -148,10 +149,10 @@ class Run:
         again = sum(frame.func.place == func.place for frame in self.stack)
         return len(self.stack) < _DEEPEST and again < 2
 
-    def work(self, level: int, text: str) -> None:
+    def work(self, work: Work) -> None:
         """Tell those who listen that something was done."""
         for listener in self.listeners:
-            listener.append(Work(level, text))
+            listener.append(work)
 
     def hops(self) -> tuple[Hop, ...]:
         """The functions between the capture and the present line."""

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source import ir
+from coldfork.source import capture_work, ir
 from coldfork.source.capture_frames import FIXED, PERHAPS, Kept, Work, contradictory
-from coldfork.source.capture_values import ANY, ClassDef, First, Func, Inside, Known, Thing, Value
+from coldfork.source.capture_text import text_of
+from coldfork.source.capture_values import ANY, ClassDef, Env, First, Func, Inside, Known, Thing, Value
 from coldfork.source.conditions import Condition
 from coldfork.source.ir import Block, Node
 
@@ -129,7 +130,7 @@ def attribute_of(f: Follower, node: Node, name: str) -> tuple[Thing, str] | None
 
 def _named(f: Follower, name: str) -> Access | None:
     if name in f.frame.aliases:
-        return (*f.frame.aliases[name], name)
+        return f.frame.aliases[name]
     env = f.frame.env.holder(name)
     module = f.frame.func.module
     if env is None or name in f.frame.env.globals:
@@ -185,23 +186,6 @@ def inside(node: Any) -> Iterator[Node]:
             pending.extend(part for part in current if type(part) is tuple)
 
 
-def text_of(node: Node) -> str:
-    """An expression as the source writes it, shortened."""
-    op = node[0]
-    if op == ir.NAME:
-        return str(node[1])
-    if op == ir.ATTR:
-        return f"{text_of(node[1])}.{node[2]}"
-    if op == ir.CALL:
-        return f"{text_of(node[1])}({'...' if node[2] or node[3] else ''})"
-    if op == ir.INDEX:
-        inner = repr(node[2][1]) if node[2][0] == ir.CONST else "..."
-        return f"{text_of(node[1])}[{inner}]"
-    if op == ir.CONST:
-        return repr(node[1])
-    return "(...)"
-
-
 # -- following ------------------------------------------------------------------------------------------
 
 
@@ -240,6 +224,7 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     unset = key in owner.given  # and not to anything that is true, or this would not be the first run
     line, outer = frame.line, frame.conditions
     heard: list[Work] = []
+    around = [owner, f.names.globals_of(frame.func.module), *_visible(frame.env)]
     f.run.listeners.append(heard)
     f.run.lazily.append((owner, key))
     frame.conditions = (*outer, *lazy.conditions)
@@ -251,17 +236,19 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     frame.conditions = outer
     f.run.lazily.pop()
     f.run.listeners.pop()
-    most = max(heard, key=lambda work: work.level, default=Work(FIXED, ""))
-    if f.run.begun != begun:
-        most = Work(FIXED, "")  # what is done once is to capture a graph
-    owner.done[key] = First(
-        frame.func.module.name, line, most.level, most.text, f.run.runs, captured, conditions
-    )
-    if captured and most.level >= PERHAPS and not unset and _outlives(f, owner):
-        extra = (Condition(words=f"{text} was set before the capture"), *_of_data(most.level, most.text))
+    most = capture_work.kept(heard, around)
+    level = FIXED if f.run.begun != begun else most.level  # to capture a graph is done once
+    owner.done[key] = First(frame.func.module.name, line, level, most.text, f.run.runs, captured, conditions)
+    if captured and level >= PERHAPS and not unset and _outlives(f, owner):
+        extra = (Condition(words=f"{text} was set before the capture"), *_of_data(level, most.text))
         sink = f"{text}, set on the first run only"
         f.run.catch(CaptureKind.INITIALISES_LAZILY, text, sink, extra, hops=hops)
     return left if not lazy.rest else True
+
+
+def _visible(env: Env) -> list[Value]:
+    """What a function can see: its own names and those around it."""
+    return [value for one in _envs(env) for value in one.names.values()]
 
 
 def _left_out(f: Follower, lazy: Lazy, first: First) -> None:
@@ -297,7 +284,7 @@ def _handed(f: Follower, owner: Thing) -> bool:
     return False
 
 
-def _envs(env: Any) -> Iterator[Any]:
+def _envs(env: Env | None) -> Iterator[Env]:
     while env is not None:
         yield env
         env = env.outer
@@ -315,5 +302,7 @@ def store(f: Follower, owner: Thing, key: str, value: Value) -> None:
     """Assign an attribute or item: outside a lazy initialisation this makes it as new."""
     owner.parts[key] = value
     owner.given.add(key)
+    if f.run.listeners:
+        capture_work.stored(f, owner, value)
     if not any(o is owner and k == key for o, k in f.run.lazily):
         owner.done.pop(key, None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture_frames import DATA, Captor, Caught
-from coldfork.source.capture_lazy import text_of
+from coldfork.source.capture_text import text_of
 from coldfork.source.capture_values import ANY, Func, Known, Outside, Thing, Value
 from coldfork.source.ir import Node
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from coldfork.model.captures import CaptureKind
 from coldfork.source import capture_managers, capture_syncs
 from coldfork.source.capture_frames import Caught
-from coldfork.source.capture_lazy import text_of
 from coldfork.source.capture_syncs import Sync
+from coldfork.source.capture_text import text_of
 from coldfork.source.capture_values import Func, Thing, Value
 from coldfork.source.conditions import Condition
 from coldfork.source.ir import Node

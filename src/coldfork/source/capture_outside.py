@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coldfork.source import capture_managers, capture_syncs
-from coldfork.source.capture_frames import FIXED, PERHAPS
-from coldfork.source.capture_lazy import text_of
+from coldfork.source import capture_managers, capture_syncs, capture_work
 from coldfork.source.capture_notes import asked_for_truth, escape, forward, told
 from coldfork.source.capture_syncs import FACTORIES, Sync
+from coldfork.source.capture_text import text_of
 from coldfork.source.capture_values import ANY, SOME_CALL, Known, Outside, Tensor, Thing, Value
 from coldfork.source.ir import Node
 
@@ -22,15 +21,6 @@ _CAPTURING_NOW = frozenset(
     {"torch.cuda.is_current_stream_capturing", "torch.cuda.graphs.is_current_stream_capturing"}
 )
 _NEVER = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "torch.jit.is_tracing"})
-#: Methods that nothing but a tensor has, or hardly anything else.
-_COMPUTING = frozenset(
-    {
-        "copy_", "fill_", "zero_", "add_", "mul_", "sub_", "div_", "clamp_", "cumsum", "cumsum_", "cumprod",
-        "index_select", "index_copy_", "index_fill_", "scatter_", "scatter_add_", "gather", "masked_fill_",
-        "masked_fill", "argsort", "topk", "softmax", "matmul", "bmm", "repeat_interleave", "logical_and",
-        "amax", "argmax", "clamp", "floor_divide",
-    }
-)  # fmt: skip
 _READ_ON_HOST = frozenset({"print", "int", "float", "bool"})
 #: Builtins that hand on what they were given.
 _HANDING_ON = frozenset(
@@ -50,6 +40,8 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
         return Known(f.run.region is not None)
     if name in _NEVER:
         return Known(False)
+    if name == "torch.cuda.is_available":
+        return Known(True)  # or there is nothing to capture
     if name == "torch.get_device_module":
         return Outside("torch.cuda")
     if name == "isinstance" and len(arguments) == 2:
@@ -75,21 +67,8 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
     if name == "torch.device" and arguments:
         made.parts["type"] = arguments[0]
     if f.run.listeners:
-        _listen(f, node, name, arguments)
+        capture_work.of_function(f, node, name, made, arguments)
     return made
-
-
-def _listen(f: Follower, node: Node, name: str, arguments: list[Value]) -> None:
-    """Tell those who listen what a call may compute on the device, and how much that hangs on the batch."""
-    root, _, last = name.rpartition(".")
-    if not root or root.startswith("torch.cuda") or last in FACTORIES or last in capture_syncs.SHAPE:
-        return
-    level = max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
-    if root.partition(".")[0] != "torch" or last in ("tensor", "as_tensor", "from_numpy"):
-        if not any(type(value) is Thing and value.tensor is not None for value in arguments):
-            return
-        level = min(level, PERHAPS)
-    f.run.work(level, text_of(node))
 
 
 def _take_for_tensor(name: str, arguments: list[Value]) -> None:
@@ -168,12 +147,8 @@ def method_of(
         receiver.escaped = receiver.escaped or receiver.cls is None
         if type(target) is Thing:
             forward(f, ("object", id(target)), node, target)
-    if (
-        f.run.listeners
-        and (receiver.tensor is not None or method in _COMPUTING)
-        and method not in capture_syncs.SHAPE
-    ):
-        f.run.work(f.level(node), text_of(node))
+    if f.run.listeners:
+        capture_work.of_method(f, node, method, receiver, made)
     return made
 
 
@@ -208,6 +183,7 @@ def _of_container(f: Follower, receiver: Thing, method: str, arguments: list[Val
         return None
     if method in _FILLING and arguments:
         receiver.parts[ANY] = arguments[-1]
+        capture_work.stored(f, receiver, arguments[-1])
         return Known(None)
     if method == "items" and not arguments:
         return _pairs(f, receiver)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source import capture_lazy, capture_syncs, ir
+from coldfork.source import capture_lazy, capture_syncs, capture_work, ir
 from coldfork.source.capture_frames import FIXED
 from coldfork.source.capture_outside import captures
+from coldfork.source.capture_text import text_of
 from coldfork.source.capture_values import ANY, Env, Inside, Known, Thing, Value
 from coldfork.source.conditions import Condition
 from coldfork.source.ir import Block, Node
@@ -48,10 +49,10 @@ def execute(f: Follower, block: Block) -> bool:
 def _if(f: Follower, node: Node) -> bool:
     _, _, test, body, orelse, span = node
     value = f.evaluate(test)
-    sync = capture_syncs.of_truth(value, capture_lazy.text_of(test))
+    sync = capture_syncs.of_truth(value, text_of(test))
     if sync is not None and f.run.region is not None:
         words = (Condition(words=sync.condition),) if sync.condition else ()
-        f.run.catch(CaptureKind.SYNCHRONISES, f"if {capture_lazy.text_of(test)}:", extra=words)
+        f.run.catch(CaptureKind.SYNCHRONISES, f"if {text_of(test)}:", extra=words)
     truth = f.truth(value)
     if truth is not None:
         return f.execute(body if truth else orelse)
@@ -212,7 +213,7 @@ def _assign(f: Follower, node: Node) -> bool:
             source = capture_lazy.access(f, expression) if expression[0] in (ir.ATTR, ir.CALL) else None
             f.frame.aliases.pop(target[1], None)
             if source is not None:
-                f.frame.aliases[target[1]] = source[:2]
+                f.frame.aliases[target[1]] = source
     return False
 
 
@@ -245,7 +246,8 @@ def assign(f: Follower, target: Node, value: Value, level: int) -> None:
         if type(owner) is Thing:
             key = f"[{index_value.value!r}]" if isinstance(index_value, Known) else ANY
             if owner.tensor is not None and f.run.listeners:
-                f.run.work(max(level, f.level(target[1])), capture_lazy.text_of(target[1]))
+                text = f"{text_of(target[1])}[...] = ..."
+                capture_work.written(f, owner, max(level, f.level(target[1])), text)
             capture_lazy.store(f, owner, key, value)
 
 

@@ -146,6 +146,7 @@ class Thing:
     __slots__ = (
         "before",
         "cls",
+        "data",
         "done",
         "escaped",
         "given",
@@ -174,6 +175,8 @@ class Thing:
         """Attributes that were initialised lazily so far."""
         self.given: set[str] = set()
         """Attributes that were assigned where it could be seen."""
+        self.data: tuple[int, str] = (0, "")
+        """How much what it holds hangs on the batch, and what computed it; noted while somebody listens."""
         self.escaped = False
         """True when code that was not followed may have called it."""
 

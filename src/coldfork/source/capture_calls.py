@@ -66,7 +66,7 @@ def _super(f: Follower) -> Value:
 def _function(
     f: Follower, node: Node, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
 ) -> Value:
-    first = forward(f, ("function", *func.place, id(func.bound) if func.bound is not None else 0), node, func)
+    first = forward(f, ("function", *func.place, func.bound), node, func)
     with capture_managers.watched(f, first, closure=True):
         return enter(f, func, arguments, keywords, [*levels])
 
@@ -215,10 +215,10 @@ def _object(
             if isinstance(method, Func):
                 from coldfork.source.capture_expressions import bound as bind
 
-                first = forward(f, ("object", id(target)), node, target)
+                first = forward(f, ("object", target), node, target)
                 with capture_managers.watched(f, first):
                     return enter(f, bind(method, target), arguments, keywords, levels)
-    first = forward(f, ("object", id(target)), node, target)
+    first = forward(f, ("object", target), node, target)
     with capture_managers.watched(f, first):
         pass
     escape(f, arguments, keywords)

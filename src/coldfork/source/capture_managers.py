@@ -129,7 +129,7 @@ def tried(f: Follower, receiver: Thing, method: str) -> None:
     """A method of an object was called that may have run it."""
     if method not in _PREPARING and f.run.region is None:
         receiver.escaped = True
-        f.run.ran.add(("object", id(receiver)))
+        f.run.ran.add(("object", receiver))
 
 
 def first_run(f: Follower, identity: object, node: Node, target: Func | Thing) -> Caught | None:

@@ -146,7 +146,7 @@ def method_of(
         capture_managers.tried(f, receiver, method)
         receiver.escaped = receiver.escaped or receiver.cls is None
         if type(target) is Thing:
-            forward(f, ("object", id(target)), node, target)
+            forward(f, ("object", target), node, target)
     if f.run.listeners:
         capture_work.of_method(f, node, method, receiver, made)
     return made

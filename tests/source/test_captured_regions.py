@@ -504,3 +504,37 @@ def test_an_object_is_of_the_class_that_is_declared_if_nothing_derives_from_it(t
 def test_a_declared_class_with_another_derived_from_it_says_nothing(tmp_path: Path) -> None:
     derived = "\n\nclass Other(Backend):\n    def forward(self, x):\n        return x\n"
     check(DECLARED.format(between=derived, expectation=""), tmp_path)
+
+
+def test_a_global_that_was_set_on_the_way_is_known(tmp_path: Path) -> None:
+    check(
+        f"""{HEAD}
+_EAGER = True
+
+
+def start(capacity=None):
+    global _EAGER
+    _EAGER = bool(capacity is None)
+
+
+def forward(x: torch.Tensor):
+    if _EAGER:
+        torch.cuda.synchronize()
+    return x
+
+
+def capture(x: torch.Tensor, size):
+    start(capacity=size * 2)
+    forward(x)
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        forward(x)
+
+
+def capture_eagerly(x: torch.Tensor):
+    start()
+    forward(x)
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):  {SYNC}
+        forward(x)
+""",
+        tmp_path,
+    )

@@ -292,7 +292,7 @@ def _is_none(value: Value) -> bool | None:
 
 
 def _sequence(f: Follower, node: Node) -> Value:
-    made = f.fresh("items")
+    made = f.fresh("items", SOME_CALL)
     for index, element in enumerate(node[2]):
         value = f.evaluate(element)
         made.parts[ANY if element[0] == ir.STAR else f"[{index}]"] = value
@@ -300,7 +300,7 @@ def _sequence(f: Follower, node: Node) -> Value:
 
 
 def _dict(f: Follower, node: Node) -> Value:
-    made = f.fresh("items")
+    made = f.fresh("items", SOME_CALL)
     for key, element in zip(node[1], node[2], strict=True):
         value = f.evaluate(element)
         made.parts[f"[{key[1]!r}]" if key is not None and key[0] == ir.CONST else ANY] = value
@@ -321,7 +321,7 @@ def _comprehension(f: Follower, node: Node) -> Value:
         for test, span in tests:
             f.evaluate(test)
             frame.conditions = (*frame.conditions, f.condition(span))
-    made = f.fresh("items")
+    made = f.fresh("items", SOME_CALL)
     value = [f.evaluate(element) for element in elements][-1]
     made.parts[ANY] = value
     frame.conditions, frame.env.names = outer, names
@@ -332,7 +332,7 @@ def _binary(f: Follower, node: Node) -> Value:
     _, _, left, right, line = node
     values = [f.evaluate(left), f.evaluate(right)]
     f.frame.line = line
-    made = f.fresh("it")
+    made = f.fresh("it", SOME_CALL)
     tensors = [one.tensor for one in values if type(one) is Thing and one.tensor is not None]
     if tensors:
         made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
@@ -360,7 +360,7 @@ def _joined(f: Follower, node: Node) -> Value:
     for part in node[1]:
         value = f.evaluate(part)
         asked_for_truth(f, value, part, "the text of ")
-    return f.fresh("text")
+    return f.fresh("text", SOME_CALL)
 
 
 def _wrapped(f: Follower, node: Node) -> Value:

@@ -46,6 +46,8 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
         return Outside("torch.cuda")
     if name == "isinstance" and len(arguments) == 2:
         return _is_instance(f, arguments[0], arguments[1])
+    if name == "bool" and arguments and f.truth(arguments[0]) is not None:
+        return Known(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:
         for value, expression in zip(arguments, node[2], strict=False):
             asked_for_truth(f, value, expression, f"{name} of ")

@@ -130,6 +130,25 @@ ALLOWED = (
 )
 
 
+HELPERS = """
+
+def checked(y, check=None):
+    if check:
+        return y.item()
+    return y
+
+
+def capturing():
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def optional(x: torch.Tensor | None, y):
+    if x is None:
+        return y.item()
+    return y
+"""
+
+
 def captured(line: str, expectation: str) -> str:
     """A file whose captured code runs a line, with `unknown` out of nowhere."""
     return f"""
@@ -170,6 +189,7 @@ def test_what_the_host_does_not_wait_for_is_not(line: str, tmp_path: Path) -> No
         ("for one in unknown:\n        y.item()", "conditional"),
         ("for _ in range(3):\n        y.item()", "certain"),
         ("assert y.item() > 0", "certain"),
+        ("optional(unknown, y)", "conditional"),
         ("n = y.item() if unknown else 0", "conditional"),
         ("n = unknown and y.item()", "conditional"),
         ("with torch.no_grad():\n        y.item()", "certain"),
@@ -178,7 +198,7 @@ def test_what_the_host_does_not_wait_for_is_not(line: str, tmp_path: Path) -> No
     ],
 )
 def test_the_way_decides_how_sure_it_is(test: str, verdict: str, tmp_path: Path) -> None:
-    check(captured(test, f"{SYNC} {verdict}"), tmp_path)
+    check(captured(test, f"{SYNC} {verdict}") + HELPERS, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -202,24 +222,7 @@ def test_the_way_decides_how_sure_it_is(test: str, verdict: str, tmp_path: Path)
     ],
 )
 def test_what_does_not_run_under_capture_is_not_said(guard: str, tmp_path: Path) -> None:
-    checked = """
-
-def checked(y, check=None):
-    if check:
-        return y.item()
-    return y
-
-
-def capturing():
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
-
-
-def optional(x: torch.Tensor | None, y):
-    if x is None:
-        return y.item()
-    return y
-"""
-    check(captured(guard, "") + checked, tmp_path)
+    check(captured(guard, "") + HELPERS, tmp_path)
 
 
 def test_a_value_read_before_the_capture_is_nobodys_trouble(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def _index(f: Follower, node: Node) -> Value:
         if mask and f.run.region is not None and owner.tensor.device != "cpu":
             sure = SURE if owner.tensor.device == "cuda" else Sync(f"{text_of(base)} is on the GPU")
             told(f, sure, f"{text_of(base)}[{text_of(key)}]")
-        made = f.fresh("item")
+        made = f.fresh("item", SOME_CALL)
         made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
         return made
     part = owner.part(f"[{index.value!r}]" if isinstance(index, Known) else ANY)
@@ -287,7 +287,7 @@ def _compared(f: Follower, first: Value, operator: str, second: Value) -> bool |
 def _is_none(value: Value) -> bool | None:
     if type(value) is Thing:
         known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
-        return False if known or value.cls is not None or value.tensor is not None else None
+        return False if known or value.cls is not None else None
     return False
 
 

@@ -36,26 +36,9 @@ def captures(value: Value) -> bool:
 
 def function(f: Follower, node: Node, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """A call of a function that does not belong to the checked code."""
-    if name in _CAPTURING_NOW:
-        return Known(f.run.region is not None)
-    if name in _NEVER:
-        return Known(False)
-    if name == "torch.cuda.is_available":
-        return Known(True)  # or there is nothing to capture
-    if name == "torch.get_device_module":
-        return Outside("torch.cuda")
-    if name == "isinstance" and len(arguments) == 2:
-        return _is_instance(f, arguments[0], arguments[1])
-    if name == "bool" and arguments and f.truth(arguments[0]) is not None:
-        return Known(f.truth(arguments[0]))
-    if name in _READ_ON_HOST and arguments:
-        for value, expression in zip(arguments, node[2], strict=False):
-            asked_for_truth(f, value, expression, f"{name} of ")
-        return f.fresh(name)
-    if name in _HANDING_ON and arguments:
-        return arguments[0]
-    if name in ("functools.partial", "partial") and arguments:
-        return _partial(f, arguments)
+    known = _known(f, node, name, arguments)
+    if known is not None:
+        return known
     managed = capture_managers.function(f, name, arguments, keywords, (node[4], node[5], node[6]))
     if managed is not None:
         return managed
@@ -90,6 +73,31 @@ _NO_OPERATORS = frozenset(
         "broadcast_tensors",
     }
 )  # fmt: skip
+
+
+def _known(f: Follower, node: Node, name: str, arguments: list[Value]) -> Value | None:
+    """What a function gives of which more is known than that it is not ours; None for every other."""
+    if name in _CAPTURING_NOW:
+        return Known(f.run.region is not None)
+    if name in _NEVER:
+        return Known(False)
+    if name == "torch.cuda.is_available":
+        return Known(True)  # or there is nothing to capture
+    if name == "torch.get_device_module":
+        return Outside("torch.cuda")
+    if name == "isinstance" and len(arguments) == 2:
+        return _is_instance(f, arguments[0], arguments[1])
+    if name == "bool" and arguments and f.truth(arguments[0]) is not None:
+        return Known(f.truth(arguments[0]))
+    if name in _READ_ON_HOST and arguments:
+        for value, expression in zip(arguments, node[2], strict=False):
+            asked_for_truth(f, value, expression, f"{name} of ")
+        return f.fresh(name)
+    if name in _HANDING_ON and arguments:
+        return arguments[0]
+    if name in ("functools.partial", "partial") and arguments:
+        return _partial(f, arguments)
+    return None
 
 
 def _is_instance(f: Follower, value: Value, kind: Value) -> Value:
@@ -133,6 +141,7 @@ def method_of(
     tensor = capture_syncs.placed(receiver)
     if tensor is not None:
         made.tensor = capture_syncs.of_tensor_method(tensor, method, arguments, keywords)
+        made.made_by = SOME_CALL
     elif receiver.made_by and method in (
         "eval",
         "train",

@@ -42,6 +42,7 @@ POPULAR = Environment(
         "bitsandbytes==0.50.2",
         "triton==3.9.0",
         "pytest==9.2.0",
+        *("einops==0.8.2", "hjson==3.1.0", "ninja==1.13.2", "py-cpuinfo==9.0.0"),  # deepspeed's
     ),
     unwanted=CUDA_BUILDS,
 )
@@ -62,6 +63,24 @@ BESIDE_VLLM = Environment(
 
 nvidia-cutlass-dsl chooses cuda-bindings: 13.5.0, whose sources were read, cannot be installed with it.
 """
+
+BESIDE_VLLM_033 = Environment(
+    "confirm-vllm-0.33.0",
+    (
+        *(name for name in BESIDE_VLLM.requirements if not name.startswith("transformers")),
+        "transformers==5.23.0",
+        *("compressed-tensors", "llguidance", "loguru", "openai-harmony", "partial-json-parser", "uvloop"),
+        "xgrammar",
+    ),
+    unwanted=CUDA_BUILDS,
+)
+"""The same for vLLM 0.33.0, which wants newer companions."""
+
+COMPILED_033 = (
+    *("_C", "_C_stable_libtorch", "_moe_C", "_moe_C_stable_libtorch", "_flashmla_C", "_flashmla_extension_C"),
+    *("_deepselect_C", "_flashkda_C", "_qutlass_C", "cumem_allocator"),
+    *("vllm_flash_attn/_vllm_fa2_C", "vllm_flash_attn/_vllm_fa3_C"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +135,8 @@ def _popular(name: str, top: str = "", **variables: str) -> Row:
 
 ROWS = (
     Row("vllm 0.11.0", "vllm", BESIDE_VLLM, s0.VLLM, s0.COMPILED),
+    # An hour: 133 findings, and every import of vLLM takes its time.
+    Row("vllm 0.33.0", "vllm", BESIDE_VLLM_033, Wanted("vllm", "0.33.0"), COMPILED_033),
     _popular("bitsandbytes"),
     _popular("accelerate"),
     _popular("peft"),

@@ -59,8 +59,8 @@ random numbers, fills caches and updates statistics, which may have to be put ba
   on the way.
 - **What it does not see**: whether something that was given from outside, an attribute, a function
   or a method that others can call ran before: nothing is said about these. An object that was
-  handed to a call without source counts as run. Operators of torch that the block calls directly
-  are not counted, although they have first runs too.
+  handed to a call without source counts as run. Operators of torch that the block calls, directly
+  or in a function defined beside it, are not counted, although they have first runs too.
 - **Runtime**: `coldfork.graphs.GraphManager` always runs a warm-up first.
 
 ## References

@@ -70,12 +70,15 @@ holds on to the first one, and if buffers that it keeps are written anew.
   followed too. `certain`: both runs reach the flag on each way, on one object, and what is left out
   computes from what was handed in. `conditional` quotes what has to hold besides; that the work
   hangs on the batch is such a condition where it computes from attributes of a long-lived object.
-- **What it does not see**: state that reaches the code through an object without source, a
-  container whose items are not known, a property that caches, or `functools.cache`; work inside a
-  compiled kernel that keeps its plan in the state; a warm-up in another function that the capturing
-  one does not call; a method that only a subclass has. What cannot be resolved is not followed, and
-  nothing is said about it. Work that is the same for every batch, such as allocating or a table of
-  constants, is no finding.
+- **What it does not see**: objects whose making is not in sight, unless a parameter or `__init__`
+  declares a class of the checked code that nothing derives from; an attribute that several places
+  assign; properties that cache, `functools.cache`, generators and context managers of your own;
+  functions under decorators that are not torch's; a container whose items are not known; a warm-up
+  in a function that the capturing one does not call; callers of a capturing function more than two
+  calls away. What cannot be resolved is not followed, and nothing is said about it. Of the first
+  run's work only that counts which computes a tensor and keeps it in the object, or writes into one
+  of its buffers: allocating, tables of constants, compiling and tuning are no finding, and a plan
+  that a compiled kernel keeps inside an object is not seen.
 - **Runtime**: `coldfork.graphs.check` compares the state before and after a warm-up, and names both
   lines.
 

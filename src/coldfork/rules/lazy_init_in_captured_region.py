@@ -59,9 +59,11 @@ pay for it; moving it to `__init__` is right only if it is the same for every ba
   Work that is the same for every batch is no finding: allocating, tables of constants, sizes and
   devices.
 - **What it does not see**: `functools.cached_property` and `functools.cache`, flags that are tested
-  through a function that is not in the checked code, work in compiled code, and classes that are
-  chosen when the program runs. An object that is given from outside counts only where its making is
-  seen.
+  through a function that is not in the checked code, a flag that is tested in one function and set
+  in another than the test's own object, work in compiled code, and classes that are chosen when the
+  program runs. An object that is given from outside counts only where its making is seen or its
+  class is declared and nothing derives from that. What is computed and thrown away, compiled or
+  tuned is no finding.
 - **Runtime**: `coldfork.graphs.check` reports such a flag as `state` and the memory as `memory`.
 
 ## References

@@ -61,7 +61,10 @@ for every replay.
 - **What it does not see**: what the callee of an unknown object does, copies that are hidden in an
   operator or in compiled code, values that come out of a container without known items,
   `repeat_interleave` and other operators that synchronise for some arguments only. A tensor is
-  known by its making, by the operators that it went through, and by the annotation `torch.Tensor`.
+  known by its making, by the operators that it goes through, and by the annotation `torch.Tensor`;
+  what is named `..._cpu`, `..._np`, `..._host` or `..._pinned` is taken to lie on the host, and
+  what captured code asks for its device, on the GPU. The first of several synchronisations ends a
+  capture; all of them are listed.
 - **Runtime**: `coldfork.graphs.check` and `coldfork.virtual.capture` refuse what the device would
   refuse, and name the line.
 

@@ -24,7 +24,7 @@ def call(f: Follower, node: Node) -> Value:
     receiver: Value | None = None
     method = ""
     if callee[0] == ir.ATTR:
-        from coldfork.source.capture_expressions import attribute
+        from coldfork.source.capture_attributes import attribute
 
         receiver, method = f.evaluate(callee[1]), callee[2]
         target = attribute(f, receiver, method)
@@ -213,7 +213,7 @@ def _object(
         for name in ("__call__", "forward"):
             method = f.names.of_class(target.cls, name)
             if isinstance(method, Func):
-                from coldfork.source.capture_expressions import bound as bind
+                from coldfork.source.capture_attributes import bound as bind
 
                 first = forward(f, ("object", target), node, target)
                 with capture_managers.watched(f, first):

@@ -31,9 +31,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C again: a shell has what it starts in the background ignore it, and so do its children."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Hear the signals again that a shell or `nohup` lets what it starts in the background ignore."""
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (getattr(signal, "SIGQUIT", signal.SIGINT), signal.SIG_DFL),
+        (getattr(signal, "SIGHUP", signal.SIGINT), signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

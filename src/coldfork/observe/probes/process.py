@@ -79,8 +79,7 @@ class Process:
 def forked_without_exec() -> bool | None:
     """What the kernel notes of a process: forked, and `exec` not called since; None where it does not say."""
     try:
-        # Of the main thread alone: to tell of the process, the kernel goes through all of its threads.
-        fields = contents(f"/proc/self/task/{os.getpid()}/stat").rpartition(b")")[2].split()
+        fields = contents("/proc/self/stat").rpartition(b")")[2].split()
         return bool(int(fields[6]) & _FORKED_WITHOUT_EXEC)
     except (OSError, ValueError, IndexError):
         return None

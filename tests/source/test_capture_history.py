@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from tests.source.capturing import BACKEND, MANAGER, check, renamed, steps
+from tests.source.capturing import BACKEND, MANAGER, RULES, check, renamed, steps
+from tests.source.expectations import findings_of, lay_out
 
 STATE = "# expect: capture-reuses-warmup-state"
 
@@ -247,4 +248,38 @@ def wrong(sizes):
     return GraphManager("cuda").capture(create, sizes)  {STATE}
 """,
         tmp_path,
+    )
+
+
+RUNNING = Path(__file__).parents[1] / "graphs"
+
+
+@pytest.mark.must_hold
+def test_the_programs_that_go_wrong_when_they_run_are_found_without_running(tmp_path: Path) -> None:
+    files = []
+    for name in ("engine", "test_history"):
+        text = (RUNNING / f"{name}.py").read_text(encoding="utf-8")
+        text = text.replace('torch: Any = pytest.importorskip("torch")', "import torch")
+        text = text.replace("Speculator, batch, torch", "Speculator, batch; import torch")
+        files.append(f"### tests/graphs/{name}.py\n{text}")
+    lay_out("\n".join(["### tests/__init__.py\n### tests/graphs/__init__.py", *files]), tmp_path)
+    found = [one for one in findings_of(tmp_path) if one.rule in RULES]
+    assert {one.rule for one in found} == {"capture-reuses-warmup-state"}
+    told = [(one.text, one.verdict.value, steps(one)[-2].strip()) for one in found]
+    assert told == snapshot(
+        [
+            ("with virtual.capture() as graph:", "certain", "Engine.attend: if not tiles.initialised:"),
+            (
+                "report = check(Engine().create_once(), [FULL])",
+                "certain",
+                "Engine.attend: if not tiles.initialised:",
+            ),
+            ("report = check(shares, [FULL])", "certain", "Engine.attend: if not tiles.initialised:"),
+            ("report = check(builds_once, [descriptor])", "conditional", "builds_once: if not kept:"),
+            (
+                'GraphManager("cpu", check="error").capture(builds_once, [descriptor])',
+                "conditional",
+                "builds_once: if not kept:",
+            ),
+        ]
     )

@@ -102,6 +102,8 @@ def invoke(f: Follower, target: Value, arguments: list[Value]) -> Value:
     """Call something with what was made up for it."""
     levels = [DATA if type(one) is Thing else 0 for one in arguments]
     if isinstance(target, Func):
+        if f.run.region is not None:
+            f.run.called.append((("function", *target.place, target.bound), target))
         return f.call(target, arguments, {}, levels)
     if type(target) is Thing and target.cls is not None:
         for name in ("__call__", "forward"):

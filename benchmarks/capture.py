@@ -6,6 +6,7 @@ Times are processor time of the one thread that works, and of several runs the f
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,12 +16,15 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from coldfork.graphs import BatchDescriptor, GraphManager, Mode, Phase
 from coldfork.virtual import capture
 
 RECORDING_LIMIT = 25.0
 """Microseconds an operator once its shapes are known, where operators are small: poison is written too."""
 REPLAY_LIMIT = 2.0
 """Times eager execution."""
+MANAGER_LIMIT = 15.0
+"""Microseconds that a manager's `replay` may add to the graph's own, copies of inputs excepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,39 @@ def measure(program: Program, runs: int) -> Cost:
         )
 
 
+def managed(runs: int) -> tuple[float, float]:
+    """Microseconds that a manager adds to a replay, without an input and with one: medians of pairs."""
+    x = torch.ones(4)
+    descriptor = BatchDescriptor(Mode.FULL, 4)
+
+    def create(_: BatchDescriptor, phase: Phase) -> Any:
+        return (lambda mode: x.add(1)), None
+
+    manager = GraphManager("cpu", check="off")
+    manager.capture(create, [descriptor], inputs=lambda _: {"x": x})
+    with capture() as graph:
+        x.add(1)
+    more, copying = [], []
+    given = torch.ones(4)
+    for _ in range(runs * 200):
+        bare = _once(graph.replay)
+        more.append(_once(lambda: manager.replay(descriptor)) - bare)
+        copying.append(_once(lambda: manager.replay(descriptor, x=given)) - bare)
+    return statistics.median(more), statistics.median(copying)
+
+
+def poisoning(runs: int) -> float:
+    """Microseconds that writing poison into 1 MiB takes: a part of recording what computes that much."""
+    wide = torch.empty(256, 1024)
+    return fastest(lambda: wide.fill_(float("nan")), runs * 10)
+
+
+def _once(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1e6
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, and fail when a limit is not kept."""
     parser = argparse.ArgumentParser(prog="./dev bench capture", description=__doc__)
@@ -175,9 +212,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         "microseconds an operator, views included; learning: the first capture, when shapes are not known yet"
     )
+    more, copying = managed(chosen.runs)
+    print(
+        f"a manager adds {more:.1f} us to a graph's replay, and {copying:.1f} us with an input of 4 numbers; "
+        f"writing poison takes {poisoning(chosen.runs):.1f} us of an operator's recording for 1 MiB"
+    )
     slow = [cost for cost in costs if cost.program.small and cost.recording > RECORDING_LIMIT]
     slow += [cost for cost in costs if cost.replay > REPLAY_LIMIT * cost.eager]
-    return 1 if slow else 0
+    return 1 if slow or more > MANAGER_LIMIT else 0
 
 
 if __name__ == "__main__":

@@ -134,7 +134,9 @@ assert (one._load_unlocked, two._LoaderBasics.exec_module) == before
 count = len(events)
 planted_device.wake()
 import colorsys, os, subprocess, threading
-threading.Thread(target=int).start()
+thread = threading.Thread(target=int)
+thread.start()
+thread.join()
 if not os.fork():
     os._exit(0)
 os.wait()

@@ -12,7 +12,7 @@ pytest.importorskip("numpy")
 
 from benchmarks import opinfo
 
-EVERY = 16
+EVERY = 8
 """Of so many operators one is tried in some mode; `./dev bench opinfo` tries them all in all."""
 
 TROUBLED = (

@@ -58,8 +58,9 @@ class TurnsByLoop:
 
 
 def _at_once() -> int:
-    """As many as there are processors for us, and one that waits for a disk."""
+    """As many as there are processors for us, and never one alone: it may be waiting for a disk."""
     try:
-        return len(os.sched_getaffinity(0)) + 1
+        there = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
-        return (os.cpu_count() or 1) + 1
+        there = os.cpu_count() or 1
+    return max(2, there)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from integrations.environment import Ended
 from integrations.transcript import Transcript, main
-from integrations.vllm import ENVIRONMENT, VARIABLES
+from integrations.vllm import ENVIRONMENT, VARIABLES, tiny_model
 
 NOISE = (
     r"^(?:\([\w-]+ pid=\d+\) )?(?:WARNING|INFO|ERROR)\b|^\[W\d|FutureWarning|^Triton is|^Loading safetensors"
@@ -33,7 +33,7 @@ shows that it was asked.
 def run() -> Transcript:
     """The script alone, and the service beside an awake device."""
     ENVIRONMENT.prepare()
-    model = _model()
+    model = tiny_model()
     transcript = Transcript("The speech notes, with vLLM", INTRODUCTION)
     alone = _notes(model, "--by-hand")
     transcript.step(
@@ -58,14 +58,6 @@ def run() -> Transcript:
         bool(_note(alone)) and _note(alone) == _note(served),
     )
     return transcript
-
-
-def _model() -> Path:
-    folder = ENVIRONMENT.folder / "model"
-    if not (folder / "model.safetensors").is_file():
-        program = Path(__file__).with_name("programs") / "vllm_model.py"
-        ENVIRONMENT.must([ENVIRONMENT.python, program, folder])
-    return folder
 
 
 def _notes(model: Path, *options: str) -> Ended:

@@ -45,7 +45,7 @@ DIRTY = "the parent ran torch.randn(4_000_000).exp().sum()"
 def run() -> Transcript:
     """The same program with and without one operation of torch before, with and without the plugin."""
     ENVIRONMENT.prepare()
-    model = _model()
+    model = tiny_model()
     coldfork = ENVIRONMENT.install_coldfork()
     transcript = Transcript("vLLM, and a fork that hangs", INTRODUCTION)
     reference = _generate(model)
@@ -107,7 +107,8 @@ def run() -> Transcript:
     return transcript
 
 
-def _model() -> Path:
+def tiny_model() -> Path:
+    """A random model of a few layers in the environment, made once."""
     folder = ENVIRONMENT.folder / "model"
     if not (folder / "model.safetensors").is_file():
         program = Path(__file__).with_name("programs") / "vllm_model.py"

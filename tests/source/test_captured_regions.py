@@ -541,3 +541,27 @@ def capture_eagerly(x: torch.Tensor):
 """,
         tmp_path,
     )
+
+
+def test_what_only_a_tensor_can_do_is_work_although_nobody_says_what_was_handed_in(tmp_path: Path) -> None:
+    check(
+        HEAD
+        + f"""class Runner:
+    def __init__(self, model):
+        self.model = model
+        self._ready = False
+
+    def forward(self, x):
+        if not self._ready:
+            self.scale = x.abs().max()
+            self._ready = True
+        return self.model(x) * self.scale
+
+    def capture(self, x):
+        self.forward(x)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):  {LAZY} certain
+            return self.forward(x)
+""",
+        tmp_path,
+    )

@@ -24,6 +24,8 @@ _COMPUTING = frozenset(
     {
         "cumsum", "cumprod", "index_select", "gather", "masked_fill", "argsort", "topk", "softmax", "matmul",
         "bmm", "repeat_interleave", "logical_and", "amax", "argmax", "clamp", "floor_divide", "contiguous",
+        "abs", "exp", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "log_softmax", "norm", "square", "amin",
+        "logical_or", "logical_not", "index_add", "scatter_add", "masked_select", "tril", "triu",
     }
 )  # fmt: skip
 _WRITING = frozenset(

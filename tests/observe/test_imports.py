@@ -133,10 +133,10 @@ watching.stop()
 assert (one._load_unlocked, two._LoaderBasics.exec_module) == before
 count = len(events)
 planted_device.wake()
-import colorsys, os, subprocess, threading
-thread = threading.Thread(target=int)
-thread.start()
-thread.join()
+import colorsys, os, subprocess, threading, warnings
+threading.Thread(target=int).start()
+# Python counts the threads of the system, where one that has ended may still be.
+warnings.simplefilter("ignore", DeprecationWarning)
 if not os.fork():
     os._exit(0)
 os.wait()

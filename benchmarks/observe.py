@@ -3,8 +3,6 @@
 Two answers that have to agree. Counted: in one watched import every event of the watch is timed where it
 happens, with the caches as cold as the import leaves them. Paired: the same import with and without the
 watch, by turns, in CPU time, whole processes with all that they start.
-
-On a machine with other work, real-time priority gives quiet figures: `chrt -f 10 ./dev bench observe`.
 """
 
 from __future__ import annotations

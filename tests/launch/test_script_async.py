@@ -293,8 +293,8 @@ def test_two_hundred_at_once_are_all_accounted_for(bench: Bench, monkeypatch: py
     left = {path.name for path in bench.runs.glob("*/*/*")}
     assert left == {"report.json", "stdout", "stderr"}
     until(lambda: not marked("COLDFORK_RUN="), "the end of every process")
-    # What the loop did at a time and what it waited for meanwhile, not what the machine was busy with. Were it
-    # to wait for a script, it would do so for each; one callback may be slow for reasons of the machine.
+    # What the loop did at a time and what it waited for meanwhile, not what the machine was busy with. If it
+    # waited for a script, it would do so for each; one callback may be slow for reasons of the machine.
     assert sum(one > 0.05 for one in held) <= 3, sorted(held)[-9:]
 
 

@@ -176,3 +176,32 @@ tell(whose=whose(), code=openmp_pool(scene).code)
         environment=region,
     )
     assert said == {"whose": ["None"] * 2, "code": "openmp-pool-of-unknown-thread"}
+
+
+def test_a_child_forked_by_a_thread_stands_on_that_threads_stack() -> None:
+    said = ask(
+        """
+import os, threading
+from _thread import get_ident
+from coldfork.start.look import HERE
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        HERE.refresh()
+        stacks = HERE.stacks()
+        found, asked = stacks.mine(), stacks._of(get_ident())
+        os._exit(0 if found[0] <= asked[0] < asked[1] <= found[1] else 3)
+    statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+statuses = []
+HERE.refresh()
+HERE.stacks().mine()
+fork()
+thread = threading.Thread(target=fork)
+thread.start()
+thread.join()
+tell(statuses=statuses)
+"""
+    )
+    assert said == {"statuses": [0, 0]}

@@ -18,7 +18,7 @@ from coldfork.observe.probes.maps import Maps, mapped
 from coldfork.observe.probes.process import Process, forked_without_exec
 from coldfork.observe.probes.torch_flags import TorchFlags
 from coldfork.observe.probes.virtual_device import VirtualDevice
-from coldfork.start.teams import Stacks
+from coldfork.start.teams import Stack, Stacks
 
 if TYPE_CHECKING:
     from coldfork.observe.probes.examination import Examination
@@ -94,8 +94,12 @@ class Look(Process):
     def stacks(self) -> Stacks:
         """What finds the stacks of this process's threads."""
         if self._stacks is None:
-            self._stacks = Stacks(self.examination.loader(), lambda: self.maps.main_stack)
+            self._stacks = Stacks(self.examination.loader(), self._first_stack)
         return self._stacks
+
+    def _first_stack(self) -> Stack | None:
+        """The stack of the first thread; a child forked by another thread has that one for its main thread."""
+        return self.maps.main_stack if self._forked is False else None
 
     def refresh(self) -> None:
         """Look again at what has changed since the last time."""

@@ -28,8 +28,8 @@ _ATTRIBUTES_BYTES = 256
 class Stacks:
     """Where the stacks of this process's Python threads lie."""
 
-    def __init__(self, loader: Loader, main: Callable[[], Stack | None]) -> None:
-        """`main` tells the stack of the main thread, which the C library is slow to tell."""
+    def __init__(self, loader: Loader, first: Callable[[], Stack | None]) -> None:
+        """`first` tells the stack of the program's first thread; None where that may not be the main one."""
         c = loader.ctypes
         # With the interpreter's lock held, no Python thread can come to its end while its stack is asked for.
         program = c.PyDLL(None)
@@ -40,11 +40,18 @@ class Stacks:
         self._stack.argtypes = (c.c_void_p, c.c_void_p, c.c_void_p)
         self._destroy: Any = program.pthread_attr_destroy
         self._destroy.argtypes = (c.c_void_p,)
-        self._main = main
+        self._first = first
+        self._main: tuple[int, int, Stack | None] | None = None
 
     def mine(self) -> Stack | None:
         """The lowest address of the asking thread's stack, and the first one above it."""
-        return self._main() if get_native_id() == os.getpid() else self._of(get_ident())
+        here, pid = get_ident(), os.getpid()
+        if get_native_id() != pid:
+            return self._of(here)
+        # glibc reads the whole memory map to tell the stack of the main thread, which never moves.
+        if self._main is None or self._main[:2] != (here, pid):
+            self._main = (here, pid, self._first() or self._of(here))
+        return self._main[2]
 
     def others(self) -> list[Stack]:
         """The stacks of all other Python threads."""

@@ -40,7 +40,7 @@ def main_stack(text: bytes) -> tuple[int, int] | None:
 
     The C library reads the whole map anew to answer that, which costs more than all else of a first look.
     """
-    where = text.find(b"[stack]")
+    where = text.rfind(b"[stack]")
     if where < 0:
         return None
     begin = text.rfind(b"\n", 0, where) + 1
@@ -54,17 +54,12 @@ class Maps:
     """A memory map, read into ranges of addresses."""
 
     def __init__(self, text: bytes) -> None:
-        self._text = text
+        self.main_stack = main_stack(text)
         self.files = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
         """The files with code, by path."""
         self._names = [(path.rpartition("/")[2], path) for path in self.files]
         # Few addresses are asked for, and a map has a thousand lines: each is read when it is met.
         self._lines = text.rstrip(b"\n").split(b"\n") if text else []
-
-    @property
-    def main_stack(self) -> tuple[int, int] | None:
-        """Where the main thread's stack may lie."""
-        return main_stack(self._text)
 
     def file_at(self, address: int, *, code: bool = True) -> str | None:
         """The file mapped at an address; with `code`, only where it may be executed."""

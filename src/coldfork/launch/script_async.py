@@ -103,23 +103,18 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     # --- the run ---
 
     async def _run(self) -> ScriptResult:
-        turn = await _TURNS.here().mine()
-        try:
+        with await _TURNS.here().mine() as turn:
             following = self._following = await self._in_thread(
                 lambda: begin(self._request, self._stdin, self._on_progress)
             )
-        except BaseException:
-            turn.over()
-            raise
-        try:
-            error = await self._follow(following, turn)
-            result = await self._in_thread(following.result)
-            if error is None and self._on_line is not None and not self._cancelled:
-                await self._give_out(following, last=True)
-        finally:
-            turn.over()
-            if self._news is None:
-                following.lines.close()
+            try:
+                error = await self._follow(following, turn)
+                result = await self._in_thread(following.result)
+                if error is None and self._on_line is not None and not self._cancelled:
+                    await self._give_out(following, last=True)
+            finally:
+                if self._news is None:
+                    following.lines.close()
         if self._cancelled:
             raise CancelledError
         if error is not None:

@@ -28,11 +28,17 @@ class Turns:
 
 
 class Turn:
-    """A turn that is somebody's, until it is over."""
+    """A turn that is somebody's, until it is over: with the end of the block at the latest."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free: asyncio.Semaphore | None = free
         self._timer = asyncio.get_running_loop().call_later(LONGEST_TURN_SECONDS, self.over)
+
+    def __enter__(self) -> Turn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over()
 
     def over(self) -> None:
         """Let the next one begin; that of a turn that is over already changes nothing."""

@@ -98,7 +98,7 @@ class Look(Process):
         return self._stacks
 
     def _first_stack(self) -> Stack | None:
-        """The stack of the first thread; a child forked by another thread has that one for its main thread."""
+        """The first thread's stack; a child that another thread forked has that one for its main thread."""
         return self.maps.main_stack if self._forked is False else None
 
     def refresh(self) -> None:

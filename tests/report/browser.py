@@ -11,9 +11,12 @@ import select
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
+
+import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
@@ -44,6 +47,20 @@ os.execv(sys.argv[3], sys.argv[3:])
 def find() -> str | None:
     """The program, or None where there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@contextlib.contextmanager
+def opened(profile: Path, width: int, height: int) -> Iterator[Browser]:
+    """A browser with a window of this size; a test that needs one is skipped where there is none."""
+    program = find()
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    started = Browser(program, profile)
+    try:
+        started.resize(width, height)
+        yield started
+    finally:
+        started.close()
 
 
 class Browser:

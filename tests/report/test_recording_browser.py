@@ -23,15 +23,8 @@ ITEM = "#icicle [role=treeitem]"
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser for all tests of this file."""
-    program = browser.find()
-    if program is None:
-        pytest.skip("no Chromium is installed")
-    started = Browser(program, tmp_path_factory.mktemp("profile"))
-    try:
-        started.resize(1200, 900)
+    with browser.opened(tmp_path_factory.mktemp("profile"), 1200, 900) as started:
         yield started
-    finally:
-        started.close()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def refuse_classes(compiled: ModuleType) -> None:
     """Let torch's stand-ins for CUDA's classes say that these are not simulated."""
     for name, what in _CLASSES.items():
         kind = getattr(compiled, name, None)
-        # With a real class behind the name this would be a build with CUDA, which is refused elsewhere.
+        # A real class behind the name would be one of a build with CUDA, which has them taken out before.
         if isinstance(kind, type) and "__new__" in vars(kind):
             kind.__new__ = _refusing(what)  # type: ignore[assignment, method-assign]
 

@@ -72,10 +72,16 @@ def shared_way(module: str, first: Look) -> Hashable | None:
     return first.device_wakes[0]["accelerator"], *((site["module"], site["line"]) for site in chain)
 
 
+def cannot_tell(probe: ModuleProbe, second: Look) -> bool:
+    """Whether a second look saw the device wake and not who did it, as when another thread ran just then."""
+    wakes = _wakes_of(probe, second)
+    return bool(wakes) and wakes[0]["waker"]["module"] is None
+
+
 def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> ModuleProbe:
     """The result with the line and call that a second look found; honest where the two looks differ."""
     seen = probe.waker
-    wakes = [wake for wake in second.device_wakes if wake["accelerator"] == probe.accelerator]
+    wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
         return _with_reason(probe, f"the exact line is not known: a second look {_outcome(second)}")
     exact = _waker(wakes[0]["waker"], origins)
@@ -92,6 +98,10 @@ def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> Modul
 def cut_short(probe: ModuleProbe) -> ModuleProbe:
     """The result of a first look whose second one was interrupted."""
     return _with_reason(probe, "the exact line is not known: the second look was interrupted")
+
+
+def _wakes_of(probe: ModuleProbe, look: Look) -> list[Event]:
+    return [wake for wake in look.device_wakes if wake["accelerator"] == probe.accelerator]
 
 
 def _verdict(look: Look, awake_before: Sequence[str]) -> tuple[ProbeStatus, str | None]:

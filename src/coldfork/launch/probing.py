@@ -16,7 +16,15 @@ from threading import Event
 from time import monotonic
 
 from coldfork.launch import listing, machine
-from coldfork.launch.judging import awake_in, cut_short, guilty, judge, shared_way, with_exact_line
+from coldfork.launch.judging import (
+    awake_in,
+    cannot_tell,
+    cut_short,
+    guilty,
+    judge,
+    shared_way,
+    with_exact_line,
+)
 from coldfork.launch.looks import Look, Setting, look
 from coldfork.launch.origins import Origins
 from coldfork.launch.watched import Interrupted, require_watching
@@ -27,6 +35,8 @@ from coldfork.observe.calls import EVERY
 OLDEST = (3, 11)
 _MOST_JOBS = 8
 _LISTING_SECONDS = 60
+_MOST_CLOSER_LOOKS = 3
+"""How often one import is looked at for the line, where other threads ran just as the device woke."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -198,12 +208,23 @@ def _probe_one(module: str, setting: Setting, ground: _Ground, stop: Callable[[]
     second = ground.closer.get(way) if way is not None else None
     if second is None:
         try:
-            second = look(module, setting, exact=suspects, stop=stop)
+            second = _closer(result, suspects, setting, stop)
         except Interrupted:
             return cut_short(result)
         if way is not None:
             ground.closer[way] = second
     return with_exact_line(result, second, ground.origins)
+
+
+def _closer(
+    result: ModuleProbe, suspects: frozenset[str], setting: Setting, stop: Callable[[], bool]
+) -> Look:
+    """A look that sees the line, taken again while another thread that ran just then makes it unsure."""
+    for _ in range(_MOST_CLOSER_LOOKS):
+        second = look(result.module, setting, exact=suspects, stop=stop)
+        if not cannot_tell(result, second):
+            break
+    return second
 
 
 def _each(

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ import pytest
 from click.testing import Result
 
 from coldfork.report.formats import FORMATS
+from tests.cli.stalled import STALL, is_gone, stalled
 
 Run = Callable[..., Result]
 Write = Callable[..., None]
 Answers = Callable[..., dict[tuple[str, int], tuple[str | None, str | None]]]
-
-SOURCE = Path(__file__).parents[2] / "src"
 
 DRIVER = """\
 import ctypes
@@ -222,22 +220,10 @@ def test_an_import_that_never_ends(write: Write, answers: Answers) -> None:
 def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write, project: Path) -> None:
     write(
         caps="import tinydriver\ntinydriver.start()\n",
-        slow=(
-            "import os, pathlib, time\nimport tinydriver\n"
-            "pathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\ntinydriver.start()\n"
-        ),
+        slow=f"import tinydriver\n{STALL}tinydriver.start()\n",
     )
     arguments = ["--confirm", "--virtual", "h100", "--jobs", "1", "--format", "json", "--exit-zero"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "coldfork", "check", *arguments],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    pid = project / "pid"
-    while not (pid.exists() and pid.stat().st_size):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
+    process, importer = stalled(project, "check", *arguments)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -250,7 +236,7 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
         ("engine.slow", "not-testable"),
     ]
     assert found[1]["confirmation"] == "the imports were interrupted before its turn ended"
-    assert not Path(f"/proc/{pid.read_text()}").exists()
+    assert is_gone(importer)
 
 
 def test_another_thread_is_never_taken_for_the_line(write: Write, answers: Answers) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -19,9 +16,9 @@ from click.testing import Result
 from inline_snapshot import snapshot
 
 from coldfork.report.formats import PROBE_FORMATS
+from tests.cli.stalled import STALL, is_gone, stalled
 
 Run = Callable[..., Result]
-SOURCE = Path(__file__).parents[2] / "src"
 
 ATTENTION = """\
 import ctypes
@@ -272,8 +269,10 @@ def test_who_is_stopped_prints_what_was_found_and_leaves_nothing_running(
     engine_package: Path, number: signal.Signals, times: int
 ) -> None:
     """Twice at once is what `timeout` does: it signals its child, and then the group that its child is in."""
-    pid = engine_package / "pid"
-    process = stopped_midway(engine_package, "engine.attention", "engine.quiet", "slow", "engine.api")
+    (engine_package / "slow.py").write_text(STALL, encoding="utf-8")
+    arguments = ["probe", "--virtual", "h100", "--jobs", "1", "--format", "json"]
+    modules = ["engine.attention", "engine.quiet", "slow", "engine.api"]
+    process, importer = stalled(engine_package, *arguments, *modules)
     for _ in range(times):
         process.send_signal(number)
     out, errors = process.communicate(timeout=60)
@@ -287,23 +286,4 @@ def test_who_is_stopped_prints_what_was_found_and_leaves_nothing_running(
     ]
     assert found["modules"][0]["woken_by"]["line"] == 11
     assert (found["interrupted"], found["left"]) == (True, ["slow", "engine.api"])
-    assert not Path(f"/proc/{pid.read_text()}").exists()
-
-
-def stopped_midway(folder: Path, *modules: str) -> subprocess.Popen[bytes]:
-    """A probe of these modules, one after the other, at the moment when `slow` is being imported."""
-    (folder / "slow.py").write_text(
-        "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\n"
-    )
-    arguments = ["--virtual", "h100", "--jobs", "1", "--format", "json", *modules]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "coldfork", "probe", *arguments],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    pid = folder / "pid"
-    while not (pid.exists() and pid.stat().st_size):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    return process
+    assert is_gone(importer)

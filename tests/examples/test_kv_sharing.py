@@ -111,8 +111,8 @@ def test_a_fork_beside_an_awake_device_is_refused() -> None:
 
 def test_what_comes_from_memory_is_what_the_outcome_hangs_on(engine: Any) -> None:
     """That the comparison can fail: one wrong number in one block, and the scores are others."""
-    from sharing.layout import BLOCK_BYTES  # type: ignore[import-not-found]
-    from sharing.store import Store  # type: ignore[import-not-found]
+    from sharing.layout import BLOCK_BYTES
+    from sharing.store import Store
 
     one = engine.Engine()
     prompt, store = list(b"Importing the package wakes the device."), Store(8, BLOCK_BYTES)

@@ -49,7 +49,7 @@ def main() -> int:
             one.start()
         for one in engines:
             one.join()
-    return max(abs(one.exitcode or 0) for one in engines)
+    return max(abs(int(one.exitcode or 0)) for one in engines)
 
 
 def engine(device: str, model: str, stored: Any, *, first: bool) -> None:

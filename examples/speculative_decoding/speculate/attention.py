@@ -53,7 +53,8 @@ class Remembered:
 
 def choose(name: str) -> Attention:
     """A backend by name; nothing is chosen, imported or asked before a worker calls this."""
-    return {"planned": Planned, "remembered": Remembered}[name]()
+    backends: dict[str, type[Attention]] = {"planned": Planned, "remembered": Remembered}
+    return backends[name]()
 
 
 def attend(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

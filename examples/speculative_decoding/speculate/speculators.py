@@ -17,8 +17,10 @@ from speculate.training import Models
 class Speculator(Protocol):
     """Guesses what comes next."""
 
-    replays: int
-    """How many graphs were replayed for it."""
+    @property
+    def replays(self) -> int:
+        """How many graphs were replayed for it."""
+        ...
 
     def propose(self, context: Sequence[int], count: int) -> list[int]:
         """At most so many tokens after the context."""

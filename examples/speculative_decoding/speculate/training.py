@@ -22,9 +22,13 @@ class Models:
     draft: Decoder
     head: FeatureHead
 
+    def each(self) -> tuple[torch.nn.Module, ...]:
+        """The three of them, in the order in which they are kept in a file."""
+        return self.target, self.draft, self.head
+
     def to(self, device: torch.device) -> Models:
         """In double precision: the same sum in another order must not change which byte is likeliest."""
-        for one in (self.target, self.draft, self.head):
+        for one in self.each():
             one.to(device, torch.float64).requires_grad_(False)
         return self
 
@@ -51,9 +55,9 @@ def load(file: Path, steps: int) -> Models:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         trained = train(steps)
-        torch.save([one.state_dict() for one in (trained.target, trained.draft, trained.head)], file)
+        torch.save([one.state_dict() for one in trained.each()], file)
     states = torch.load(file, weights_only=True)
-    for one, state in zip((models.target, models.draft, models.head), states, strict=True):
+    for one, state in zip(models.each(), states, strict=True):
         one.load_state_dict(state)
     return models
 

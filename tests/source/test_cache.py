@@ -120,6 +120,23 @@ def test_an_edit_of_the_same_length_is_noticed(place: Path) -> None:
     assert lines(run(place)) == [("pkg/guarded.py", 4), ("pkg/user.py", 2)]
 
 
+def test_an_edit_while_a_run_goes_on_is_seen_by_the_next(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is remembered is what was read, not what lies there when it is written down."""
+    save = Results.save
+
+    def edit_first(self: Results) -> None:
+        edit(place / "tree/pkg/flags.py", "FAST = True\n")
+        save(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Results, "save", edit_first)
+        assert lines(run(place)) == [("pkg/user.py", 2)]
+    assert lines(run(place)) == [("pkg/guarded.py", 4), ("pkg/user.py", 2)]
+    assert_same_as_cold(place)
+
+
 def test_a_touched_file_stays_known(place: Path) -> None:
     run(place)
     os.utime(place / "tree/pkg/ask.py", (1, 1))

@@ -7,6 +7,7 @@ import os
 import random
 import sysconfig
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ def assert_agrees(source: bytes) -> bool:
     if blanked is None:
         return False
     functions = {node.lineno: node for node in ast.walk(full) if isinstance(node, Definition)}
+    Unfolded(functions, made.runs).visit(blanked)
     kept = {node.lineno: node for node in ast.walk(blanked) if isinstance(node, Definition)}
     assert set(made.spans) <= set(functions), "a span where no function is"
     for line, span in made.spans.items():
@@ -61,6 +63,30 @@ def assert_agrees(source: bytes) -> bool:
     assert ast.dump(full) == ast.dump(blanked)
     assert [node.lineno for node in statements(full)] == [node.lineno for node in statements(blanked)]
     return True
+
+
+class Unfolded(ast.NodeTransformer):
+    """Puts functions back where one assignment stands for a run of them."""
+
+    def __init__(self, functions: Mapping[int, Definition], runs: Mapping[int, tuple[int, ...]]) -> None:
+        self.functions = functions
+        self.runs = runs
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign | list[Definition]:
+        lines = self.runs.get(node.lineno)
+        if lines is None:
+            return node
+        assert ast.dump(node.value) == ast.dump(ast.Constant(0))
+        return [self.named(target, line) for target, line in zip(node.targets, lines, strict=True)]
+
+    def named(self, target: ast.expr, line: int) -> Definition:
+        assert isinstance(target, ast.Name)
+        (made,) = ast.parse(f"def {target.id}(): 0").body
+        assert isinstance(made, ast.FunctionDef)
+        if isinstance(self.functions[line], ast.AsyncFunctionDef):
+            made = ast.AsyncFunctionDef(**vars(made))
+        made.lineno = line
+        return made
 
 
 def outermost(tree: ast.AST) -> list[Definition]:

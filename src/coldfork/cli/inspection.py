@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,8 +88,19 @@ def _observe(
         cache=None if settings["no-cache"] else cache_folder(),
         excluded=excluded(configuration),
     )
-    with ProgressBar(sys.stderr) as bar:
+    with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
         return analyse(request, bar.update), known.remedies
+
+
+@contextmanager
+def _kept_to_the_end() -> Iterator[None]:
+    """What is made here the collector never looks at: it lives as long as the process, which is not long."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _skipped(

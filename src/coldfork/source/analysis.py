@@ -114,8 +114,10 @@ def _answer(
 ) -> Answer:
     results.evaluate(list(request.entries or found.files), progress)
     reporter = Reporter(program, results, found, request.entries)
-    captured = Captures(program, reporter).effects(name for name in found.files if name in results.names)
-    return Answer(reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.names), captured)
+    captured = Captures(program, reporter).effects(name for name in found.files if name in results.by_name)
+    return Answer(
+        reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.by_name), captured
+    )
 
 
 def _check_entries(entries: tuple[str, ...], program: Program) -> None:

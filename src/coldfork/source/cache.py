@@ -80,10 +80,15 @@ def stamp(path: str) -> Stamp | None:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def hash_of(raw: bytes) -> bytes:
+    """The hash of the bytes of a file."""
+    return blake2b(raw, digest_size=_DIGEST).digest()
+
+
 def content_hash(path: str) -> bytes:
     """The hash of a file's bytes; of nothing when it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return blake2b(file.read(), digest_size=_DIGEST).digest()
+            return hash_of(file.read())
     except OSError:
         return b""

@@ -8,22 +8,34 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from coldfork.source.cache import content_hash, load_pack, save_pack, stamp
+from coldfork.source.cache import Stamp, content_hash, hash_of, load_pack, save_pack, stamp
+from coldfork.source.decode import Unreadable, read_bytes
 from coldfork.source.finder import Located
-from coldfork.source.summary import Summary, summarise
+from coldfork.source.summary import Summary, summarise, unreadable
 from coldfork.source.workers import Worker, can_fork
 
 #: Below this many bytes sharing the work out costs more than it saves.
 _WORTH_SHARING = 150_000
 _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4
+_UNPACKING = 0.08
+"""What this process does besides, while it takes over what the others have read, as a part of its share."""
 Progress = Callable[[str, int, int], None]
-Stamp = tuple[int, int, int]
 
 
-def _packed(path: str, target_version: tuple[int, int], hashed: bool) -> tuple[bytes, bytes]:
-    """A summary as bytes, with the hash of the file when it is to be remembered."""
-    return marshal.dumps(tuple(summarise(path, target_version))), content_hash(path) if hashed else b""
+def _read(path: str, target_version: tuple[int, int]) -> tuple[Summary, bytes]:
+    """The summary of a file, and the hash of what was read: the file may be another one by now."""
+    try:
+        raw = read_bytes(path)
+    except Unreadable as problem:
+        return unreadable(problem.reason), content_hash(path)
+    return summarise(raw, target_version), hash_of(raw)
+
+
+def _packed(path: str, target_version: tuple[int, int]) -> tuple[bytes, bytes]:
+    """The same with the summary as bytes."""
+    summary, digest = _read(path, target_version)
+    return marshal.dumps(tuple(summary)), digest
 
 
 class Loader:
@@ -52,10 +64,16 @@ class Loader:
             return known
         found = self._from_cache(path)
         if found is None:
-            found = summarise(path, self.target_version)
-            self._keep(path, found, None)
+            before = stamp(path)
+            found, digest = _read(path, self.target_version)
+            self._keep(path, before, digest, None if self.pack is None else marshal.dumps(tuple(found)))
         self._ready[path] = found
         return found
+
+    def seen(self, path: str) -> tuple[Stamp, bytes] | None:
+        """The stamp and the hash of a file as it was when this run read it."""
+        stored = self._pack.get(path) if path in self._ready else None
+        return None if stored is None else stored[:2]
 
     @property
     def _pack(self) -> dict[str, tuple[Stamp, bytes, bytes]]:
@@ -82,32 +100,29 @@ class Loader:
         except (ValueError, EOFError, TypeError):
             return None
 
-    def _keep(self, path: str, summary: Summary, packed: tuple[bytes, bytes] | None) -> None:
+    def _keep(self, path: str, before: Stamp | None, digest: bytes, raw: bytes | None) -> None:
+        """Remember a summary, with the stamp that the file had before it was read."""
         self.read += 1
-        now = stamp(path)
-        if now is None:
+        if before is None:
             return
-        self.bytes_read += now[0]
-        if self.pack is not None:
-            raw, digest = packed or (marshal.dumps(tuple(summary)), content_hash(path))
-            self._pack[path] = (now, digest, raw)
+        self.bytes_read += before[0]
+        if raw is not None:
+            self._pack[path] = (before, digest, raw)
             self._dirty = True
 
     def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
         """Have the summaries of many files ready; helper processes parse a share of what the cache lacks."""
-        missing: list[tuple[int, str]] = []
+        missing: dict[str, Stamp | None] = {}
         for path in paths:
             if path in self._ready:
                 continue
             if path in self._pack:
                 self.summary(path)
                 continue
-            now = stamp(path)
-            missing.append((now[0] if now else 0, path))
-        total = sum(size for size, _ in missing)
-        workers = self._helpers(total)
+            missing[path] = stamp(path)
+        workers = self._helpers(sum(map(_size, missing.values())))
         if not workers:
-            for done, (_, path) in enumerate(missing):
+            for done, path in enumerate(missing):
                 self.summary(path)
                 if progress is not None and done % 32 == 0:
                     progress("reading", done, len(missing))
@@ -121,26 +136,26 @@ class Loader:
         if self._workers is None:
             if total < _WORTH_A_WORKER or self.jobs < 2 or not can_fork():
                 return []
-            target_version, hashed = self.target_version, self.pack is not None
+            target_version = self.target_version
 
             def parse(share: Any) -> Any:
-                return {path: _packed(path, target_version, hashed) for path in share}
+                return {path: _packed(path, target_version) for path in share}
 
             self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
         return self._workers
 
     def _share(
-        self, missing: list[tuple[int, str]], workers: list[Worker], progress: Progress | None
+        self, missing: dict[str, Stamp | None], workers: list[Worker], progress: Progress | None
     ) -> None:
         """Deal the files out by size; this process takes a share too."""
-        missing.sort(reverse=True)
         hands = len(workers) + 1
         shares: list[list[str]] = [[] for _ in range(hands)]
         weights = [0] * hands
-        for size, path in missing:
+        weights[0] = int(sum(map(_size, missing.values())) / hands * _UNPACKING)
+        for path in sorted(missing, key=lambda path: (_size(missing[path]), path), reverse=True):
             lightest = weights.index(min(weights))
             shares[lightest].append(path)
-            weights[lightest] += size + 2_000
+            weights[lightest] += _size(missing[path]) + 2_000
         for worker, share in zip(workers, shares[1:], strict=True):
             worker.ask(share)
         for done, path in enumerate(shares[0]):
@@ -150,13 +165,12 @@ class Loader:
         for worker, share in zip(workers, shares[1:], strict=True):
             packed = worker.answer() or {}
             for path in share:
-                raw = packed.get(path)
+                raw, digest = packed.get(path) or (None, b"")
                 if raw is None:
                     self.summary(path)
                     continue
-                summary = Summary(*marshal.loads(raw[0]))
-                self._keep(path, summary, raw)
-                self._ready[path] = summary
+                self._keep(path, missing[path], digest, None if self.pack is None else raw)
+                self._ready[path] = Summary(*marshal.loads(raw))
 
     def close(self) -> None:
         """Let helper processes go, and remember what was read."""
@@ -166,3 +180,7 @@ class Loader:
         if self.pack is not None and self._dirty:
             save_pack(self.pack, self._stored)
             self._dirty = False
+
+
+def _size(before: Stamp | None) -> int:
+    return 0 if before is None else before[0]

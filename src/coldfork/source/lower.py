@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from coldfork.source import ir
@@ -25,11 +26,18 @@ _UNKNOWN_CONSTANT: Node = (ir.OTHER, ())
 class Lowerer:
     """Lowers one parsed piece of a file; `offset` is added to every line of it."""
 
-    def __init__(self, offset: int = 0, postponed: bool = False, blanked: Container[int] = ()) -> None:
+    def __init__(
+        self,
+        offset: int = 0,
+        postponed: bool = False,
+        blanked: Container[int] = (),
+        runs: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+    ) -> None:
         self.offset = offset
         self.postponed = postponed
         self.yields = False
         self.blanked = blanked
+        self.runs = runs
 
     # -- expressions ----------------------------------------------------------------------------
 

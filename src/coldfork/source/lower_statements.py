@@ -40,7 +40,11 @@ def lower_block(lowerer: Lowerer, nodes: Sequence[ast.stmt]) -> Block:
 
 def _block(lowerer: Lowerer, nodes: Sequence[ast.stmt], scope: Scope | None) -> Block:
     out: list[Node] = []
+    runs = lowerer.runs
     for node in nodes:
+        if node.lineno in runs and isinstance(node, ast.Assign):
+            out += _run(node, runs[node.lineno], scope)
+            continue
         method = _STATEMENTS.get(type(node))
         if method is not None:
             lowered = method(lowerer, node, scope)
@@ -153,6 +157,18 @@ def _def(lowerer: Lowerer, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
     lowered: Node = (ir.DEF, node.lineno + lowerer.offset, node.name, decorators, header, code)
     if scope is not None:
         scope.bind(node.name, ir.BY_DEF, lowered, node.lineno)
+    return lowered
+
+
+def _run(node: ast.Assign, lines: tuple[int, ...], scope: Scope | None) -> list[Node]:
+    """The functions for which a skeleton has put one assignment."""
+    lowered: list[Node] = []
+    for target, line in zip(node.targets, lines, strict=True):
+        assert isinstance(target, ast.Name)
+        function: Node = (ir.DEF, line, target.id, (), None, None)
+        if scope is not None:
+            scope.bind(target.id, ir.BY_DEF, function, line)
+        lowered.append(function)
     return lowered
 
 

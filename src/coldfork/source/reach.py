@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import count
 from typing import NamedTuple
@@ -47,12 +47,16 @@ def with_packages(module: str) -> tuple[str, ...]:
     return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
 
 
-def targets(edge: str, importer: str) -> Sequence[str]:
+@cache
+def targets(edge: str, importer: str) -> tuple[str, ...]:
     """The modules that importing `edge` runs, outermost first, but for those the importer is inside of."""
     names = with_packages(edge)
-    if names[0] != importer and not importer.startswith(f"{names[0]}."):
-        return names
-    return [name for name in names if name != importer and not importer.startswith(f"{name}.")]
+    inside = 0
+    for one, other in zip(names, with_packages(importer), strict=False):
+        if one != other:
+            break
+        inside += 1
+    return names[inside:]
 
 
 def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Reached:

@@ -244,6 +244,9 @@ class Results:
             return None
         if located.path is None:
             return (f"{located.compiled}", None, b"")
+        read = self.loader.seen(located.path)
+        if read is not None:
+            return located.path, *read
         now = stamp(located.path)
         if (
             before is not None

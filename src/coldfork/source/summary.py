@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from coldfork.source import ir
 from coldfork.source.capture_words import capturing
-from coldfork.source.decode import Unreadable, read_source
+from coldfork.source.decode import Unreadable, normalise
 from coldfork.source.ir import Block, Node
 from coldfork.source.lower import Lowerer
 from coldfork.source.lower_statements import lower_module
@@ -55,11 +55,10 @@ def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
     return Summary((), {}, {}, (), (), False, frozenset(), (), (reason, line, column))
 
 
-def summarise(path: str, target_version: tuple[int, int]) -> Summary:
-    """Read one file and reduce it; what cannot be read becomes a summary that says why."""
+def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
+    """Reduce the bytes of one file; what cannot be analysed becomes a summary that says why."""
     try:
-        source = read_source(path)
-        return _summarise(source, target_version)
+        return _summarise(normalise(raw), target_version)
     except Unreadable as problem:
         return unreadable(problem.reason, problem.line, problem.column)
     except (RecursionError, MemoryError):
@@ -79,7 +78,7 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
             spans = {line: (span.start, span.end) for line, span in blanked.spans.items()}
     if tree is None:
         tree = parse(source)
-    lowerer = Lowerer(0, postponed, spans)
+    lowerer = Lowerer(0, postponed, spans, blanked.runs if blanked is not None and spans else {})
     body, scope = lower_module(lowerer, tree.body)
     loads = dict(scope.loads)
     if blanked is not None and spans and not postponed:

@@ -173,6 +173,26 @@ warm = waking:LEVEL
 [pkg.callables]
 start = calling:start
 """,
+    "our own entry points": """
+### pkg/__init__.py
+### pkg/call.py
+from importlib.metadata import entry_points
+
+for point in entry_points(group="pkg.callables"):
+    point.load()()
+### pkg/direct.py
+import calling
+
+calling.start()  # expect: device-init-at-import
+### beside/calling.py
+import torch
+
+def start():
+    torch.cuda.get_device_capability()
+### beside/coldfork-0.1.0.dist-info/entry_points.txt
+[pkg.callables]
+start = calling:start
+""",
     "a .pth file mounts a folder": """
 ### pkg/__init__.py
 ### pkg/user.py

@@ -145,7 +145,9 @@ class Environment:
             self._entry_points = {}
             for folder in self._search:
                 for name in sorted(_names(folder)):
-                    if _DIST_INFO.match(name):
+                    matched = _DIST_INFO.match(name)
+                    # Our own wake nothing and claim nothing: the answer is the same wherever we are installed.
+                    if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
         return tuple(self._entry_points.get(group, ()))
 

@@ -53,6 +53,12 @@ class ModuleState:
         self.functions: dict[int, Function] = {}
         self.classes: dict[int, ClassRef] = {}
 
+    def forget(self) -> None:
+        """Forget what was found out about names; what was read stays."""
+        self.values.clear()
+        self.functions.clear()
+        self.classes.clear()
+
     def code_at(self, line: int) -> Node | None:
         """The code of a function whose body was blanked; None when it cannot be read any more."""
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,20 @@ from coldfork.source.evaluator import Evaluator
 from coldfork.source.loader import Loader
 from coldfork.source.program import Program
 from coldfork.source.reach import ModuleResult, targets
-from coldfork.source.workers import Deal, Worker, can_fork
+from coldfork.source.workers import Worker, can_fork
 
 Progress = Callable[[str, int, int], None]
 #: With fewer modules than this, evaluating them is done before a second process has started.
 _WORTH_A_WORKER = 250
-#: How many modules a process takes at a time: few enough that all processes end together.
+#: How many neighbours in the alphabet stay together: they look at the same modules.
 _HANDFUL = 32
+_MOST_LANES = 2
+"""Lanes are followed apart from one another, and each in the same order everywhere.
+
+Where calls go in circles, what is known of one can make a difference to what is found out about another.
+So the answer may hang on the lanes, and never on how many processes there are. More lanes would each find
+out again what the others know.
+"""
 
 #: Where a module was found, and what tells that its file is untouched; None for what was not found.
 Place = tuple[str, Stamp | None, bytes] | None
@@ -146,32 +153,41 @@ class Results:
 
     def _evaluate_many(self, names: list[str], progress: Progress | None) -> None:
         """Evaluate modules, with helper processes when there are many."""
-        # Neighbours in the alphabet are neighbours in the source: they look at the same modules.
-        deal = Deal(sorted(names), _HANDFUL)
+        lanes = _lanes(sorted(names))
+        hands = min(self.jobs, len(lanes)) if can_fork() else 1
+        apart = len(lanes) > 1
 
-        def share(_request: Any) -> Any:
-            done = [(name, *self._evaluate_one(name)) for name in deal]
+        def share(hand: Any) -> Any:
+            done = [(name, *self._evaluate_one(name)) for name in self._along(lanes[hand::hands], apart)]
             packed = [(name, encode(result), broken, depends) for name, result, broken, depends in done]
             return packed, list(self.program.bits)
 
-        helpers = min(self.jobs - 1, len(names) // _WORTH_A_WORKER)
-        workers = [Worker(share) for _ in range(helpers if can_fork() else 0)]
-        for worker in workers:
-            worker.ask(None)
-        for name in deal:
+        workers = [Worker(share) for _ in range(1, hands)]
+        for hand, worker in enumerate(workers, 1):
+            worker.ask(hand)
+        # The first lane comes last: it is what this process knows afterwards, whoever followed the others.
+        for name in self._along(lanes[::hands][::-1], apart):
             self._kept[name] = self._evaluate_one(name)
             if progress is not None and len(self._kept) % 16 == 0:
-                progress("following imports", len(self._kept) * (helpers + 1), len(names))
+                progress("following imports", len(self._kept) * hands, len(names))
         for worker in workers:
             answered, bits = worker.answer() or ([], [])
             worker.close()
             translate = Translation(bits, self.program)
             for name, raw, broken, depends in answered:
                 self._kept[name] = raw, broken, translate(depends)
-        deal.close()
         for name in names:
             if name not in self._kept:  # a helper died over it
                 self._kept[name] = self._evaluate_one(name)
+
+    def _along(self, lanes: Sequence[Sequence[str]], apart: bool) -> Iterator[str]:
+        """The modules of some lanes; if they are `apart`, each begins as if nothing had been followed."""
+        for lane in lanes:
+            if apart:
+                self._evaluator = None
+                for state in self.program.loaded():
+                    state.forget()
+            yield from lane
 
     def _evaluate_one(self, name: str) -> tuple[ModuleResult, Broken, int]:
         """Evaluate one module: its result, what could not be read on the way, and the modules looked at."""
@@ -279,3 +295,12 @@ class Results:
                 "derived": self.program.derived,
             },
         )
+
+
+def _lanes(names: Sequence[str]) -> list[list[str]]:
+    """The modules, dealt out; the same ones are always dealt in the same way."""
+    count = min(_MOST_LANES, len(names) // _WORTH_A_WORKER + 1)
+    lanes: list[list[str]] = [[] for _ in range(count)]
+    for start in range(0, len(names), _HANDFUL):
+        lanes[start // _HANDFUL % count] += names[start : start + _HANDFUL]
+    return lanes

@@ -66,7 +66,7 @@ class _Writer:
         self._met: set[bytes] = set()
         self._runs: dict[int, list[int]] = {}
         self._run: tuple[bytes, int, int] | None = None
-        """Of the run just written: its indent, the part with its names, and the line of its first function."""
+        """The run just written: its indent, the part with its names, the line of its first function."""
 
     def headed(self, indent: bytes, start: int, body: int, end: int) -> None:
         """Write a function whose header is to be parsed."""

@@ -6,14 +6,11 @@ import gc
 import marshal
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 Work = Callable[[Any], Any]
 _LENGTH = struct.Struct("<Q")
-_TICKET = struct.Struct("<H")
-#: As many as any pipe holds while nobody reads from it.
-_MOST_TICKETS = 256
 
 
 class Worker:
@@ -68,25 +65,6 @@ class Worker:
             os.waitpid(self.pid, 0)
         except ChildProcessError:
             pass
-
-
-class Deal:
-    """Work that several processes take from, a handful at a time, each when it is ready for more."""
-
-    def __init__(self, work: Sequence[str], handful: int) -> None:
-        handful = max(handful, len(work) // _MOST_TICKETS + 1)
-        self._hands = [work[start : start + handful] for start in range(0, len(work), handful)]
-        self._tickets, write = os.pipe()
-        os.write(write, b"".join(_TICKET.pack(number) for number in range(len(self._hands))))
-        os.close(write)
-
-    def __iter__(self) -> Iterator[str]:
-        while ticket := os.read(self._tickets, _TICKET.size):
-            yield from self._hands[_TICKET.unpack(ticket)[0]]
-
-    def close(self) -> None:
-        """Deal no more in this process."""
-        os.close(self._tickets)
 
 
 def _serve(work: Work, requests: int, answers: int) -> None:

@@ -173,26 +173,6 @@ warm = waking:LEVEL
 [pkg.callables]
 start = calling:start
 """,
-    "our own entry points": """
-### pkg/__init__.py
-### pkg/call.py
-from importlib.metadata import entry_points
-
-for point in entry_points(group="pkg.callables"):
-    point.load()()
-### pkg/direct.py
-import calling
-
-calling.start()  # expect: device-init-at-import
-### beside/calling.py
-import torch
-
-def start():
-    torch.cuda.get_device_capability()
-### beside/coldfork-0.1.0.dist-info/entry_points.txt
-[pkg.callables]
-start = calling:start
-""",
     "a .pth file mounts a folder": """
 ### pkg/__init__.py
 ### pkg/user.py
@@ -536,3 +516,19 @@ def test_expectations_are_read_and_findings_told_the_same_way() -> None:
         (2, "two-rule", "possible"),
     ]
     assert said((), files) == []
+
+
+@pytest.mark.parametrize(("distribution", "found"), [("other", 1), ("coldfork", 0)])
+def test_our_own_entry_points_change_no_answer(distribution: str, found: int, tmp_path: Path) -> None:
+    loading = "for point in entry_points(group='pkg.callables'):\n    point.load()()\n"
+    write(
+        {
+            "tree/pkg/__init__.py": "",
+            "tree/pkg/call.py": f"from importlib.metadata import entry_points\n{loading}",
+            "beside/calling.py": "import torch\ndef start():\n    torch.cuda.get_device_capability()\n",
+            f"beside/{distribution}-1.0.dist-info/entry_points.txt": "[pkg.callables]\nstart = calling:start\n",
+        },
+        tmp_path,
+    )
+    seen = observe([tmp_path / "tree"], site_packages=tmp_path / "beside")
+    assert len(seen.effects) == found

@@ -146,7 +146,7 @@ class Environment:
             for folder in self._search:
                 for name in sorted(_names(folder)):
                     matched = _DIST_INFO.match(name)
-                    # Our own wake nothing and claim nothing: the answer is the same wherever we are installed.
+                    # Ours wake nothing and claim nothing: what is said must not hang on our being there.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
         return tuple(self._entry_points.get(group, ()))

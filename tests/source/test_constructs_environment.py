@@ -521,12 +521,13 @@ def test_expectations_are_read_and_findings_told_the_same_way() -> None:
 @pytest.mark.parametrize(("distribution", "found"), [("other", 1), ("coldfork", 0)])
 def test_our_own_entry_points_change_no_answer(distribution: str, found: int, tmp_path: Path) -> None:
     loading = "for point in entry_points(group='pkg.callables'):\n    point.load()()\n"
+    declared = "[pkg.callables]\nstart = calling:start\n"
     write(
         {
             "tree/pkg/__init__.py": "",
             "tree/pkg/call.py": f"from importlib.metadata import entry_points\n{loading}",
             "beside/calling.py": "import torch\ndef start():\n    torch.cuda.get_device_capability()\n",
-            f"beside/{distribution}-1.0.dist-info/entry_points.txt": "[pkg.callables]\nstart = calling:start\n",
+            f"beside/{distribution}-1.0.dist-info/entry_points.txt": declared,
         },
         tmp_path,
     )

@@ -455,3 +455,15 @@ def test_several_processes_give_the_answer_of_one(place: Path) -> None:
     edit(place / "tree/pkg/ask.py", "def level():\n    return 1\n")
     edited = observe([place / "tree"], site_packages=place / "beside", jobs=2, cache=place / "cache")
     assert edited.effects == ()
+
+
+def test_what_is_told_does_not_hang_on_the_number_of_processes(place: Path) -> None:
+    """What takes long is not followed for ever: which modules came first must be the same everywhere."""
+    steps = "\n".join(f"    parts.append(len(name) + {number})" for number in range(700))
+    slow = f"class Cuda:\n    cuda = True\n\ndef chosen(name):\n    parts = []\n{steps}\n    return Cuda()\n"
+    user = "import torch\nfrom pkg.slow import chosen\nif chosen({name!r}).cuda:\n    torch.cuda.init()\n"
+    many = {f"tree/pkg/many{number}.py": user.format(name=f"many{number}") for number in range(300)}
+    write({"tree/pkg/slow.py": slow, **many}, place)
+    alone, *together = (told(observe([place / "tree"], jobs=jobs)) for jobs in (1, 2, 3, 2))
+    assert len(alone) > 300
+    assert all(one == alone for one in together)

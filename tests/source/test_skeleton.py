@@ -7,7 +7,7 @@ import os
 import random
 import sysconfig
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -68,7 +68,7 @@ def assert_agrees(source: bytes) -> bool:
 class Unfolded(ast.NodeTransformer):
     """Puts functions back where one assignment stands for a run of them."""
 
-    def __init__(self, functions: Mapping[int, Definition], runs: Mapping[int, tuple[int, ...]]) -> None:
+    def __init__(self, functions: Mapping[int, Definition], runs: Mapping[int, Sequence[int]]) -> None:
         self.functions = functions
         self.runs = runs
 

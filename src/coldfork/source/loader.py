@@ -64,9 +64,14 @@ class Loader:
             return known
         found = self._from_cache(path)
         if found is None:
-            before = stamp(path)
-            found, digest = _read(path, self.target_version)
-            self._keep(path, before, digest, None if self.pack is None else marshal.dumps(tuple(found)))
+            return self._summary_now(path, stamp(path))
+        self._ready[path] = found
+        return found
+
+    def _summary_now(self, path: str, before: Stamp | None) -> Summary:
+        """Read a file that the cache lacks, and that had this stamp before."""
+        found, digest = _read(path, self.target_version)
+        self._keep(path, before, digest, None if self.pack is None else marshal.dumps(tuple(found)))
         self._ready[path] = found
         return found
 
@@ -122,8 +127,8 @@ class Loader:
             missing[path] = stamp(path)
         workers = self._helpers(sum(map(_size, missing.values())))
         if not workers:
-            for done, path in enumerate(missing):
-                self.summary(path)
+            for done, (path, before) in enumerate(missing.items()):
+                self._summary_now(path, before)
                 if progress is not None and done % 32 == 0:
                     progress("reading", done, len(missing))
             return
@@ -159,7 +164,7 @@ class Loader:
         for worker, share in zip(workers, shares[1:], strict=True):
             worker.ask(share)
         for done, path in enumerate(shares[0]):
-            self.summary(path)
+            self._summary_now(path, missing[path])
             if progress is not None and done % 16 == 0:
                 progress("reading", done * hands, len(missing))
         for worker, share in zip(workers, shares[1:], strict=True):
@@ -167,7 +172,7 @@ class Loader:
             for path in share:
                 raw, digest = packed.get(path) or (None, b"")
                 if raw is None:
-                    self.summary(path)
+                    self._summary_now(path, missing[path])
                     continue
                 self._keep(path, missing[path], digest, None if self.pack is None else raw)
                 self._ready[path] = Summary(*marshal.loads(raw))

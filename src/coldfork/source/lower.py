@@ -31,7 +31,7 @@ class Lowerer:
         offset: int = 0,
         postponed: bool = False,
         blanked: Container[int] = (),
-        runs: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+        runs: Mapping[int, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         self.offset = offset
         self.postponed = postponed

@@ -160,7 +160,7 @@ def _def(lowerer: Lowerer, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
     return lowered
 
 
-def _run(node: ast.Assign, lines: tuple[int, ...], scope: Scope | None) -> list[Node]:
+def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[Node]:
     """The functions for which a skeleton has put one assignment."""
     lowered: list[Node] = []
     for target, line in zip(node.targets, lines, strict=True):

@@ -47,6 +47,7 @@ class Results:
         self.key = key
         self.jobs = loader.jobs
         self.by_name: dict[str, ModuleResult] = {}
+        """Every module that has a result: the checked ones and those they import."""
         self._raw: dict[str, Any] = {}
         self._broken: dict[str, Broken] = {}
         self._depends: dict[str, int] = {}
@@ -66,11 +67,6 @@ class Results:
             for name, reason, line, column in broken:
                 found.setdefault(name, (reason, line, column))
         return found
-
-    @property
-    def names(self) -> list[str]:
-        """Every module that has a result: the checked ones and those they import."""
-        return list(self.by_name)
 
     def evaluate(self, roots: Iterable[str], progress: Progress | None = None) -> None:
         """Evaluate the roots and everything they import; call `recall` first."""

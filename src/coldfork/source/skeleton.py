@@ -45,10 +45,10 @@ class Skeleton(NamedTuple):
     text: bytes
     spans: dict[int, Span]
     header_names: dict[bytes, int]
-    runs: dict[int, tuple[int, ...]]
+    runs: dict[int, list[int]]
     """The lines of functions that follow one another, by the first: in its place stands `first = second = 0`.
 
-    It is parsed in a third of the time, and tells what is left of functions without decorator and header.
+    It is sooner parsed, and tells what is left of functions without decorator and header.
     """
 
 
@@ -108,8 +108,7 @@ class _Writer:
     def skeleton(self) -> Skeleton:
         """What was written, with the rest of the source."""
         text = b"".join(self._parts) + self.source[self.position :]
-        runs = {line: tuple(lines) for line, lines in self._runs.items()}
-        return Skeleton(text, self.spans, self.names, runs)
+        return Skeleton(text, self.spans, self.names, self._runs)
 
 
 def _strings(source: bytes) -> tuple[list[int], list[int]] | None:

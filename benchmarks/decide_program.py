@@ -52,10 +52,10 @@ def main(target: str) -> None:
     """Measure and print."""
     loaded = use_everything()
     import coldfork
-    from coldfork.start.evidence import against_fork
-    from coldfork.start.look import HERE
-    from coldfork.start.reach import StaticReach, located
-    from coldfork.start.reach_kept import _files
+    from coldfork.start.evidence.table import against_fork
+    from coldfork.start.process.snapshot import HERE
+    from coldfork.start.static_reach.cache import _files
+    from coldfork.start.static_reach.reach import StaticReach, located
     from coldfork.start.targets import target_of
 
     coldfork.decide()

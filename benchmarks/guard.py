@@ -120,7 +120,7 @@ def import_figures(rounds: int) -> list[Figure]:
 
 def start_figures(starts: int) -> list[Figure]:
     """The start of an interpreter with the door in its several conditions, interleaved."""
-    from coldfork.start import guard_door
+    from coldfork.start.guard import pth_file
 
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
@@ -128,8 +128,8 @@ def start_figures(starts: int) -> list[Figure]:
         installed, removed = site / "coldfork", Path(folder) / "coldfork"
         shutil.copytree(ROOT / "src" / "coldfork", removed)
         compileall.compile_dir(removed, quiet=2, stripdir=folder, prependdir=str(site))
-        door = site / guard_door.FILE
-        whole = guard_door.written("raise", "0")
+        door = site / pth_file.FILE
+        whole = pth_file.written("raise", "0")
         states: dict[str, tuple[bool, str | None, dict[str, str]]] = {
             "without the door": (True, None, {}),
             "with the door": (True, whole, {}),

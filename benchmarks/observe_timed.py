@@ -13,7 +13,7 @@ sys.path.append(sys.argv[1])
 
 from coldfork.observe import forks
 from coldfork.observe.imports import Imports
-from coldfork.observe.recorder import Recorder
+from coldfork.observe.recording.recorder import Recorder
 from coldfork.observe.watch import watch
 
 TYPE_CHECKING = False

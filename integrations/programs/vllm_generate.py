@@ -115,7 +115,7 @@ def generate(model: str) -> None:
 
 def guard() -> str:
     """The mode of coldfork's guard here; its plugin installs it before vLLM's logging is set up."""
-    module = sys.modules.get("coldfork.start.guard_process")
+    module = sys.modules.get("coldfork.start.guard.process")
     return "" if module is None else f", with coldfork's guard on ({module.HERE.mode})"
 
 

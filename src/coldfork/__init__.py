@@ -10,11 +10,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork import graphs as graphs
     from coldfork import virtual as virtual
-    from coldfork.launch.isolation_inside import progress as progress
-    from coldfork.launch.script import run_script as run_script
-    from coldfork.launch.script_async import arun_script as arun_script
-    from coldfork.launch.script_result import ScriptError as ScriptError
-    from coldfork.launch.script_result import ScriptResult as ScriptResult
+    from coldfork.launch.inside.entry_point import progress as progress
+    from coldfork.launch.script.async_call import arun_script as arun_script
+    from coldfork.launch.script.call import run_script as run_script
+    from coldfork.launch.script.result import ScriptError as ScriptError
+    from coldfork.launch.script.result import ScriptResult as ScriptResult
     from coldfork.model.decisions import Decision as Decision
     from coldfork.model.errors import ColdforkError as ColdforkError
     from coldfork.model.errors import UnsafeForkError as UnsafeForkError
@@ -49,11 +49,11 @@ __all__ = [
 
 _ROOMS = frozenset({"graphs", "virtual"})
 _HOME_OF = {
-    "ScriptError": "coldfork.launch.script_result",
-    "ScriptResult": "coldfork.launch.script_result",
-    "arun_script": "coldfork.launch.script_async",
-    "progress": "coldfork.launch.isolation_inside",
-    "run_script": "coldfork.launch.script",
+    "ScriptError": "coldfork.launch.script.result",
+    "ScriptResult": "coldfork.launch.script.result",
+    "arun_script": "coldfork.launch.script.async_call",
+    "progress": "coldfork.launch.inside.entry_point",
+    "run_script": "coldfork.launch.script.call",
     "ColdforkError": "coldfork.model.errors",
     "Decision": "coldfork.model.decisions",
     "UnsafeForkError": "coldfork.model.errors",

@@ -164,7 +164,7 @@ Next: coldfork guard uninstall --python VENV/bin/python
 def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> None:
     spoiler = venv.site / "zz.pth"
     spoiler.write_text(
-        "import sys; sys.modules.pop('coldfork.start.guard_process', None)\n", encoding="utf-8"
+        "import sys; sys.modules.pop('coldfork.start.guard.process', None)\n", encoding="utf-8"
     )
     before = doors.everything(venv.folder)
     try:

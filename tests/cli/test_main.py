@@ -86,7 +86,12 @@ def test_help_imports_no_command() -> None:
     done = python("-X", "importtime", "-m", "coldfork", "--help")
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "coldfork.cli.main" in loaded
-    assert not loaded & {"coldfork.cli.check", "coldfork.rules.registry", "rich", "importlib.metadata"}
+    assert not loaded & {
+        "coldfork.cli.commands.check",
+        "coldfork.rules.registry",
+        "rich",
+        "importlib.metadata",
+    }
 
 
 @pytest.mark.parametrize("arguments", [["check", "--help"], ["rule", "waking-import"], ["completion", "zsh"]])

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.looks import Setting
-from coldfork.launch.probing import Request, probe
+from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.probe.trial import Setting
 from coldfork.model.probes import ModuleProbe, Probing
 from tests.launch.scripting import Bench
 

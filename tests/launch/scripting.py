@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.script import ScriptResult, run_script
+from coldfork.launch.script.call import ScriptResult, run_script
 
 SECONDS = 60
 SOURCE = Path(__file__).resolve().parents[2] / "src"

@@ -14,13 +14,14 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from coldfork.launch.probing import Request, probe
-from coldfork.launch.watched import environment
+from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.watched_process import environment
 from coldfork.model.probes import Probing
-from coldfork.observe import bootstrap, events
-from coldfork.report import probe_json
+from coldfork.observe import bootstrap
+from coldfork.observe.recording import events
 from coldfork.report.formats import PROBE_FORMATS, probe_renderer
-from coldfork.report.options import Options
+from coldfork.report.probes import json_format
+from coldfork.report.shared.options import Options
 
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
 Make = Callable[..., Any]
@@ -62,7 +63,7 @@ def test_what_real_probes_print_is_what_the_schema_says(
     write(**{f"case_{name}": text for name, text in OUTCOMES.items()})
     names = (*(f"case_{name}" for name in OUTCOMES), "nowhere.at_all")
     result = probe(Request(names, surroundings(forked=forked), jobs=2))
-    printed = json.loads(probe_json.render(result, Options(version="0.1.0")))
+    printed = json.loads(json_format.render(result, Options(version="0.1.0")))
     described = schema()
     Draft202012Validator(described).validate(printed)
     seen = {module["module"]: module["status"] for module in printed["modules"]}

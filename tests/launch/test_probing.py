@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.probing import Request, interpreter, modules_of, probe
-from coldfork.launch.watched import TAIL_BYTES
+from coldfork.launch.probe.probe import Request, interpreter, modules_of, probe
+from coldfork.launch.watched_process import TAIL_BYTES
 from coldfork.model.errors import UsageError
 from coldfork.model.probes import ProbeStatus
 from coldfork.model.states import ImportSite, Level

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.probing import Request, modules_of, probe
+from coldfork.launch.probe.probe import Request, modules_of, probe
 from coldfork.model.probes import ProbeStatus
 
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"

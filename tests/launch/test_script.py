@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from coldfork.launch.script_result import OUTPUT_KEPT, Outcome
-from coldfork.launch.streaming import OutputLine
+from coldfork.launch.script.output_lines import OutputLine
+from coldfork.launch.script.result import OUTPUT_KEPT, Outcome
 from tests.launch.scripting import Bench
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from coldfork import ScriptError, ScriptResult, arun_script
-from coldfork.launch import reportfile
-from coldfork.launch.script_result import Outcome
+from coldfork.launch.script.result import Outcome
+from coldfork.launch.supervisor import report_file
 from tests.launch.scripting import Bench, alive, descriptors, marked, until
 
 pytestmark = [
@@ -47,7 +47,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def outcome_of(bench: Bench) -> Any:
-    report = reportfile.read(str(bench.only_run()))
+    report = report_file.read(str(bench.only_run()))
     assert report is not None
     return report["outcome"]
 
@@ -281,7 +281,7 @@ def test_two_hundred_at_once_are_all_accounted_for(bench: Bench, monkeypatch: py
         assert (result.outcome, result.status, result.signal) == KINDS[kind], (kind, result)
         assert result.stdout == f"mark-{number}\n"
         assert kind != "leave" or result.left_behind == ("python",) or len(result.left_behind) == 1
-    reports = [reportfile.read(str(run)) for folder in bench.runs.iterdir() for run in folder.iterdir()]
+    reports = [report_file.read(str(run)) for folder in bench.runs.iterdir() for run in folder.iterdir()]
     states = Counter((report["state"], report["outcome"]) for report in reports if report)
     assert sum(states.values()) == len(kinds)
     assert {state for state, _ in states} == {"ended", "abandoned"}

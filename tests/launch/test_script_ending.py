@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch import reportfile, rundir
-from coldfork.launch.script_result import Outcome
+from coldfork.launch.script import run_directory
+from coldfork.launch.script.result import Outcome
+from coldfork.launch.supervisor import report_file
 from tests.launch.scripting import Bench, alive, caller, descriptors, marked, until, variables
 
 pytestmark = [
@@ -131,8 +132,8 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
                     log_dir={str(bench.runs)!r}, grace=0.2)
             def begin():
                 # The thread that starts it has ended while it runs.
-                from coldfork.launch.script_following import begin
-                from coldfork.launch.script_plan import Request
+                from coldfork.launch.script.following import begin
+                from coldfork.launch.script.plan import Request
                 global kept
                 kept = begin(Request({str(script)!r}, [{str(bench.folder / "pids")!r}, {how!r}],
                     log_dir={str(bench.runs)!r}, grace=0.2), None, None)
@@ -153,7 +154,7 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
     gone(found)
     run = bench.only_run()
     report = until(
-        lambda: (said := reportfile.read(str(run))) and said["state"] == "ended" and said, "the report"
+        lambda: (said := report_file.read(str(run))) and said["state"] == "ended" and said, "the report"
     )
     assert report["outcome"] == "caller-died"
     gone(marked(run.name))
@@ -199,12 +200,12 @@ def test_caller_and_supervisor_killed_at_once_are_found_later(bench: Bench) -> N
     os.kill(supervisor, signal.SIGKILL)
     process.kill()
     process.wait()
-    assert until(lambda: rundir.mark_abandoned(bench.runs), "the supervisor to be dead") == [run]
+    assert until(lambda: run_directory.mark_abandoned(bench.runs), "the supervisor to be dead") == [run]
     gone(found)
-    report = reportfile.read(str(run))
+    report = report_file.read(str(run))
     assert report is not None
     assert (report["state"], report["outcome"]) == ("abandoned", "lost")
-    assert rundir.mark_abandoned(bench.runs) == []
+    assert run_directory.mark_abandoned(bench.runs) == []
 
 
 def test_a_run_in_progress_is_not_abandoned(bench: Bench) -> None:
@@ -212,8 +213,8 @@ def test_a_run_in_progress_is_not_abandoned(bench: Bench) -> None:
         """
         import sys
         from pathlib import Path
-        from coldfork.launch import rundir
-        print(rundir.mark_abandoned(Path(sys.argv[1])))
+        from coldfork.launch.script import run_directory
+        print(run_directory.mark_abandoned(Path(sys.argv[1])))
         """,
         str(bench.runs),
     )
@@ -224,9 +225,9 @@ def test_a_run_in_progress_is_not_abandoned(bench: Bench) -> None:
 def test_a_half_written_report_does_not_count(bench: Bench) -> None:
     result = bench.run("pass")
     report = {**result.report, "state": "started"}
-    reportfile.write(str(result.run_dir), report)
+    report_file.write(str(result.run_dir), report)
     (result.run_dir / ".report.json.new").write_text('{"state": "ended", ')
-    assert rundir.mark_abandoned(bench.runs) == [result.run_dir]
+    assert run_directory.mark_abandoned(bench.runs) == [result.run_dir]
     assert sorted(path.name for path in result.run_dir.iterdir()) == ["report.json", "stderr", "stdout"]
     assert result.report["state"] == "abandoned"
 
@@ -360,6 +361,6 @@ def _supervisor(mark: str) -> int:
     for pid in marked(mark):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         parent = int(stat[1])
-        if b"isolation_supervisor" in Path(f"/proc/{parent}/cmdline").read_bytes():
+        if b"launch.supervisor.main" in Path(f"/proc/{parent}/cmdline").read_bytes():
             return parent
     raise AssertionError(f"nobody supervises {mark}")

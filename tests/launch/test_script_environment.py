@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.launch.devices import listed
-from coldfork.launch.environment import KEPT, TABLE, Environment, build
+from coldfork.launch.script.devices import listed
+from coldfork.launch.script.environment import KEPT, TABLE, Environment, build
 from coldfork.model.errors import UsageError
 
 CUDA = "CUDA_VISIBLE_DEVICES"

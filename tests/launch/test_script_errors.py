@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.script import run_script
+from coldfork.launch.script.call import run_script
 from coldfork.model.errors import ColdforkError, UsageError
 from tests.launch.scripting import Bench, caller, descriptors, variables
 

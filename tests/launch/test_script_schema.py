@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]
 
-from coldfork.launch.script_result import Outcome
-from coldfork.launch.streaming import OutputLine
+from coldfork.launch.script.output_lines import OutputLine
+from coldfork.launch.script.result import Outcome
 from tests.launch.scripting import Bench, described
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import pytest
 
-from coldfork.launch.script import run_script
-from coldfork.launch.secrecy import Veil
-from coldfork.launch.secrecy_search import secrets
+from coldfork.launch.script.call import run_script
+from coldfork.launch.script.secret_search import secrets
+from coldfork.launch.supervisor.redaction import Veil
 from tests.launch.scripting import Bench, variables
 
 pytestmark = [
@@ -206,7 +206,7 @@ def test_no_command_line_of_ours_shows_what_the_environment_holds(bench: Bench) 
         """,
         env={"API_KEY": "correcthorsebattery"},
     )
-    assert "isolation_supervisor" in result.stdout
+    assert "launch.supervisor.main" in result.stdout
     assert "correcthorsebattery" not in result.stdout
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.watched import (
+from coldfork.launch.watched_process import (
     TAIL_BYTES,
     Ended,
     Interrupted,

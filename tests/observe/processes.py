@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coldfork.observe import bootstrap, events
+from coldfork.observe import bootstrap
+from coldfork.observe.recording import events
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parent.parent / "src"

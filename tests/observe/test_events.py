@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.observe.events import decode, encode, read
+from coldfork.observe.recording.events import decode, encode, read
 from tests.observe.processes import Event
 
 SECONDS = st.integers(0, 10**9).map(lambda micros: micros / 1_000_000)

@@ -39,7 +39,7 @@ FAILED test_it.py::test_it - Failed: woken: importing engine.api wakes cuda
 
 
 def test_without_an_option_a_machine_without_a_gpu_gets_a_virtual_one(suite: Run) -> None:
-    from coldfork.launch import machine
+    from coldfork.launch.probe import machine
 
     if machine.device(None) != "none":
         pytest.skip("this machine has an accelerator of its own")

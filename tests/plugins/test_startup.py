@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.start import guard_door
+from coldfork.start.guard import pth_file
 from tests.start import doors
 from tests.start.doors import Venv
 from tests.start.guarding import ROOT, WAKE, needs_compiler, needs_linux
 
 pytestmark = needs_linux
 
-MODE = "import sys; print(sys.modules['coldfork.start.guard_process'].HERE.mode)"
+MODE = "import sys; print(sys.modules['coldfork.start.guard.process'].HERE.mode)"
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_plain_program_gets_a_handful_of_modules_and_none_with_off(venv: Venv)
         "coldfork.plugins.startup",
         "coldfork.start",
         "coldfork.start.guard",
-        "coldfork.start.guard_process",
+        "coldfork.start.guard.process",
     ]
     assert venv.run("-c", ask, COLDFORK_GUARD="off").stdout.split() == []
     assert "coldfork.start" not in venv.run("-c", ask, COLDFORK_GUARD=" OFF ").stdout.split()
@@ -123,7 +123,7 @@ def test_an_interpreter_without_coldfork_starts_without_a_word(venv: Venv) -> No
 
 @pytest.mark.must_hold
 @pytest.mark.parametrize(
-    "file", ["__init__.py", "plugins/startup.py", "start/guard.py", "start/guard_process.py"]
+    "file", ["__init__.py", "plugins/startup.py", "start/guard/__init__.py", "start/guard/process.py"]
 )
 @pytest.mark.parametrize(
     "damage", ["def (:\n", "raise RuntimeError('half removed')\n", "import no_such_module\n", None]
@@ -155,7 +155,7 @@ def test_an_interpreter_with_a_broken_coldfork_starts_and_says_so_in_one_line(
 
 @pytest.mark.must_hold
 def test_an_interpreter_starts_with_a_door_that_was_cut_off_or_garbled(shared: Venv) -> None:
-    whole = guard_door.written("raise", "0.0.1")
+    whole = pth_file.written("raise", "0.0.1")
     broken = [whole[:cut] for cut in range(0, len(whole), 37)]
     broken += [
         whole.replace("\n", "\r\n"),
@@ -232,10 +232,10 @@ if __name__ == "__main__":
 
 def test_what_a_door_says_is_read_back(shared: Venv) -> None:
     for mode in ("raise", "warn", "log"):
-        text = guard_door.written(mode, "1.2.3.dev4")
-        assert guard_door.read(text) == guard_door.Door(mode, "1.2.3.dev4")
+        text = pth_file.written(mode, "1.2.3.dev4")
+        assert pth_file.read(text) == pth_file.Door(mode, "1.2.3.dev4")
         assert text.count("\n") == 1
         assert text.startswith("import ")
-    assert guard_door.read(text + "x") is None
-    assert guard_door.read(text.replace("begin", "end")) is None
+    assert pth_file.read(text + "x") is None
+    assert pth_file.read(text.replace("begin", "end")) is None
     assert json.dumps(text).isascii()

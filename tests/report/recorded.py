@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from coldfork.model.timelines import Recording
-from coldfork.report.recordings import reading
+from coldfork.report.recordings.assembly import files
 
 BACKEND = "vllm.v1.attention.backends.flash_attn"
 BACKEND_PATH = "vllm/v1/attention/backends/flash_attn.py"
@@ -117,7 +117,7 @@ class Tape:
         return "".join(line + "\n" for line in self.lines).encode()
 
     def read(self, name: str = "run.coldfork") -> Recording:
-        return reading.recording(self.content.splitlines(keepends=True), name)
+        return files.recording(self.content.splitlines(keepends=True), name)
 
 
 def cold() -> Tape:

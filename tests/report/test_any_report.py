@@ -18,8 +18,8 @@ from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import EffectKind, Statistics, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.positions import Position
-from coldfork.report import concise, github, json_format, junit, sarif, statistics, text
-from coldfork.report.options import Options, RuleText
+from coldfork.report.findings import concise, github, json_format, junit, sarif, statistics, text
+from coldfork.report.shared.options import Options, RuleText
 
 pytestmark = pytest.mark.once
 

@@ -11,7 +11,7 @@ import pytest
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
 from coldfork.report.formats import FORMATS, renderer
-from coldfork.report.options import Options
+from coldfork.report.shared.options import Options
 
 
 @pytest.mark.parametrize("name", list(FORMATS))
@@ -30,7 +30,7 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
 def test_only_the_asked_format_is_imported() -> None:
     program = (
         "import sys; from coldfork.report.formats import renderer; renderer('concise');"
-        "print([name for name in ('json', 'xml.etree.ElementTree', 'rich', 'coldfork.report.text')"
+        "print([name for name in ('json', 'xml.etree.ElementTree', 'rich', 'coldfork.report.findings.text')"
         " if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -14,8 +14,8 @@ from coldfork.model.chains import StepKind
 from coldfork.model.effects import EffectKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.positions import Position
-from coldfork.report.json_format import render
-from coldfork.report.options import Options
+from coldfork.report.findings.json_format import render
+from coldfork.report.shared.options import Options
 
 ReportMaker = Callable[..., Report]
 

@@ -10,8 +10,8 @@ from inline_snapshot import snapshot
 
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.junit import render
-from coldfork.report.options import Options, RuleText
+from coldfork.report.findings.junit import render
+from coldfork.report.shared.options import Options, RuleText
 
 ReportMaker = Callable[..., Report]
 _RULES = {"device-init-at-import": RuleText("A."), "eager-reexport": RuleText("B.")}

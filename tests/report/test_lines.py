@@ -10,8 +10,8 @@ from inline_snapshot import snapshot
 
 from coldfork.model.chains import Chain
 from coldfork.model.findings import Finding, Report, Severity
-from coldfork.report import concise, github
-from coldfork.report.options import Options
+from coldfork.report.findings import concise, github
+from coldfork.report.shared.options import Options
 
 ReportMaker = Callable[..., Report]
 

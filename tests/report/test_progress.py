@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from coldfork.report.progress import ProgressBar
+from coldfork.report.shared.progress import ProgressBar
 
 
 class Terminal(io.StringIO):

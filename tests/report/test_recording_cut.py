@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from coldfork.cli.main import cli
 from coldfork.model.timelines import Recording
-from coldfork.report.recordings import formats, reading
-from coldfork.report.recordings.nesting import walk
-from coldfork.report.recordings.outcomes import Standing, outcome
+from coldfork.report.recordings import formats
+from coldfork.report.recordings.assembly import files
+from coldfork.report.recordings.assembly.import_trees import walk
+from coldfork.report.recordings.summary.outcomes import Standing, outcome
 from coldfork.report.recordings.view import View
 from tests.report.recorded import COLD, Tape, frame
 
@@ -48,7 +49,7 @@ HEADER = CONTENT.index(b"\n") + 1
 
 
 def read(content: bytes) -> Recording:
-    return reading.recording(content.splitlines(keepends=True), "run.coldfork")
+    return files.recording(content.splitlines(keepends=True), "run.coldfork")
 
 
 WHOLE = read(CONTENT)
@@ -164,7 +165,7 @@ def test_a_program_that_was_killed_together_with_coldfork(tmp_path: Path) -> Non
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
-    recording = reading.read(file)
+    recording = files.read(file)
     assert {"größe", "json"} <= {module for _, module in imports(recording)}
     assert [(one.ended, one.status) for one in recording.processes] == [(False, None), (True, 0)]
     assert "the end of 1 process was not recorded" in outcome(recording).doubts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inline_snapshot import snapshot
 
-from coldfork.report.recordings import difference_text
-from coldfork.report.recordings.differing import Difference, difference
+from coldfork.report.recordings.difference import text as difference_text
+from coldfork.report.recordings.difference.comparison import Difference, difference
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, Tape, cold, poisoned
 

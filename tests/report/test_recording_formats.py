@@ -11,7 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from coldfork.model.errors import UsageError
-from coldfork.report.recordings import difference_json, formats, json_format, speedscope, trace
+from coldfork.report.recordings import formats, json_format, speedscope, trace
+from coldfork.report.recordings.difference import json_format as difference_json
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, poisoned
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coldfork.report.recordings.chains import steps
-from coldfork.report.recordings.outcomes import Outcome, Standing, outcome
+from coldfork.report.recordings.summary.chains import steps
+from coldfork.report.recordings.summary.outcomes import Outcome, Standing, outcome
 from tests.report.recorded import AWAKE, BACKEND, COLD, POISONED, Tape, cold, frame, poisoned, state
 
 
@@ -65,9 +65,9 @@ def test_a_file_that_ends_within_a_line_is_not_cold() -> None:
     tape = cold()
     tape.lines.append('{"event": "wa')
     content = tape.content[:-1]
-    from coldfork.report.recordings import reading
+    from coldfork.report.recordings.assembly import files
 
-    found = outcome(reading.recording(content.splitlines(keepends=True), "x"))
+    found = outcome(files.recording(content.splitlines(keepends=True), "x"))
     assert found.standing is Standing.UNKNOWN
     assert found.doubts == ("the file ends in the middle of a line; it was read up to there",)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coldfork.report.recordings.familiar import familiar
+from coldfork.report.recordings.familiar_paths import familiar
 from coldfork.report.recordings.page import difference, document
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.view import View

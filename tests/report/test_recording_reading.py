@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from coldfork.model.errors import UsageError
 from coldfork.model.states import Level, Status
 from coldfork.model.timelines import How, Recording
-from coldfork.report.recordings import json_format, reading, speedscope, text, trace
-from coldfork.report.recordings.nesting import in_microseconds, walk
+from coldfork.report.recordings import json_format, speedscope, trace
+from coldfork.report.recordings.assembly import files
+from coldfork.report.recordings.assembly.import_trees import in_microseconds, walk
 from coldfork.report.recordings.page import document
+from coldfork.report.recordings.text import report
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned, state
 
@@ -26,7 +28,7 @@ def names(recording: Recording, number: int = 0) -> list[tuple[str, int]]:
 
 
 def read_bytes(content: bytes) -> Recording:
-    return reading.recording(content.splitlines(keepends=True), "run.coldfork")
+    return files.recording(content.splitlines(keepends=True), "run.coldfork")
 
 
 def test_a_whole_recording() -> None:
@@ -106,7 +108,7 @@ def test_a_recording_cut_anywhere_is_read_up_to_the_cut() -> None:
         assert recording.damage.cut_short is not complete, end
         assert recording.damage.lines == 0
         if lines > seen:
-            assert text.render(recording, View())
+            assert report.render(recording, View())
             seen = lines
     assert read_bytes(content) == whole
 
@@ -137,15 +139,15 @@ def test_a_cut_in_the_first_line_is_said_and_not_guessed_at() -> None:
 )
 def test_a_foreign_file_is_refused_in_one_sentence(content: bytes, complaint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        reading.recording(content.splitlines(keepends=True), "x")
+        files.recording(content.splitlines(keepends=True), "x")
     assert str(caught.value) == complaint
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read .*missing: No such file or directory"):
-        reading.read(tmp_path / "missing")
+        files.read(tmp_path / "missing")
     with pytest.raises(UsageError, match=r"cannot read .*: Is a directory"):
-        reading.read(tmp_path)
+        files.read(tmp_path)
 
 
 def test_a_line_that_makes_no_sense_is_skipped_and_counted() -> None:
@@ -165,12 +167,12 @@ def test_a_line_that_makes_no_sense_is_skipped_and_counted() -> None:
 def test_a_line_without_an_end_in_the_middle_is_damage_and_no_cut(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(reading, "LONGEST_LINE", 4096)
+    monkeypatch.setattr(files, "LONGEST_LINE", 4096)
     lines = cold().lines
     lines.insert(2, "x" * 6000)
     file = tmp_path / "run.coldfork"
     file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    recording = reading.read(file)
+    recording = files.read(file)
     assert (recording.damage.cut_short, recording.damage.lines) == (False, 2)
     assert [name for name, _ in names(recording)] == ["torch", "torch._C", "app"]
 
@@ -183,7 +185,7 @@ def test_unknown_kinds_are_skipped_and_counted() -> None:
     assert recording.damage.lines == 0
     assert (
         "3 events of a kind that this version does not know were skipped: 'tide', 'weather'"
-        in text.render(recording, View())
+        in report.render(recording, View())
     )
 
 
@@ -366,9 +368,9 @@ def test_whatever_stands_in_a_recording_every_rendering_takes_it(lines: list[dic
                 assert begin <= end
                 assert not open_ends or end <= open_ends[-1]
                 open_ends.append(end)
-    for render in (text.render, document.render, json_format.render, trace.render, speedscope.render):
+    for render in (report.render, document.render, json_format.render, trace.render, speedscope.render):
         assert render(recording, View())
     json.loads(trace.render(recording, View()))
     json.loads(speedscope.render(recording, View()))
-    shown = text.render(recording, View())
+    shown = report.render(recording, View())
     assert all(character == "\n" or character.isprintable() for character in shown)

@@ -13,9 +13,10 @@ import pytest
 from coldfork.model.states import Status
 from coldfork.model.timelines import How, Recording
 from coldfork.observe import bootstrap
-from coldfork.report.recordings import formats, reading
-from coldfork.report.recordings.nesting import walk
-from coldfork.report.recordings.outcomes import Standing, outcome
+from coldfork.report.recordings import formats
+from coldfork.report.recordings.assembly import files
+from coldfork.report.recordings.assembly.import_trees import walk
+from coldfork.report.recordings.summary.outcomes import Standing, outcome
 from coldfork.report.recordings.view import View
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are what this is about")
@@ -70,7 +71,7 @@ def record(tmp_path: Path) -> Record:
             timeout=120,
             capture_output=True,
         )
-        return reading.read(tmp_path / "run.coldfork")
+        return files.read(tmp_path / "run.coldfork")
 
     return run
 

@@ -6,13 +6,13 @@ import re
 
 from inline_snapshot import snapshot
 
-from coldfork.report.recordings import text
+from coldfork.report.recordings.text import report
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, Tape, cold, poisoned
 
 
 def shown(tape: Tape, view: View | None = None) -> str:
-    return text.render(tape.read(), view or View())
+    return report.render(tape.read(), view or View())
 
 
 def test_a_cold_program() -> None:

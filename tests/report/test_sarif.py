@@ -11,8 +11,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.options import Options, RuleText
-from coldfork.report.sarif import render
+from coldfork.report.findings.sarif import render
+from coldfork.report.shared.options import Options, RuleText
 
 ReportMaker = Callable[..., Report]
 _RULE = RuleText(

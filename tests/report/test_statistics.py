@@ -8,8 +8,8 @@ from dataclasses import replace
 from inline_snapshot import snapshot
 
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.options import Options
-from coldfork.report.statistics import render
+from coldfork.report.findings.statistics import render
+from coldfork.report.shared.options import Options
 
 ReportMaker = Callable[..., Report]
 

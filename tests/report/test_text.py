@@ -14,8 +14,8 @@ from inline_snapshot import snapshot
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Statistics, Verdict
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.options import Options
-from coldfork.report.text import render
+from coldfork.report.findings.text import render
+from coldfork.report.shared.options import Options
 
 ReportMaker = Callable[..., Report]
 
@@ -297,7 +297,7 @@ def test_what_confirming_showed_is_said_and_counted(
 
 def test_rich_is_loaded_only_for_colour() -> None:
     program = (
-        "import sys; from coldfork.report import text; from coldfork.report.options import Options;"
+        "import sys; from coldfork.report.findings import text; from coldfork.report.shared.options import Options;"
         "from coldfork.model.effects import Statistics; from coldfork.model.findings import Report;"
         "report = Report('cuda', (), (), Statistics(1, 1, 0, 0.0));"
         "text.render(report, Options()); print('rich' in sys.modules);"

@@ -17,7 +17,7 @@ from coldfork.model.effects import Effect, EffectKind, IgnoreComment, Observatio
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules import registry
-from coldfork.rules.fingerprints import identified
+from coldfork.rules.findings.fingerprints import identified
 
 MakeEffect = Callable[..., Effect]
 MakeObservation = Callable[..., Observation]
@@ -134,7 +134,7 @@ def test_what_a_rule_does_not_know_is_silent(effect: MakeEffect, observation: Ma
 def drafts(*texts: str) -> list[Finding]:
     """Findings without ids, one a line."""
     from coldfork.model.effects import Verdict
-    from coldfork.rules.drafting import on_file
+    from coldfork.rules.findings.drafting import on_file
 
     return [
         on_file(

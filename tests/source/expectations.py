@@ -25,7 +25,7 @@ from coldfork.model.findings import Finding
 from coldfork.model.profiles import PROFILES
 from coldfork.rules.registry import judge
 from coldfork.source.analysis import Request, analyse
-from coldfork.source.environment import search_path, versions
+from coldfork.source.files.site_packages import search_path, versions
 
 RECORDER = Path(__file__).with_name("recorder.py")
 RUNNING: tuple[int, int] = sys.version_info[:2]

@@ -12,7 +12,7 @@ import pytest
 
 from coldfork.model.errors import UsageError
 from coldfork.rules.registry import judge
-from coldfork.source.decode import LARGEST_FILE
+from coldfork.source.files.reading import LARGEST_FILE
 from tests.source.expectations import RUNNING, Setting, assert_as_expected, observe, write
 
 pytestmark = pytest.mark.once

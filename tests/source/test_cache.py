@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from coldfork.model.effects import Observation
-from coldfork.source import cache
-from coldfork.source.results import Results
+from coldfork.source.files import packs as cache
+from coldfork.source.reach.results import Results
 from tests.source.expectations import Setting, observe, write
 
 pytestmark = pytest.mark.once

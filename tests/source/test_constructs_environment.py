@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.model.effects import EffectKind
-from coldfork.source.environment import search_path
+from coldfork.source.files.site_packages import search_path
 from tests.source.expectations import (
     Setting,
     assert_as_expected,

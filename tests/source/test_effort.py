@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.source import calls
-from coldfork.source.ir import Node
-from coldfork.source.values import Function
+from coldfork.source.evaluation.calls import functions
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import Function
 from tests.source.expectations import observe, write
 
 _BRANCHES = "\n".join(
@@ -30,13 +30,13 @@ def documented(cls):
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the functions whose bodies were followed, once for every time."""
     names: list[str] = []
-    inner = calls._run
+    inner = functions._run
 
     def counted(ev: object, function: Function, code: Node, *rest: object) -> object:
         names.append(function.name)
         return inner(ev, function, code, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calls, "_run", counted)
+    monkeypatch.setattr(functions, "_run", counted)
     return names
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from coldfork.source.decode import Unreadable, normalise
-from coldfork.source.skeleton import Skeleton, skeleton
+from coldfork.source.files.reading import Unreadable, normalise
+from coldfork.source.syntax.skeleton import Skeleton, skeleton
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])

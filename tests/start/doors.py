@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from coldfork.start import guard_door
+from coldfork.start.guard import pth_file
 from tests.start.guarding import ROOT, environment
 
 DEVELOPMENT = "_coldfork.pth"
@@ -34,11 +34,11 @@ class Venv:
     @property
     def door(self) -> Path:
         """Where a door would be."""
-        return self.site / guard_door.FILE
+        return self.site / pth_file.FILE
 
     def install(self, mode: str) -> None:
         """Write a door by hand."""
-        self.door.write_text(guard_door.written(mode, "0.0.1"), encoding="ascii")
+        self.door.write_text(pth_file.written(mode, "0.0.1"), encoding="ascii")
 
     def run(
         self, *arguments: str, folder: Path | None = None, **variables: str

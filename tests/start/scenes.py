@@ -10,8 +10,8 @@ from coldfork.model.states import Waker
 from coldfork.observe.probes.examination import ORDER
 from coldfork.observe.probes.reading import Reading
 from coldfork.observe.probes.threads import NativeThread
-from coldfork.start.reach import ReachAnswer, Reached
-from coldfork.start.servers import Server
+from coldfork.start.forkserver import Server
+from coldfork.start.static_reach.reach import ReachAnswer, Reached
 from coldfork.start.targets import Target
 
 

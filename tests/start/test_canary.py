@@ -12,7 +12,7 @@ import pytest
 
 import coldfork
 from coldfork.start import canary as home
-from coldfork.start.canary_trials import Trial
+from coldfork.start.trials import Trial
 from tests.start.test_decide import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")

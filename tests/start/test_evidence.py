@@ -10,10 +10,10 @@ import pytest
 
 from coldfork.model.decisions import EVERY, Weight
 from coldfork.model.states import Waker
-from coldfork.start.evidence import gather
+from coldfork.start.evidence.table import gather
+from coldfork.start.forkserver import Server
 from coldfork.start.policy import decided
-from coldfork.start.reach import ReachAnswer, Reached
-from coldfork.start.servers import Server
+from coldfork.start.static_reach.reach import ReachAnswer, Reached
 from coldfork.start.targets import Target
 from tests.start.scenes import MadeUp, thing
 

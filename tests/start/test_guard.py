@@ -163,7 +163,7 @@ def test_modes(tmp_path: Path) -> None:
         + WAKE
         + """
 import coldfork, logging
-from coldfork.start.guard_process import HERE
+from coldfork.start.guard.process import HERE
 
 class Heard(logging.Handler):
     def emit(self, record):
@@ -269,7 +269,7 @@ def test_the_error_keeps_what_it_knows_when_it_is_pickled() -> None:
 def test_blocks_that_end_in_another_order_leave_the_right_mode(tmp_path: Path) -> None:
     program = """
     import coldfork, json
-    from coldfork.start.guard_process import HERE
+    from coldfork.start.guard.process import HERE
     for _ in range(100):
         coldfork.guard("log")
     said = [HERE.mode, len(HERE._modes)]
@@ -290,7 +290,7 @@ def test_a_guard_that_fails_stops_no_fork_and_says_so_once(tmp_path: Path) -> No
         OUTCOME
         + """
 import coldfork
-import coldfork.start.evidence as evidence
+import coldfork.start.evidence.table as evidence
 
 def broken():
     raise ValueError("a bug")

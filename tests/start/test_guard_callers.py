@@ -11,8 +11,8 @@ from inline_snapshot import snapshot
 
 from coldfork.model.decisions import Reason
 from coldfork.model.states import Frame, ImportSite, Waker
-from coldfork.start import guard_words
-from coldfork.start.guard_callers import FORK_THEN_EXEC
+from coldfork.start.guard import messages
+from coldfork.start.guard.callers import FORK_THEN_EXEC
 from tests.start.guarding import WAKE, needs_compiler, needs_linux, run, told
 
 pytestmark = [needs_linux, needs_compiler]
@@ -167,7 +167,7 @@ def test_a_refusal_shows_the_stack_of_the_waker_and_what_helps_against_everythin
             remedies=("fork from a thread", "use spawn"),
         ),
     )
-    assert guard_words.refusal("os.fork", reasons) == snapshot("""\
+    assert messages.refusal("os.fork", reasons) == snapshot("""\
 os.fork was refused, and no process was started: cuda is awake here; OpenMP has a pool
   cuda was woken by torch.cuda.get_device_capability in engine.attention  /app/engine/attention.py:7, on MainThread
     1. __main__  /app/run.py:3
@@ -185,12 +185,12 @@ def test_a_waker_that_nobody_is_sure_of_is_not_named() -> None:
     reason = Reason(
         "cuda-awake", "cuda is awake here", accelerator="cuda", waker=unsure, remedies=("use spawn",)
     )
-    assert guard_words.refusal("os.forkpty", (reason,)) == snapshot("""\
+    assert messages.refusal("os.forkpty", (reason,)) == snapshot("""\
 os.forkpty was refused, and no process was started: cuda is awake here
   cuda was woken while several threads ran, by one of them: MainThread or loader
   = help: use spawn
   = or let it happen: with coldfork.allow_fork("reason"): ...\
 """)
-    assert guard_words.line("os.forkpty", (reason,)) == snapshot(
+    assert messages.line("os.forkpty", (reason,)) == snapshot(
         "os.forkpty hands its child what it cannot use: cuda is awake here; help: use spawn"
     )

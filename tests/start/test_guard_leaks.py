@@ -81,7 +81,7 @@ def work():
     import colorsys  # an import in the child
 
 if __name__ == "__main__":
-    from coldfork.start.guard_process import HERE as guard
+    from coldfork.start.guard.process import HERE as guard
     coldfork.guard("raise")
     wake()
     refused(3)

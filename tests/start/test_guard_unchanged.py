@@ -14,7 +14,7 @@ FORKS = """
 import json, os, threading
 import coldfork
 coldfork.guard("raise")
-from coldfork.start.guard_process import HERE
+from coldfork.start.guard.process import HERE
 
 def fork():
     try:

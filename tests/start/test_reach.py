@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from coldfork.model.errors import UsageError
-from coldfork.start import reach_check, reach_kept
-from coldfork.start.reach import Place, ReachAnswer, Reached, StaticReach, judged, located
-from coldfork.start.reach_kept import Kept, cache_folder
+from coldfork.start.static_reach import cache, check_process
+from coldfork.start.static_reach.cache import Kept, cache_folder
+from coldfork.start.static_reach.reach import Place, ReachAnswer, Reached, StaticReach, judged, located
 from coldfork.start.targets import Target, target_of
 from tests.start.test_decide import run
 
@@ -51,13 +51,13 @@ def search(folder: Path) -> list[str]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Count the modules that another process is asked about."""
     asked: list[str] = []
-    ask = reach_check.ask
+    ask = check_process.ask
 
     def counting(place: Place, search: list[str], deadline: float) -> ReachAnswer:
         asked.append(place.module)
         return ask(place, search, deadline)
 
-    monkeypatch.setattr(reach_check, "ask", counting)
+    monkeypatch.setattr(check_process, "ask", counting)
     return asked
 
 
@@ -129,7 +129,7 @@ def test_what_is_too_large_to_be_looked_through_is_asked_once_in_a_process(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = counted(monkeypatch)
-    monkeypatch.setattr(reach_kept, "_MOST_FILES", 2)
+    monkeypatch.setattr(cache, "_MOST_FILES", 2)
     reach = StaticReach(120, search(folder))
     for _ in range(2):
         assert reach(Target("application.cold")).reached is Reached.NOTHING
@@ -174,7 +174,7 @@ def test_a_check_that_takes_too_long_is_unknown_and_its_processes_are_gone(
     assert reach(Target("application.through")) == answer
     assert StaticReach(120, search(folder))(Target("application.through")) == answer
     assert len(asked) == 1
-    monkeypatch.setattr(reach_kept, "time", lambda: time.time() + 601)
+    monkeypatch.setattr(cache, "time", lambda: time.time() + 601)
     assert StaticReach(120, search(folder))(Target("application.through")).reached is Reached.WAKES
 
 
@@ -297,7 +297,7 @@ def test_a_target_that_would_wake_a_device_is_spawned_and_is_not_imported_for_it
     said = run(
         f"""
         sys.path.insert(0, {str(folder)!r})
-        from coldfork.start.reach import StaticReach
+        from coldfork.start.static_reach.reach import StaticReach
         reach = StaticReach(120, {search(folder)!r})
         told["warm"] = decided(target="application.through:work", reach=reach)
         told["line"] = coldfork.decide("application.through:work", reach=reach).line()

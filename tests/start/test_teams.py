@@ -34,9 +34,9 @@ int give_back(void) { return omp_pause_resource_all(omp_pause_hard); }
 
 PRELUDE = """
 import ctypes, threading
-from coldfork.start.evidence import against_fork
-from coldfork.start.look import HERE
-from coldfork.start.scene import RealScene
+from coldfork.start.evidence.table import against_fork
+from coldfork.start.process.snapshot import HERE
+from coldfork.start.surroundings import RealScene
 library = ctypes.CDLL(os.environ["REGION"])
 def whose():
     scene = RealScene()
@@ -170,7 +170,7 @@ settled = [whose() for _ in range(3)]
 for one in HERE.threads:
     one.argument = None
 scene = RealScene()
-from coldfork.start.evidence_runtimes import openmp_pool
+from coldfork.start.evidence.runtimes import openmp_pool
 tell(whose=whose(), code=openmp_pool(scene).code)
 """,
         environment=region,
@@ -183,7 +183,7 @@ def test_a_child_forked_by_a_thread_stands_on_that_threads_stack() -> None:
         """
 import os, threading
 from _thread import get_ident
-from coldfork.start.look import HERE
+from coldfork.start.process.snapshot import HERE
 
 def fork():
     child = os.fork()

@@ -224,9 +224,9 @@ def test_an_operator_that_gives_its_result_another_size_does_not_pass_in_silence
 
 def test_the_size_of_a_result_is_checked_after_the_first_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     # Torch has such an operator: its `out=` overload enlarges the tensor it is given on the way.
-    from coldfork.virtual.capturing import operators
+    from coldfork.virtual.capturing.operators import schemas
 
-    monkeypatch.setattr(operators, "_OUT_IN_ITS_OWN_WAY", frozenset())
+    monkeypatch.setattr(schemas, "_OUT_IN_ITS_OWN_WAY", frozenset())
     x, y = torch.full((3,), 0.5), torch.ones(3)
     with capture() as graph:
         torch.nn.functional.binary_cross_entropy(x, y, weight=x)
@@ -235,7 +235,7 @@ def test_the_size_of_a_result_is_checked_after_the_first_replay(monkeypatch: pyt
 
 
 def test_every_shortcut_of_the_replay_is_there() -> None:
-    from coldfork.virtual.capturing import steps
+    from coldfork.virtual.capturing.recording import steps
 
     for name in steps._SHORTCUTS:
         assert callable(getattr(torch._C._VariableFunctions, name.partition(".")[0]))

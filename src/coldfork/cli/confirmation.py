@@ -12,16 +12,16 @@ from coldfork.cli.surroundings import ended_with_us, surroundings
 from coldfork.model.findings import Finding
 
 if TYPE_CHECKING:
-    from coldfork.launch.confirming import Confirmation
+    from coldfork.launch.probe.confirmation import Confirmation
 
 
 def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
     """Import the modules of these findings, and say of each what that showed."""
-    from coldfork.launch.confirming import confirm
-    from coldfork.launch.probing import interpreter
-    from coldfork.launch.watched import require_watching
-    from coldfork.report.progress import ProgressBar
-    from coldfork.source.environment import search_path
+    from coldfork.launch.probe.confirmation import confirm
+    from coldfork.launch.probe.probe import interpreter
+    from coldfork.launch.watched_process import require_watching
+    from coldfork.report.shared.progress import ProgressBar
+    from coldfork.source.files.site_packages import search_path
 
     require_watching("check --confirm")
     # The dependencies whose sources were read are those that the imports find.

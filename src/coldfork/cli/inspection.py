@@ -22,10 +22,10 @@ from coldfork.model.effects import Observation
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Skipped
 from coldfork.model.profiles import PROFILES
-from coldfork.report.progress import ProgressBar
+from coldfork.report.shared.progress import ProgressBar
 from coldfork.rules import registry
 from coldfork.source.analysis import Request, analyse
-from coldfork.source.environment import search_path, versions
+from coldfork.source.files.site_packages import search_path, versions
 
 
 @dataclass(frozen=True, slots=True)

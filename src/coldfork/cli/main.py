@@ -20,23 +20,32 @@ INTERRUPTED = 130
 #: Where each subcommand lives and what it does, so that `--help` imports none of them.
 COMMANDS = {
     "check": (
-        "coldfork.cli.check:check",
+        "coldfork.cli.commands.check:check",
         "Find the lines that wake an accelerator when a module is imported.",
     ),
     "probe": (
-        "coldfork.cli.probe:probe",
+        "coldfork.cli.commands.probe:probe",
         "Import modules in fresh interpreters, and name the line that woke a device.",
     ),
-    "run": ("coldfork.cli.run:run", "Run a program as `python` does, and say what it did to accelerators."),
+    "run": (
+        "coldfork.cli.commands.run:run",
+        "Run a program as `python` does, and say what it did to accelerators.",
+    ),
     "exec": (
-        "coldfork.cli.exec:exec_",
+        "coldfork.cli.commands.exec:exec_",
         "Run a Python script isolated from whatever started it.",
     ),
-    "report": ("coldfork.cli.report:report", "Show a recording, or how two of them differ."),
-    "guard": ("coldfork.cli.guard:guard", "Refuse forks that would break the child, in every program."),
-    "rule": ("coldfork.cli.rule:rule", "Explain a rule, or list them all."),
-    "baseline": ("coldfork.cli.baseline:baseline", "Accept today's findings, so that only new ones fail."),
-    "completion": ("coldfork.cli.completion:completion", "Print the completion script for a shell."),
+    "report": ("coldfork.cli.commands.report:report", "Show a recording, or how two of them differ."),
+    "guard": (
+        "coldfork.cli.commands.guard:guard",
+        "Refuse forks that would break the child, in every program.",
+    ),
+    "rule": ("coldfork.cli.commands.rule:rule", "Explain a rule, or list them all."),
+    "baseline": (
+        "coldfork.cli.commands.baseline:baseline",
+        "Accept today's findings, so that only new ones fail.",
+    ),
+    "completion": ("coldfork.cli.commands.completion:completion", "Print the completion script for a shell."),
 }
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

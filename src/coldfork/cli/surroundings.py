@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coldfork.launch.looks import Setting
+    from coldfork.launch.probe.trial import Setting
 
 _AT_ONCE_SECONDS = 1.0
 
@@ -26,8 +26,8 @@ def surroundings(
     after: tuple[str, ...] = (),
 ) -> Setting:
     """What imports are watched in, as the settings say; modules are sought in `before` and `after`, too."""
-    from coldfork.launch.bisecting import is_bisecting
-    from coldfork.launch.looks import Setting
+    from coldfork.launch.probe.git_bisect import is_bisecting
+    from coldfork.launch.probe.trial import Setting
 
     base = dict(os.environ)
     if is_bisecting(Path()):

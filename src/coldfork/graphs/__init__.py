@@ -9,7 +9,6 @@ import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.graphs.checking import check as check
     from coldfork.graphs.descriptors import BatchDescriptor as BatchDescriptor
     from coldfork.graphs.descriptors import CreateForward as CreateForward
     from coldfork.graphs.descriptors import CreateForwardOn as CreateForwardOn
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from coldfork.graphs.findings import Leak as Leak
     from coldfork.graphs.findings import LeakKind as LeakKind
     from coldfork.graphs.findings import Report as Report
+    from coldfork.graphs.leak_check import check as check
     from coldfork.graphs.manager import GraphManager as GraphManager
     from coldfork.graphs.manager import LeakWarning as LeakWarning
     from coldfork.graphs.pieces import piece as piece

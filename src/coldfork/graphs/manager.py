@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from coldfork.graphs import batches, collecting, engines
+from coldfork.graphs import batches, engines, garbage_collection
 from coldfork.graphs import progress as telling
 from coldfork.graphs.batches import CapturedBatch, Inspection
 from coldfork.graphs.descriptors import (
@@ -29,7 +29,7 @@ from coldfork.graphs.errors import (
 )
 from coldfork.graphs.findings import Report
 from coldfork.graphs.inputs import StaticInputs
-from coldfork.graphs.inspection import Inspector, Uninspected
+from coldfork.graphs.leaks.inspection import Inspector, Uninspected
 
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Gives the tensors through which the graph of a batch is fed."""
@@ -97,7 +97,7 @@ class GraphManager:
         inspector = self._inspector(fed)
         done: list[BatchDescriptor] = []
         tell = telling.chosen(progress)
-        with self._busy("capturing"), collecting.held_off():
+        with self._busy("capturing"), garbage_collection.held_off():
             for number, descriptor in enumerate(wanted):
                 tell(number, len(wanted), descriptor)
                 make = making(create_forward, states)

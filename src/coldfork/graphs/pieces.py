@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import GraphError, InputError
-from coldfork.graphs.walking import is_tensor
+from coldfork.graphs.leaks.reachable_values import is_tensor
 
 
 class _Pass(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from _thread import get_ident, get_native_id
 
-from coldfork.observe.frames import View
-from coldfork.observe.windows import Windows
+from coldfork.observe.stacks.frames import View
+from coldfork.observe.stacks.windows import Windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Protocol
 
-    from coldfork.observe.events import Event
-    from coldfork.observe.loads import Load
-    from coldfork.observe.windows import Mark
-    from coldfork.observe.witness import Witness
+    from coldfork.observe.recording.events import Event
+    from coldfork.observe.stacks.loads import Load
+    from coldfork.observe.stacks.windows import Mark
+    from coldfork.observe.stacks.witness import Witness
 
     Awake = tuple[tuple[str, str | None], ...]
     Change = tuple[Awake, Mark | None]

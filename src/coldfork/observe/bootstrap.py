@@ -28,7 +28,7 @@ import os
 import sys
 from time import monotonic
 
-from coldfork.observe.events import decode, encode
+from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _record(session: Session) -> None:
     import atexit
 
     import coldfork
-    from coldfork.observe.recorder import LIMIT, Recorder
+    from coldfork.observe.recording.recorder import LIMIT, Recorder
     from coldfork.observe.watch import MAIN, watch
 
     settings = session.settings

@@ -12,7 +12,7 @@ import sys
 from _thread import get_ident
 from itertools import count
 
-from coldfork.observe.frames import dotted
+from coldfork.observe.stacks.frames import dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.observe.attribution import Attribution
-    from coldfork.observe.loads import Load
+    from coldfork.observe.stacks.loads import Load
 
 
 EVERY = "*"
@@ -69,7 +69,7 @@ class Spot:
         """The dotted name of what was called there; without a call, the function that stood there."""
         if self._callee is not None:
             return dotted(self._callee)
-        from coldfork.observe.callsource import called_in
+        from coldfork.observe.stacks.call_source import called_in
 
         # Where every call is announced, a line without an announced one did it itself.
         return called_in(self.frame, self.line, announced=hasattr(sys, "monitoring"))

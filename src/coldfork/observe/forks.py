@@ -6,16 +6,16 @@ import os
 import sys
 from _thread import get_ident
 
-from coldfork.observe import redaction
 from coldfork.observe.attribution import thread_name
-from coldfork.observe.frames import current
+from coldfork.observe.recording import redaction
+from coldfork.observe.stacks.frames import current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from coldfork.observe.events import Event
+    from coldfork.observe.recording.events import Event
 
     States = Callable[[], list[Event]]
 

@@ -18,7 +18,7 @@ from _signal import (
 )
 from _thread import get_ident, get_native_id
 
-from coldfork.observe.witness import Witness, witnesses
+from coldfork.observe.stacks.witness import Witness, witnesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ import sys
 from time import monotonic, sleep
 
 from coldfork.observe.bootstrap import Session, senses
-from coldfork.observe.events import encode
+from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from coldfork.observe.events import Event
+    from coldfork.observe.recording.events import Event
     from coldfork.observe.watch import Watch
 
 #: What wakes and is no device: it makes a fork unsafe and does not make an import warm.

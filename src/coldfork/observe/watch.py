@@ -7,11 +7,11 @@ import sys
 from _thread import get_native_id
 from time import monotonic
 
-from coldfork.observe import redaction
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
-from coldfork.observe.loads import Load
+from coldfork.observe.recording import redaction
+from coldfork.observe.stacks.loads import Load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from coldfork.observe.attribution import Sensor
     from coldfork.observe.calls import Calls
-    from coldfork.observe.events import Event, Sink
     from coldfork.observe.injection import Injection
+    from coldfork.observe.recording.events import Event, Sink
 
 MAIN = "__main__"
 """The name for what the main thread runs outside of imports."""

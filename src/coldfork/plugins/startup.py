@@ -16,7 +16,7 @@ def begin(mode: str) -> None:
     if asked == "off" or sys.platform != "linux":
         return
     from coldfork.start.guard import MODES, guard
-    from coldfork.start.guard_process import HERE
+    from coldfork.start.guard.process import HERE
 
     if HERE.mode != "off":
         # In a virtual environment Python runs every door twice.

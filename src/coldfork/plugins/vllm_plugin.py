@@ -71,7 +71,7 @@ def _mode() -> str:
 def _install_guard() -> str:
     """Install it unless there is one, and return the mode that is in force."""
     from coldfork.start.guard import from_environment, guard
-    from coldfork.start.guard_process import HERE
+    from coldfork.start.guard.process import HERE
 
     # Whoever called coldfork.guard, or opened the door of `coldfork guard install`, has chosen already.
     if HERE.mode == "off":

@@ -9,19 +9,19 @@ from types import MappingProxyType
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.model.probes import Probing
-from coldfork.report.options import Options
+from coldfork.report.shared.options import Options
 
 Renderer = Callable[[Report, Options], str]
 ProbeRenderer = Callable[[Probing, Options], str]
 
 FORMATS = MappingProxyType(
     {
-        "text": "coldfork.report.text",
-        "concise": "coldfork.report.concise",
-        "json": "coldfork.report.json_format",
-        "sarif": "coldfork.report.sarif",
-        "github": "coldfork.report.github",
-        "junit": "coldfork.report.junit",
+        "text": "coldfork.report.findings.text",
+        "concise": "coldfork.report.findings.concise",
+        "json": "coldfork.report.findings.json_format",
+        "sarif": "coldfork.report.findings.sarif",
+        "github": "coldfork.report.findings.github",
+        "junit": "coldfork.report.findings.junit",
     }
 )
 
@@ -29,12 +29,12 @@ FORMATS = MappingProxyType(
 #: The same names for `coldfork probe`.
 PROBE_FORMATS = MappingProxyType(
     {
-        "text": "coldfork.report.probe_text",
-        "concise": "coldfork.report.probe_concise",
-        "json": "coldfork.report.probe_json",
-        "sarif": "coldfork.report.probe_sarif",
-        "github": "coldfork.report.probe_github",
-        "junit": "coldfork.report.probe_junit",
+        "text": "coldfork.report.probes.text",
+        "concise": "coldfork.report.probes.concise",
+        "json": "coldfork.report.probes.json_format",
+        "sarif": "coldfork.report.probes.sarif",
+        "github": "coldfork.report.probes.github",
+        "junit": "coldfork.report.probes.junit",
     }
 )
 

@@ -77,8 +77,8 @@ from collections.abc import Iterator
 
 from coldfork.model.captures import CaptureKind
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import capturing, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import capture_wording, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "capture-before-warmup"
 SEVERITY = Severity.ERROR
@@ -86,9 +86,9 @@ SEVERITY = Severity.ERROR
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each capture of what never ran before."""
-    for effect in capturing.of_kind(case, CaptureKind.NOT_WARMED_UP):
+    for effect in capture_wording.of_kind(case, CaptureKind.NOT_WARMED_UP):
         verb = wording.verb(effect.verdict, "is captured", "be captured")
-        yield capturing.draft(
+        yield capture_wording.draft(
             effect,
             rule=NAME,
             message=f"{effect.what} {verb} without having run before",

@@ -98,8 +98,8 @@ from collections.abc import Iterator
 
 from coldfork.model.captures import CaptureKind
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import capturing, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import capture_wording, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "capture-reuses-warmup-state"
 SEVERITY = Severity.ERROR
@@ -107,13 +107,13 @@ SEVERITY = Severity.ERROR
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each capture that is given what its warm-up initialised."""
-    for effect in capturing.of_kind(case, CaptureKind.REUSES_STATE):
+    for effect in capture_wording.of_kind(case, CaptureKind.REUSES_STATE):
         verb = wording.verb(effect.verdict, "is captured", "be captured")
-        yield capturing.draft(
+        yield capture_wording.draft(
             effect,
             rule=NAME,
-            message=f"{capturing.culprit(effect)} {verb} with {effect.what} already set by the warm-up"
-            f"{capturing.earlier(effect)}",
+            message=f"{capture_wording.culprit(effect)} {verb} with {effect.what} already set by the warm-up"
+            f"{capture_wording.earlier(effect)}",
             consequence="what is done on the first run only is missing from the graph: "
             "a replay computes with what the warm-up left",
             remedy=f"make what holds {effect.what} anew for the capture, after the warm-up",

@@ -63,8 +63,8 @@ from collections.abc import Iterator
 from coldfork.knowledge.facts import SILENT_MANAGEMENT
 from coldfork.model.effects import Effect, EffectKind, Verdict
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import drafting, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "device-query-at-import"
 SEVERITY = Severity.WARNING

@@ -72,8 +72,8 @@ from collections.abc import Iterator
 
 from coldfork.model.effects import EffectKind
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import drafting, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "driver-init-at-import"
 SEVERITY = Severity.ERROR

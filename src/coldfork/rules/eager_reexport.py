@@ -81,8 +81,8 @@ from collections.abc import Iterator
 
 from coldfork.model.effects import WAKING, Effect, ImportOf
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import drafting, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "eager-reexport"
 SEVERITY = Severity.ERROR

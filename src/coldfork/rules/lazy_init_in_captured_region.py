@@ -80,8 +80,8 @@ from collections.abc import Iterator
 
 from coldfork.model.captures import CaptureKind
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import capturing, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import capture_wording, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "lazy-init-in-captured-region"
 SEVERITY = Severity.ERROR
@@ -89,12 +89,13 @@ SEVERITY = Severity.ERROR
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each lazy initialisation in captured code that outlives the capture."""
-    for effect in capturing.of_kind(case, CaptureKind.INITIALISES_LAZILY):
+    for effect in capture_wording.of_kind(case, CaptureKind.INITIALISES_LAZILY):
         verb = wording.verb(effect.verdict, "initialises", "initialise")
-        yield capturing.draft(
+        yield capture_wording.draft(
             effect,
             rule=NAME,
-            message=f"captured code {verb} {effect.what} on its first run only, at {capturing.place(effect)}",
+            message=f"captured code {verb} {effect.what} on its first run only, "
+            f"at {capture_wording.place(effect)}",
             consequence="a run before the capture leaves that work out of the graph, "
             "and without one it is recorded but not done",
             remedy="do it in every run, or before the capture if it is the same for every batch",

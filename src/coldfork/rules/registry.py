@@ -10,8 +10,8 @@ from typing import Protocol, cast
 from coldfork.model.effects import IgnoreComment, Observation
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import fingerprints, suppression
-from coldfork.rules.case import Case
+from coldfork.rules.findings import fingerprints, suppression
+from coldfork.rules.findings.case import Case
 
 UNUSED_IGNORE = "unused-ignore"
 

@@ -82,8 +82,8 @@ from collections.abc import Iterator
 
 from coldfork.model.captures import CaptureKind
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import capturing, wording
-from coldfork.rules.case import Case
+from coldfork.rules.findings import capture_wording, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "sync-in-captured-region"
 SEVERITY = Severity.ERROR
@@ -91,12 +91,12 @@ SEVERITY = Severity.ERROR
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each synchronisation that captured code comes to."""
-    for effect in capturing.of_kind(case, CaptureKind.SYNCHRONISES):
+    for effect in capture_wording.of_kind(case, CaptureKind.SYNCHRONISES):
         verb = wording.verb(effect.verdict, "waits", "wait")
-        yield capturing.draft(
+        yield capture_wording.draft(
             effect,
             rule=NAME,
-            message=f"captured code {verb} for the device: {effect.what} at {capturing.place(effect)}",
+            message=f"captured code {verb} for the device: {effect.what} at {capture_wording.place(effect)}",
             consequence="a stream that is captured refuses this, and the capture is lost",
             remedy="do it before the capture, or keep the value on the device",
         )

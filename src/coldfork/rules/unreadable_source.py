@@ -59,8 +59,8 @@ from collections.abc import Iterator
 
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import drafting
-from coldfork.rules.case import Case
+from coldfork.rules.findings import drafting
+from coldfork.rules.findings.case import Case
 
 NAME = "unreadable-source"
 SEVERITY = Severity.WARNING

@@ -48,8 +48,9 @@ from collections.abc import Iterator
 
 from coldfork.model.effects import IgnoreComment, Verdict
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import drafting, registry
-from coldfork.rules.case import Case
+from coldfork.rules import registry
+from coldfork.rules.findings import drafting
+from coldfork.rules.findings.case import Case
 
 NAME = "unused-ignore"
 SEVERITY = Severity.WARNING

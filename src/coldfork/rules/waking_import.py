@@ -71,8 +71,9 @@ from collections.abc import Iterator
 
 from coldfork.model.effects import WAKING, Effect
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules import drafting, eager_reexport, wording
-from coldfork.rules.case import Case
+from coldfork.rules import eager_reexport
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
 
 NAME = "waking-import"
 SEVERITY = Severity.ERROR

@@ -13,16 +13,16 @@ from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.effects import Observation, Statistics
 from coldfork.model.errors import UsageError
 from coldfork.model.profiles import Profile
-from coldfork.source.answers import Answer, Answers
-from coldfork.source.cache import digest_of, tool_digest
-from coldfork.source.captures import Captures
-from coldfork.source.discover import Found, discover
-from coldfork.source.effects import Reporter
-from coldfork.source.environment import Environment
-from coldfork.source.finder import Finder
-from coldfork.source.loader import Loader
-from coldfork.source.program import Program
-from coldfork.source.results import Results
+from coldfork.source.capture.observer import Captures
+from coldfork.source.files.discovery import Found, discover
+from coldfork.source.files.finder import Finder
+from coldfork.source.files.packs import digest_of, tool_digest
+from coldfork.source.files.site_packages import Environment
+from coldfork.source.program.loader import Loader
+from coldfork.source.program.program import Program
+from coldfork.source.reach.answers import Answer, Answers
+from coldfork.source.reach.reporter import Reporter
+from coldfork.source.reach.results import Results
 
 Progress = Callable[[str, int, int], None]
 _RECURSION = 20_000

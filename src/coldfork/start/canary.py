@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import CanaryAnswer
 from coldfork.model.errors import UsageError
-from coldfork.start.canary_trials import trials
+from coldfork.start.trials import trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from coldfork.start.canary_trials import Trial
+    from coldfork.start.trials import Trial
 
 TIMEOUT = 10.0
 _TRYING, _FAILED, _DONE = b"?", b"!", b"."

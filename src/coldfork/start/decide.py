@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coldfork.start.evidence import gather
+from coldfork.start.evidence.table import gather
 from coldfork.start.policy import decided
-from coldfork.start.reach import StaticReach
-from coldfork.start.scene import RealScene
 from coldfork.start.states import as_states
+from coldfork.start.static_reach.reach import StaticReach
+from coldfork.start.surroundings import RealScene
 from coldfork.start.targets import target_of
 
 if TYPE_CHECKING:
     from coldfork.model.decisions import Decision
-    from coldfork.start.reach import Reach
+    from coldfork.start.static_reach.reach import Reach
 
 # One for the process: what could not be answered once is not waited for again.
 _REACH = StaticReach()

@@ -13,7 +13,7 @@ from coldfork.virtual.errors import VirtualDeviceError
 from coldfork.virtual.imports import AfterImport
 from coldfork.virtual.machine import Machine
 from coldfork.virtual.profiles import Setup, setup
-from coldfork.virtual.torch_fill import TorchFill
+from coldfork.virtual.pytorch.fill import TorchFill
 
 _FOREIGN = ("libcuda.so.1", "libcuda.so", "libamdhip64.so")
 

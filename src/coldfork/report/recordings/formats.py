@@ -16,7 +16,7 @@ Comparer = Callable[[Recording, Recording, View], str]
 
 _ONE = MappingProxyType(
     {
-        "text": "coldfork.report.recordings.text",
+        "text": "coldfork.report.recordings.text.report",
         "html": "coldfork.report.recordings.page.document",
         "json": "coldfork.report.recordings.json_format",
         "trace": "coldfork.report.recordings.trace",
@@ -25,9 +25,9 @@ _ONE = MappingProxyType(
 )
 _TWO = MappingProxyType(
     {
-        "text": "coldfork.report.recordings.difference_text",
+        "text": "coldfork.report.recordings.difference.text",
         "html": "coldfork.report.recordings.page.difference",
-        "json": "coldfork.report.recordings.difference_json",
+        "json": "coldfork.report.recordings.difference.json_format",
     }
 )
 FORMATS = tuple(_ONE)

@@ -10,11 +10,11 @@ from typing import Any
 
 from coldfork.model.states import Frame, Waker
 from coldfork.model.timelines import Departure, Process, Recording, Wake
-from coldfork.report.characters import well_formed
-from coldfork.report.recordings.effects_of_imports import marks
-from coldfork.report.recordings.nesting import walk
-from coldfork.report.recordings.outcomes import Outcome, outcome
+from coldfork.report.recordings.assembly.import_trees import walk
+from coldfork.report.recordings.summary.import_effects import marks
+from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.characters import well_formed
 
 SCHEMA_VERSION = 1
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from coldfork.model.timelines import Import, Process, Recording
-from coldfork.report.characters import printable
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.nesting import in_microseconds, threads
-from coldfork.report.recordings.outcomes import outcome
+from coldfork.report.recordings.assembly.import_trees import in_microseconds, threads
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.outcomes import outcome
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.characters import printable
 
 #: The address by which a file says what it is; nothing is fetched from it.
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"

@@ -9,12 +9,12 @@ from typing import Any
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import Process, Recording, Wake
-from coldfork.report.characters import printable
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.doubts import reasons
-from coldfork.report.recordings.effects_of_imports import marks
-from coldfork.report.recordings.nesting import in_microseconds, threads
+from coldfork.report.recordings.assembly.import_trees import in_microseconds, threads
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.doubts import reasons
+from coldfork.report.recordings.summary.import_effects import marks
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.characters import printable
 
 _Event = dict[str, Any]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.errors import ReplayError
-from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Pool
-from coldfork.virtual.capturing.operators import Operator
+from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory, Pool
+from coldfork.virtual.capturing.operators.schemas import Operator
+from coldfork.virtual.capturing.operators.shapes import Plan
 from coldfork.virtual.capturing.places import Place, as_frame, written
-from coldfork.virtual.capturing.shapes import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.virtual.capturing.explaining import PoisonRead
+    from coldfork.virtual.capturing.replay.explanation import PoisonRead
 
 
 class Use:
@@ -120,7 +120,7 @@ class Graph:
     def replay(self) -> None:
         """Execute what was recorded, on the memory it was recorded with."""
         self._require_ready()
-        from coldfork.virtual.capturing.replaying import execute, require_sizes
+        from coldfork.virtual.capturing.replay.execution import execute, require_sizes
 
         with self._lock:
             self._poison_freed()
@@ -136,7 +136,7 @@ class Graph:
         replayed once for it, and all memory is left as it was.
         """
         self._require_ready()
-        from coldfork.virtual.capturing.explaining import explain
+        from coldfork.virtual.capturing.replay.explanation import explain
 
         with self._lock:
             self._poison_freed()

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.graph import Graph
-from coldfork.virtual.capturing.hosts import HostDoors
-from coldfork.virtual.capturing.inferring import Shapes
-from coldfork.virtual.capturing.memory import Holdings, Pool
-from coldfork.virtual.capturing.operators import Operators
+from coldfork.virtual.capturing.memory.ownership import Holdings, Pool
+from coldfork.virtual.capturing.operators.inference import Shapes
+from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places, as_frame
-from coldfork.virtual.capturing.recording import Recorder
-from coldfork.virtual.capturing.refusing import invalidated, refusal
-from coldfork.virtual.capturing.threads import ThreadDoors
+from coldfork.virtual.capturing.recording.host_access import HostDoors
+from coldfork.virtual.capturing.recording.recorder import Recorder
+from coldfork.virtual.capturing.recording.refusals import invalidated, refusal
+from coldfork.virtual.capturing.recording.threads import ThreadDoors
 
 
 class _Process:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from coldfork.model.timelines import Recording
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.difference_text import module_words, wake_words
-from coldfork.report.recordings.differing import Difference, difference, roots
-from coldfork.report.recordings.familiar import for_people
-from coldfork.report.recordings.outcomes import Outcome
+from coldfork.report.findings.words import plural
+from coldfork.report.recordings.difference.comparison import Difference, difference, roots
+from coldfork.report.recordings.difference.text import module_words, wake_words
+from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.shell import masthead, page
 from coldfork.report.recordings.page.symbols import patterns, standing_sign
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.recordings.view import View
-from coldfork.report.words import plural
 
 _MOST_TIMES = 100
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.model.timelines import Recording
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.familiar import for_people
-from coldfork.report.recordings.outcomes import outcome
+from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.page.icicle import icicle, icicle_data
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.processes import process_table
@@ -15,6 +13,8 @@ from coldfork.report.recordings.page.shell import masthead, page
 from coldfork.report.recordings.page.symbols import patterns
 from coldfork.report.recordings.page.timeline import timeline
 from coldfork.report.recordings.page.verdict import verdict_card
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.outcomes import outcome
 from coldfork.report.recordings.view import View
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from coldfork.model.timelines import Import, Process, Recording
-from coldfork.report.characters import printable
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.effects_of_imports import Mark, Marks, marks
-from coldfork.report.recordings.familiar import familiar
-from coldfork.report.recordings.nesting import walk
-from coldfork.report.recordings.outcomes import Outcome
+from coldfork.report.recordings.assembly.import_trees import walk
+from coldfork.report.recordings.familiar_paths import familiar
 from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
+from coldfork.report.recordings.summary.outcomes import Outcome
+from coldfork.report.shared.characters import printable
 
 #: What an import is drawn as; the script knows the same numbers.
 PLAIN, ACTS, LEADS_TO_WAKE, WAKES = 0, 1, 2, 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from coldfork.report.characters import printable
+from coldfork.report.shared.characters import printable
 
 _VOID = frozenset({"meta", "link", "input", "br"})
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import How, Process, Recording, Stretch
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.nesting import walk
+from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import swatch
 from coldfork.report.recordings.page.timeline import in_tree_order
+from coldfork.report.recordings.summary import phrases
 
 _HEADS = ("process", "how it began", "command", "from", "to", "end", "states at its end", "imports")
 _LONGEST_COMMAND = 120

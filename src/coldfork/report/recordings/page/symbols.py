@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coldfork.model.states import Status
-from coldfork.report.recordings.outcomes import Standing
 from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.summary.outcomes import Standing
 
 MEANINGS = {
     Status.COLD: "cold: its library is loaded, nothing was initialised",

@@ -7,9 +7,9 @@ from math import floor, log10
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, Departure, How, Process, Recording, Stretch
-from coldfork.report.recordings import phrases
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import legend
+from coldfork.report.recordings.summary import phrases
 
 _LANE = 14
 _PADDING = 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.model.timelines import Process
-from coldfork.report.recordings import phrases
-from coldfork.report.recordings.chains import ChainStep, steps
-from coldfork.report.recordings.outcomes import Outcome
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import standing_sign
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.chains import ChainStep, steps
+from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.recordings.view import View
 
 _MOST_NAMED = 12

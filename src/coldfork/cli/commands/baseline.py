@@ -1,0 +1,114 @@
+"""`coldfork baseline`: accept today's findings, so that only new ones fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coldfork.cli import baseline_file, output
+from coldfork.cli.debug import debug_option
+from coldfork.cli.options import options, paths_argument
+from coldfork.cli.settings import SETTINGS
+from coldfork.model.errors import UsageError
+
+_EPILOG = """\b
+Examples:
+  coldfork baseline write                              accept what `coldfork check` finds today
+  coldfork baseline write coldfork-baseline.json src/  the same, for these paths
+  coldfork check --baseline coldfork-baseline.json     report only what is new
+  coldfork baseline prune                              drop what is gone
+
+`baseline = "coldfork-baseline.json"` in [tool.coldfork] saves the flag.
+"""
+
+_ANALYSIS = tuple(setting for setting in SETTINGS if not setting.output_only)
+
+_file_argument = click.argument("file", default=baseline_file.DEFAULT_FILE, type=click.Path(path_type=Path))
+
+
+@click.group(epilog=_EPILOG)
+@debug_option
+def baseline() -> None:
+    """Accept today's findings, so that only new ones fail.
+
+    A baseline is a JSON file to commit, one accepted finding a line. Findings are known by rule, module,
+    chain and source text, so that they are recognised after lines have moved. FILE is coldfork-baseline.json
+    by default.
+    """
+
+
+@baseline.command()
+@_file_argument
+@paths_argument
+@options(_ANALYSIS)
+@debug_option
+@click.pass_context
+def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
+    """Accept every finding of today: FILE is made anew."""
+    from coldfork.cli.inspection import complain, inspect
+
+    _refuse_foreign(file)
+    inspection = inspect(context, paths)
+    complain(inspection)
+    made = baseline_file.accept(inspection.findings, inspection.settings["profile"])
+    output.save(baseline_file.dump(made), file)
+    output.write(f"{file} accepts {_count(len(made.findings))}.\n")
+    output.write(f"Next: commit it, and run coldfork check --baseline {file}\n")
+
+
+@baseline.command()
+@_file_argument
+@debug_option
+def show(file: Path) -> None:
+    """List what FILE accepts."""
+    held = baseline_file.load(file)
+    lines = [f"{entry.path}: [{entry.rule}] {entry.message}" for entry in held.findings.values()]
+    lines.append(f"{file} accepts {_count(len(held.findings))} under the profile {held.profile}.")
+    output.write("\n".join(lines) + "\n")
+
+
+@baseline.command()
+@_file_argument
+@paths_argument
+@options(_ANALYSIS)
+@debug_option
+@click.pass_context
+def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
+    """Drop from FILE what is found no longer; nothing is added.
+
+    Check the same paths as when it was written: what lies outside them is found no longer.
+    """
+    from coldfork.cli.inspection import complain, inspect
+
+    held = baseline_file.load(file)
+    inspection = inspect(context, paths)
+    complain(inspection)
+    comparison = baseline_file.set_against(held, inspection.findings)
+    if comparison.gone and not inspection.missing:
+        kept = {name: entry for name, entry in held.findings.items() if name not in comparison.gone}
+        output.save(baseline_file.dump(baseline_file.Baseline(held.schema_version, held.profile, kept)), file)
+    elif inspection.missing:
+        raise UsageError(f"{file} stays as it is: what lies in a missing path cannot be called gone")
+    gone, known, new = (len(part) for part in (comparison.gone, comparison.known, comparison.new))
+    output.write(f"{_count(gone)} gone, {known} still there, {new} new.\n")
+    if new:
+        output.write(f"Next: coldfork check --baseline {file} shows the new ones\n")
+
+
+def _refuse_foreign(file: Path) -> None:
+    """Keep a slip of the fingers from writing a baseline over a source file."""
+    if file.is_dir():
+        raise UsageError(
+            f"{file} is a folder; name the file first: "
+            f"coldfork baseline write {baseline_file.DEFAULT_FILE} {file}"
+        )
+    if file.exists() and file.stat().st_size:
+        try:
+            baseline_file.load(file)
+        except UsageError as error:
+            raise UsageError(f"{error}; it was left as it is") from None
+
+
+def _count(number: int) -> str:
+    return "1 finding" if number == 1 else f"{number} findings"

@@ -1,0 +1,155 @@
+"""`coldfork check`: what importing the code does to accelerators, read from its source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from coldfork import __version__
+from coldfork.cli import output
+from coldfork.cli.debug import debug_option
+from coldfork.cli.options import options, paths_argument
+from coldfork.cli.settings import CHECK_SETTINGS
+from coldfork.model.effects import Verdict
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Report
+from coldfork.report.formats import renderer
+from coldfork.report.shared.options import Options, RuleText
+
+if TYPE_CHECKING:
+    from coldfork.cli.inspection import Inspection
+
+FINDINGS = 1
+ERROR = 2
+INTERRUPTED = 130
+
+_FOR_PEOPLE = ("text", "concise")
+
+_EPILOG = """\b
+Examples:
+  coldfork check                           src/ if there is one, else everything here
+  coldfork check --python .venv/bin/python follow imports into that environment's packages
+  coldfork check --format sarif --output coldfork.sarif
+  coldfork check --baseline coldfork-baseline.json
+  coldfork check --confirm --virtual h100  import what was found, and see whether it is so
+
+\b
+Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 it could not do its work, 130 interrupted.
+Next: coldfork rule NAME explains a finding.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@paths_argument
+@options(CHECK_SETTINGS)
+@debug_option
+@click.pass_context
+def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> None:
+    """Find the lines that wake an accelerator when a module is imported.
+
+    PATHS are files and folders; without any, `src` is checked if it exists, else the current folder.
+    Nothing is imported and nothing is run, unless --confirm asks for it.
+    """
+    from coldfork.cli.inspection import complain, inspect
+
+    _refuse_idle_options(context)
+    inspection = inspect(context, paths)
+    report, interrupted = _report(inspection)
+    if interrupted:
+        click.echo(err=True)  # after the terminal's ^C
+        output.note("interrupted: what was not imported by then is called not testable")
+    _deliver(report, inspection)
+    complain(inspection)
+    if interrupted:
+        context.exit(INTERRUPTED)
+    if inspection.missing:
+        context.exit(ERROR)
+    context.exit(FINDINGS if report.failing and not inspection.settings["exit-zero"] else 0)
+
+
+def _refuse_idle_options(context: click.Context) -> None:
+    """Refuse what was typed for imports where there are none; variables and files may hold it for others."""
+    if context.params["confirm"]:
+        return
+    for name in ("virtual", "timeout"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"--{name} is for imports, and nothing is imported without --confirm")
+
+
+def _report(inspection: Inspection) -> tuple[Report, bool]:
+    """What there is to say, and whether somebody interrupted the imports that --confirm asks for."""
+    settings, interrupted = inspection.settings, False
+    findings, known, gone = inspection.findings, 0, 0
+    if settings["baseline"]:
+        from coldfork.cli.baseline_file import load, set_against
+
+        comparison = set_against(load(Path(settings["baseline"])), findings)
+        findings, known, gone = comparison.new, len(comparison.known), len(comparison.gone)
+    if settings["confirm"]:
+        from coldfork.cli.confirmation import confirmed
+
+        confirmation = confirmed(findings, settings, inspection.locate)
+        findings, interrupted = confirmation.findings, confirmation.interrupted
+    bar = Verdict(settings["fail-on"]).rank
+    report = Report(
+        profile=settings["profile"],
+        findings=findings,
+        skipped=inspection.skipped,
+        statistics=inspection.observation.statistics,
+        known=known,
+        gone=gone,
+        ignored=inspection.ignored,
+        failing=sum(finding.verdict.rank >= bar for finding in findings),
+    )
+    return report, interrupted
+
+
+def _deliver(report: Report, inspection: Inspection) -> None:
+    settings = inspection.settings
+    form, file = settings["format"], settings["output"]
+    rendering = _rendering(inspection)
+    text = renderer(form)(report, rendering)
+    tables = ""
+    if settings["statistics"]:
+        from coldfork.report.findings import statistics
+
+        tables = statistics.render(report, rendering)
+    if file:
+        output.save(text, Path(file))
+    else:
+        output.write(text, None if form in _FOR_PEOPLE else "utf-8")
+    if tables and (file or form in _FOR_PEOPLE):
+        output.write(tables if file else f"\n{tables}")
+    elif tables:
+        # Standard output belongs to a program that reads one document.
+        output.note(f"statistics\n{tables.rstrip()}")
+    if file:
+        count = len(report.findings)
+        output.note(f"wrote {count} {'finding' if count == 1 else 'findings'} to {file}")
+
+
+def _rendering(inspection: Inspection) -> Options:
+    settings = inspection.settings
+    to_file, for_people = bool(settings["output"]), settings["format"] in _FOR_PEOPLE
+    return Options(
+        version=__version__,
+        width=None if to_file else output.terminal_width(),
+        colour=for_people and not to_file and output.wants_colour(settings["color"]),
+        encoding=output.encoding() if for_people and not to_file else "utf-8",
+        rules=_rule_texts(inspection.rules, settings["format"]),
+        fail_on=Verdict(settings["fail-on"]),
+        locate=inspection.locate,
+    )
+
+
+def _rule_texts(names: tuple[str, ...], form: str) -> dict[str, RuleText]:
+    """The pages that go into the output; the formats that show none get none, which saves importing them."""
+    if form not in ("sarif", "junit"):
+        return {}
+    from coldfork.rules.pages import page
+
+    pages = [page(name) for name in names]
+    return {page.name: RuleText(page.summary, page.markdown) for page in pages}

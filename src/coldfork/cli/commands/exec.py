@@ -1,0 +1,168 @@
+"""`coldfork exec`: runs a Python script isolated from whatever started it, in the foreground."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coldfork.cli import output
+from coldfork.cli.debug import debug_option
+
+if TYPE_CHECKING:
+    from coldfork.launch.script.foreground import Foreground
+
+TIMED_OUT = 124
+"""What `timeout` of GNU ends with, too."""
+
+_EPILOG = """\b
+Examples:
+  coldfork exec -- post.py --epochs 3           as python post.py --epochs 3, and isolated
+  coldfork exec --devices 1 -- -m engine.post   with the second of the devices seen here
+  coldfork exec --timeout 600 -- post.py        ended after ten minutes, with all it started
+  coldfork exec --env OMP_NUM_THREADS=1 -- post.py
+
+\b
+Everything from the script on belongs to the script. Its standard streams are those of this command; Ctrl-C,
+Ctrl-Z and other signals reach it as if it had been started directly. What it leaves running is ended.
+Exit status: the script's own, 124 if the time was up, 2 if it could not be started.
+Next: report.json in the run directory tells what it did to accelerators.
+"""
+
+
+def _variables(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str | None]:
+    """Read NAME=VALUE, and NAME alone for a variable to take away."""
+    read: dict[str, str | None] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name:
+            raise click.BadParameter(f"{text!r} is neither NAME=VALUE nor NAME")
+        read[name] = value if equals else None
+    return read
+
+
+@click.command(
+    "exec",
+    epilog=_EPILOG,
+    options_metavar="[OPTIONS] [--]",
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+)
+@click.option(
+    "--devices",
+    metavar="LIST",
+    help="The devices it may use, as places in the list of those seen here, such as 0,2, or as identifiers; "
+    "`none` for none.  [default: all that are seen here]",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="After how many seconds it is ended, with all it started.",
+)
+@click.option(
+    "--grace",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    help="How many seconds lie between the request to end and the kill.  [default: 5]",
+)
+@click.option(
+    "--start-method",
+    metavar="METHOD",
+    default="spawn",
+    help="The default start method in it: spawn, forkserver or fork.  [default: spawn]",
+)
+@click.option(
+    "--env",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_variables,
+    help="Set a variable in its environment; NAME alone takes one away. Repeatable.",
+)
+@click.option(
+    "--inherit-env/--no-inherit-env",
+    default=True,
+    help="Whether it gets our environment, or only what programs need to start.  [default: inherit]",
+)
+@click.option(
+    "--log-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where its run directory is made; without it, in the user's state folder.",
+)
+@click.option("--python", metavar="PATH", help="The interpreter to run it with.")
+@click.option("--quiet", is_flag=True, help="Print nothing beside what the script prints.")
+@click.argument("script", metavar="SCRIPT|-m MODULE", type=click.UNPROCESSED)
+@click.argument("args", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@debug_option
+@click.pass_context
+def exec_(
+    context: click.Context,
+    /,
+    devices: str | None,
+    timeout: float | None,
+    grace: float,
+    start_method: str,
+    env: dict[str, str | None],
+    log_dir: Path | None,
+    python: str | None,
+    script: str,
+    args: tuple[str, ...],
+    *,
+    inherit_env: bool,
+    quiet: bool,
+) -> None:
+    """Run a Python script isolated from whatever started it.
+
+    It runs in a new interpreter with `spawn` as its default start method, with an environment in which
+    engines start their workers safely, and in a process tree that is ended with it. What it did to
+    accelerators and how it ended is left in a run directory.
+    """
+    from coldfork.launch.script import foreground
+    from coldfork.launch.script.plan import Request
+    from coldfork.launch.terminal import supervision
+    from coldfork.report.shared.progress import ProgressBar
+
+    request = Request(
+        script=script,
+        args=args,
+        devices=devices,
+        env=env,
+        inherit_env=inherit_env,
+        start_method=start_method,
+        timeout=timeout,
+        log_dir=log_dir,
+        python=python,
+        grace=grace,
+    )
+    name = args[0] if script == "-m" and args else Path(script).name
+    with ProgressBar(None if quiet else sys.stderr) as bar:
+        done = foreground.run(request, lambda now, total: bar.update(name, now, total))
+    if not quiet:
+        _tell(done, timeout)
+    if done.outcome == "timed-out":
+        context.exit(TIMED_OUT)
+    context.exit(supervision.end_like(done.ending))
+
+
+def _tell(done: Foreground, timeout: float | None) -> None:
+    """Say what the script could not say itself; of one that ended as it should, nothing."""
+    if done.outcome == "timed-out":
+        report = done.run_dir / "report.json"
+        output.note(f"the script took longer than {timeout:g} s and was ended; see {report}")
+    elif done.outcome == "lost":
+        output.note(
+            "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
+            f"ended; see {done.run_dir}/report.json"
+        )
+    if done.left_behind:
+        names = ", ".join(sorted(set(done.left_behind)))
+        output.note(f"the script left {names} running, which was ended")
+    for trouble in done.troubles:
+        from coldfork.launch.script.troubles import quoted
+
+        output.note(quoted(trouble))

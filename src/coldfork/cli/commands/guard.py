@@ -1,0 +1,161 @@
+"""`coldfork guard`: switches the fork guard on for every program of a Python interpreter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coldfork.cli import output
+from coldfork.cli.debug import debug_option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from coldfork.start.guard.interpreters import Interpreter
+    from coldfork.start.guard.pth_file import Door
+
+_EPILOG = """\b
+Examples:
+  coldfork guard install                             refuse bad forks in every program of this Python
+  coldfork guard install --mode warn                 only warn of them
+  coldfork guard install --python .venv/bin/python   in the programs of another one
+  coldfork guard status
+  coldfork guard uninstall
+
+\b
+COLDFORK_GUARD=raise|warn|log|off in the environment of a program outranks the mode that was installed.
+For one program alone, call coldfork.guard("raise") at its beginning: nothing has to be installed.
+Exit status: 0 done, 2 it could not be done.
+"""
+
+python_option = click.option(
+    "--python",
+    metavar="PATH",
+    help="The interpreter to install the guard in.  [default: the one that runs coldfork]",
+)
+
+
+@click.group(epilog=_EPILOG)
+@debug_option
+def guard() -> None:
+    """Refuse forks that would break the child, in every program.
+
+    The guard examines a process before it forks. Where the child would be handed a runtime that it cannot
+    use, the fork is refused in the parent, with the import that woke the runtime and what to do instead.
+    """
+
+
+@guard.command()
+@python_option
+@click.option(
+    "--mode",
+    type=click.Choice(("raise", "warn", "log")),
+    default="raise",
+    help="What happens to a bad fork: `raise` refuses it, `warn` and `log` only tell.  [default: raise]",
+)
+@debug_option
+def install(python: str | None, mode: str) -> None:
+    """Switch the guard on whenever this Python starts.
+
+    One file is written, coldfork-guard.pth in its site-packages; uninstall removes it.
+    """
+    from coldfork.start.guard import interpreters
+
+    interpreter = interpreters.ask(python)
+    path = interpreters.install(interpreter, mode)
+    output.write(f"The guard is on in every program of {interpreter.named}, mode {mode}.\n")
+    output.write(f"Wrote {path}\nNext: COLDFORK_GUARD=off switches it off for one program\n")
+
+
+@guard.command()
+@python_option
+@debug_option
+def uninstall(python: str | None) -> None:
+    """Remove what install wrote, and leave no trace."""
+    from coldfork.start.guard import interpreters
+
+    interpreter = interpreters.ask(python)
+    removed = interpreters.uninstall(interpreter)
+    if not removed:
+        output.write(f"There was nothing to remove: the guard is not installed in {interpreter.named}.\n")
+    for path in removed:
+        output.write(f"Removed {path}\n")
+
+
+@guard.command()
+@python_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json")),
+    default="text",
+    help="The output format.  [default: text]",
+)
+@debug_option
+def status(python: str | None, form: str) -> None:
+    """Tell whether the guard is installed, where, and in which mode."""
+    import os
+
+    from coldfork.start.guard import interpreters
+
+    interpreter = interpreters.ask(python)
+    variable = os.environ.get("COLDFORK_GUARD") or None
+    if form == "json":
+        import json
+
+        output.write(json.dumps(_object(interpreter, variable), indent=2) + "\n")
+    else:
+        output.write(_text(interpreter, variable, python))
+
+
+def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "python": interpreter.executable,
+        "python_version": interpreter.version,
+        "coldfork": interpreter.coldfork,
+        "coldfork_from": interpreter.home,
+        "variable": variable,
+        "doors": [
+            {"path": str(path), "mode": door and door.mode, "written_by": door and door.version}
+            for path, door in interpreter.doors()
+        ],
+    }
+
+
+def _text(interpreter: Interpreter, variable: str | None, python: str | None) -> str:
+    doors = interpreter.doors()
+    if not doors:
+        lines = [f"The guard is not installed in {interpreter.named}."]
+        if variable is not None:
+            lines.append(
+                f"COLDFORK_GUARD={variable} is set; only programs that call coldfork.guard() read it."
+            )
+        lines.append(f"Next: coldfork guard install{_which(python)}")
+        return "\n".join(lines) + "\n"
+    lines = [line for path, door in doors for line in _of_door(interpreter, path, door)]
+    if interpreter.coldfork is not None:
+        lines.append(f"  coldfork  {interpreter.coldfork}, from {interpreter.home}")
+    if variable is not None:
+        lines.append(f"  COLDFORK_GUARD={variable} is set here, and outranks the mode")
+    if interpreter.coldfork is None:
+        lines.append(f"Next: coldfork guard uninstall{_which(python)}")
+    elif any(door is None for _, door in doors):
+        lines.append(f"Next: coldfork guard install{_which(python)} writes it anew")
+    return "\n".join(lines) + "\n"
+
+
+def _of_door(interpreter: Interpreter, path: Path, door: Door | None) -> list[str]:
+    if door is None:
+        return [f"The guard may be off in {interpreter.named}: {path} was damaged or changed by hand."]
+    where = f"  door      {path}, written by coldfork {door.version}"
+    if interpreter.coldfork is None:
+        return [f"The guard is off in {interpreter.named}: coldfork has been removed.", where]
+    return [f"The guard is on in every program of {interpreter.named}, mode {door.mode}.", where]
+
+
+def _which(python: str | None) -> str:
+    import shlex
+
+    return f" --python {shlex.quote(python)}" if python else ""

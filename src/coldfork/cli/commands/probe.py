@@ -1,0 +1,161 @@
+"""`coldfork probe`: imports modules in fresh interpreters, and names the line that woke a device."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coldfork import __version__
+from coldfork.cli import config, options, output
+from coldfork.cli.debug import debug_option
+from coldfork.cli.settings import PROBE_SETTINGS
+from coldfork.cli.surroundings import ended_with_us, surroundings
+from coldfork.model.errors import ConfigurationError, UsageError
+from coldfork.model.probes import ProbeStatus, Probing
+from coldfork.report.formats import probe_renderer
+from coldfork.report.shared.options import Options, RuleText
+
+INTERRUPTED = 130
+"""What a shell says of a program that Ctrl-C ended; `git bisect run` stops at it."""
+UNJUDGED = 125
+"""What `git bisect run` takes for "this commit cannot be tested"."""
+STATUSES = {ProbeStatus.COLD: 0, ProbeStatus.WOKEN: 1, ProbeStatus.UNKNOWN: UNJUDGED}
+RULES = ("device-init-at-import", "driver-init-at-import")
+
+_FOR_PEOPLE = ("text", "concise")
+
+_EPILOG = """\b
+Examples:
+  coldfork probe engine.api                        does importing it wake a device, and by which line?
+  coldfork probe --virtual h100 engine.api         on a machine without a GPU
+  coldfork probe --all engine --format json        every module of a package
+  coldfork probe --python .venv/bin/python engine  as that environment has it
+  git bisect run coldfork probe --virtual h100 engine.api
+
+\b
+Exit status: 0 cold, 1 woken, 125 an import failed or could not be judged (git bisect skips the commit),
+2 usage, 130 interrupted: what was found by then is printed. Of several modules a woken one counts before one
+that could not be judged.
+Next: coldfork rule device-init-at-import says what to write instead.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("modules", nargs=-1, metavar="[MODULE]...")
+@click.option(
+    "--all",
+    "packages",
+    metavar="PACKAGE",
+    multiple=True,
+    help="Import every module of this package, each on its own; repeatable. __main__ is left out.",
+)
+@click.option(
+    "--in-forked-child",
+    is_flag=True,
+    help="Fork first and import in the child, as a worker does that is forked before anything is imported.",
+)
+@options.options(PROBE_SETTINGS)
+@debug_option
+@click.pass_context
+def probe(
+    context: click.Context,
+    /,
+    modules: tuple[str, ...],
+    packages: tuple[str, ...],
+    *,
+    in_forked_child: bool,
+    **_: object,
+) -> None:
+    """Import modules in fresh interpreters, and name the line that woke a device.
+
+    MODULE is a dotted name as in an import statement, found as `python -c 'import MODULE'` would find it from
+    the folder you stand in. Each is imported in an interpreter of its own, which is watched: what it
+    initialises, by which line, through which imports. A woken module is imported a second time, to see the
+    exact call.
+    """
+    try:
+        settings = options.resolve(context, config.read(Path()))
+    except ConfigurationError as error:
+        # An old commit may have had a configuration that means nothing today: that does not make it bad.
+        output.note(str(error))
+        context.exit(UNJUDGED)
+    with ended_with_us():
+        probing = _probe(modules, packages, settings, forked=in_forked_child)
+    if probing.interrupted:
+        click.echo(err=True)  # after the terminal's ^C
+    _deliver(probing, settings)
+    context.exit(INTERRUPTED if probing.interrupted else STATUSES[probing.status])
+
+
+def _probe(
+    modules: tuple[str, ...], packages: tuple[str, ...], settings: dict[str, Any], *, forked: bool
+) -> Probing:
+    from coldfork.launch.probe.probe import Request, interpreter, modules_of, probe
+    from coldfork.launch.watched_process import require_watching
+    from coldfork.report.shared.progress import ProgressBar
+
+    require_watching("probe")
+    if not modules and not packages:
+        raise UsageError("name a module, or a package with --all; coldfork probe --help shows how")
+    for name in (*modules, *packages):
+        refuse_name(name)
+    setting = surroundings(settings, interpreter(settings["python"]), forked=forked)
+    wanted = (*modules, *(module for package in packages for module in modules_of(package, setting)))
+    with ProgressBar(sys.stderr) as bar:
+        return probe(Request(wanted, setting, settings["jobs"]), bar.update)
+
+
+def refuse_name(name: str) -> None:
+    """Refuse what no import statement could name."""
+    if all(part.isidentifier() for part in name.split(".")):
+        return
+    hint = ""
+    if name.endswith(".py"):
+        dotted = name.removesuffix(".py").strip("./").removeprefix("src/").replace("/", ".")
+        hint = f"; write {dotted}, if that is how it is imported"
+    raise UsageError(f"{name!r} is no module's name{hint}")
+
+
+def _deliver(probing: Probing, settings: dict[str, Any]) -> None:
+    form, file = settings["format"], settings["output"]
+    text = probe_renderer(form)(probing, _rendering(probing, settings))
+    if probing.interrupted and (file or form not in _FOR_PEOPLE):
+        from coldfork.report.probes.words import interruption
+
+        output.note(interruption(probing))
+    if file:
+        output.save(text, Path(file))
+        count = len(probing.modules)
+        output.note(f"wrote {count} {'module' if count == 1 else 'modules'} to {file}")
+    else:
+        output.write(text, None if form in _FOR_PEOPLE else "utf-8")
+
+
+def _rendering(probing: Probing, settings: dict[str, Any]) -> Options:
+    to_file, for_people = bool(settings["output"]), settings["format"] in _FOR_PEOPLE
+    here = Path.cwd()
+
+    def locate(path: str) -> str:
+        file = Path(probing.files.get(path, path))
+        return file.relative_to(here).as_posix() if file.is_relative_to(here) else str(file)
+
+    return Options(
+        version=__version__,
+        width=None if to_file else output.terminal_width(),
+        colour=for_people and not to_file and output.wants_colour(settings["color"]),
+        encoding=output.encoding() if for_people and not to_file else "utf-8",
+        rules=_rule_texts(settings["format"]),
+        locate=locate,
+    )
+
+
+def _rule_texts(form: str) -> dict[str, RuleText]:
+    """The pages of the rules that a probe can name, for the one format that shows them."""
+    if form != "sarif":
+        return {}
+    from coldfork.rules.pages import page
+
+    return {name: RuleText(page(name).summary, page(name).markdown) for name in RULES}

@@ -1,0 +1,215 @@
+"""`coldfork run`: runs a program as `python` does, and says what it did to accelerators."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coldfork import __version__
+from coldfork.cli import output
+from coldfork.cli.debug import debug_option
+from coldfork.model.errors import ColdforkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coldfork.launch.watch.run import Plan, Run
+    from coldfork.model.timelines import Recording
+    from coldfork.report.recordings.summary.outcomes import Outcome
+
+FINDINGS = 1
+
+_EPILOG = """\b
+Examples:
+  coldfork run train.py --epochs 3            as python train.py --epochs 3, and watched
+  coldfork run --follow -m engine.serve       the processes it starts are watched, too
+  coldfork run --virtual h100:2 train.py      on a machine without a GPU
+  coldfork run -X dev -W error train.py       Python's own options have one dash
+  coldfork run --exact engine.core train.py   which line of engine.core it was
+
+\b
+Everything from the program on belongs to the program; options of coldfork stand before it.
+Exit status: the program's own. With --strict, 1 where the program would have ended with 0 although a
+process was forked while a device was awake. 2 if the program could not be started.
+Next: coldfork report FILE shows the recording.
+"""
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?)i?b?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+
+class _AsPython(click.Command):
+    """Takes its own long options, and leaves Python's options and the program's arguments alone."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the line as Python reads its own, with our options taken out."""
+        from coldfork.launch.watch.python_command_line import split
+
+        taken, line = split(args, {name: needs for option in self.params for name, needs in _names(option)})
+        rest = super().parse_args(ctx, [*taken, "--"])
+        ctx.params["line"] = line
+        return rest
+
+
+def _names(option: click.Parameter) -> list[tuple[str, bool]]:
+    needs = isinstance(option, click.Option) and not option.is_flag
+    return [(name, needs) for name in (*option.opts, *option.secondary_opts)]
+
+
+def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
+    """Read a number of bytes, such as 500k or 64M."""
+    from coldfork.launch.watch.run import SMALLEST_LIMIT
+
+    match = _SIZE.fullmatch(text)
+    size = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
+    if size < SMALLEST_LIMIT:
+        raise click.BadParameter(f"{text!r} is no size of 16k or more, such as 500k or 64M")
+    return size
+
+
+@click.command(
+    cls=_AsPython, epilog=_EPILOG, options_metavar="[OPTIONS] [-m MODULE | -c CODE | FILE | -] [ARGS]..."
+)
+@click.option(
+    "--output",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Record to this file; without it, to a new one in the user's state folder.",
+)
+@click.option(
+    "--limit",
+    metavar="SIZE",
+    callback=_size,
+    default="64M",
+    help="How large the recording may become; what is left out is counted.  [default: 64M]",
+)
+@click.option("--follow", is_flag=True, help="Watch the processes that the program starts, too.")
+@click.option(
+    "--virtual",
+    metavar="NAME[:N]",
+    envvar="COLDFORK_VIRTUAL",
+    help="Give the program so many virtual devices, for example h100:2; implies --follow.",
+)
+@click.option(
+    "--exact",
+    metavar="MODULE",
+    multiple=True,
+    help="Look for the exact line inside this module, which makes it slower; repeatable. The program's own "
+    "file is __main__.",
+)
+@click.option("--strict", is_flag=True, help="End with 1 if a process was forked while a device was awake.")
+@click.option("--quiet", is_flag=True, help="Print nothing beside what the program prints.")
+@click.option("--python", metavar="PATH", help="The interpreter to run the program with.")
+@debug_option
+@click.pass_context
+def run(
+    context: click.Context,
+    /,
+    file: Path | None,
+    limit: int,
+    virtual: str | None,
+    python: str | None,
+    exact: tuple[str, ...],
+    *,
+    follow: bool,
+    strict: bool,
+    quiet: bool,
+    line: Any,
+) -> None:
+    """Run a program as `python` does, and say what it did to accelerators.
+
+    The program is `-m MODULE`, `-c CODE`, FILE or `-`, with its arguments. What woke a device, through
+    which imports and in which process, and whether a process was forked afterwards, is recorded and told on
+    standard error when the program has ended. Nothing is added to its standard output.
+    """
+    from coldfork.launch.watched_process import require_watching
+
+    require_watching("run")
+    from coldfork.launch import recordings_folder
+    from coldfork.launch.terminal import supervision
+    from coldfork.launch.watch import run
+
+    if virtual:
+        from coldfork.virtual import parse
+
+        parse(virtual)
+    plan = run.Plan(
+        program=line,
+        python=run.interpreter(python),
+        recording=recordings_folder.chosen_place(file) if file else recordings_folder.new_place(),
+        limit=limit,
+        follow=follow,
+        virtual=virtual or None,
+        exact=exact,
+    )
+    done = run.run(plan)
+    found = False
+    try:
+        found = _conclude(plan, done, quiet=quiet, strict=strict)
+    except KeyboardInterrupt:
+        # Whoever interrupts us here does not want to read the verdict; the program has ended already.
+        pass
+    status = supervision.end_like(done.ending)
+    context.exit(status or (FINDINGS if found and strict else 0))
+
+
+def _conclude(plan: Plan, done: Run, *, quiet: bool, strict: bool) -> bool:
+    """Tell what was recorded; True if it is a reason for `--strict` to fail."""
+    if quiet and not strict:
+        return False
+    if not done.watched:
+        if not quiet:
+            output.note("nothing was recorded, because the program's Python did not let coldfork in")
+        return True
+    from coldfork.report.recordings.assembly.files import read
+    from coldfork.report.recordings.summary.outcomes import Standing, outcome
+
+    try:
+        recording = read(plan.recording)
+        summed_up = outcome(recording)
+        if not quiet:
+            _tell(plan, summed_up, recording)
+    except ColdforkError as error:
+        output.note(str(error))
+        return True
+    return summed_up.standing is Standing.POISONED
+
+
+def _tell(plan: Plan, summed_up: Outcome, recording: Recording) -> None:
+    from coldfork.report.recordings.text.report import verdict
+    from coldfork.report.recordings.view import View
+
+    watched_by_somebody = sys.stderr is not None and sys.stderr.isatty()
+    view = View(
+        version=__version__,
+        width=None,
+        colour=watched_by_somebody and output.wants_colour("auto"),
+        encoding=getattr(sys.stderr, "encoding", None) or "utf-8",
+    )
+    lines = [verdict(recording, view).rstrip("\n"), f"recorded in {plan.recording}"]
+    lines += [
+        f"{'or' if number else 'next'}: {command}"
+        for number, command in enumerate(_next_commands(plan, summed_up, recording))
+    ]
+    output.note("\n".join(lines))
+
+
+def _next_commands(plan: Plan, summed_up: Outcome, recording: Recording) -> Iterator[str]:
+    exact = _exact(summed_up)
+    if exact:
+        yield f"coldfork run --exact {exact} ... names the line of {exact} that it was"
+    unwatched = any(not process.watched for process in recording.processes)
+    if unwatched and not plan.follow and not plan.virtual and not summed_up.poisoned:
+        yield "coldfork run --follow ... watches the processes that it starts, too"
+    yield f"coldfork report {plan.recording}"
+
+
+def _exact(summed_up: Outcome) -> str | None:
+    """The module whose exact line is worth another run."""
+    waker = summed_up.wake.waker if summed_up.wake else None
+    return waker.module if waker is not None and waker.line is None else None

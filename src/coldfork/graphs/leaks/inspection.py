@@ -1,0 +1,219 @@
+"""Finds what a captured graph takes over from its warm-up: values by path, memory by who wrote it last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from coldfork.graphs.descriptors import BatchDescriptor, Phase
+from coldfork.graphs.findings import Leak, LeakKind, Report
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
+from coldfork.graphs.leaks.operator_watch import HostReads, Run, Step, Watched
+from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
+from coldfork.graphs.leaks.value_changes import Calls, Change, Snapshot
+from coldfork.model.states import Frame
+from coldfork.virtual.capturing.memory.ownership import Kind
+from coldfork.virtual.capturing.operators.schemas import Operators
+from coldfork.virtual.capturing.places import Places
+
+
+class Uninspected:
+    """Looks at nothing, and costs nothing."""
+
+    @contextmanager
+    def building(self, descriptor: BatchDescriptor, phase: Phase) -> Iterator[None]:
+        """Let it be made."""
+        yield
+
+    @contextmanager
+    def warming_up(self, forward: Any, state: Any) -> Iterator[None]:
+        """Let it run."""
+        yield
+
+    @contextmanager
+    def capturing(self, forward: Any, state: Any) -> Iterator[None]:
+        """Let it be captured."""
+        yield
+
+    def captured(self, graph: Any) -> None:
+        """Do nothing."""
+
+
+class Inspector:
+    """Looks at the captures of some batches, one after the other, and reports on each."""
+
+    def __init__(self, persistent: Iterable[Any] = (), inputs: Iterable[Any] | None = None) -> None:
+        self._persistent = {_storage(tensor) for tensor in persistent}
+        self._kept = tuple(persistent)
+        self._inputs = None if inputs is None else {_storage(tensor) for tensor in inputs}
+        self._given = self._persistent | (self._inputs or set())
+        self._ledger = Ledger()
+        self._operators = Operators()
+        self._places = Places()
+        self._descriptor = ""
+        self._calls = Calls()
+        self._changes: list[Change] = []
+        self._visible: list[Change] = []
+        self._of_modules = set[int]()
+        self._warm: Snapshot | None = None
+        self._host_reads: list[Frame | None] = []
+        self._steps: list[Step] = []
+        self._leaks: list[Leak] = []
+
+    # --- what happens, in its order -----------------------------------------------------------------------
+
+    @contextmanager
+    def building(self, descriptor: BatchDescriptor, phase: Phase) -> Iterator[None]:
+        """Watch a forward function being made."""
+        if phase is Phase.WARMUP:
+            self._begin(str(descriptor))
+        kind = "build warm-up" if phase is Phase.WARMUP else "build capture"
+        with self._watched(kind):
+            yield
+
+    @contextmanager
+    def warming_up(self, forward: Any, state: Any) -> Iterator[None]:
+        """Watch the warm-up run."""
+        roots = roots_of(forward, state)
+        self._of_modules = {
+            _storage(spot.value)
+            for spot in spots(roots)
+            if is_tensor(spot.value) and _is_kept_by_module(spot.holder, spot.key)
+        }
+        before = Snapshot(roots)
+        with self._watched("warm-up") as watched, HostReads(watched, self._places), self._calls:
+            yield
+        self._host_reads = watched.host_reads
+        self._warm = Snapshot(roots)
+        self._changes = before.changes(self._warm)
+        self._ledger.forget_dead()
+
+    @contextmanager
+    def capturing(self, forward: Any, state: Any) -> Iterator[None]:
+        """Watch the capture."""
+        roots = roots_of(forward, state)
+        before = Snapshot(roots)
+        seen = {(id(spot.holder), spot.key): spot.path for spot in spots(roots)}
+        self._visible = [
+            change._replace(path=seen.get((id(change.holder), change.key), change.path))
+            for change in self._changes
+            if before.holds(change.holder)
+        ]
+        with self._watched("capture", self._steps):
+            yield
+        self._side_effects(before.changes(Snapshot(roots)))
+
+    def captured(self, graph: Any) -> None:
+        """Look at what the graph reads."""
+        steps = list(_steps_of(graph)) if hasattr(graph, "records") else self._steps
+        made = _made_by(graph) if hasattr(graph, "memories") else set[int]()
+        run = Run(self._descriptor, "graph")
+        for step in steps:
+            self._take(step, made)
+            if step.allocates:
+                for tensor in step.wrote:
+                    self._ledger.write(tensor, NOTHING)
+                continue
+            writer = self._ledger.new_writer(Writer(step.name, step.where, run, True))
+            for tensor in step.wrote:
+                self._ledger.write(tensor, writer)
+        self._steps.clear()
+
+    def report(self, descriptor: BatchDescriptor) -> Report:
+        """What was found for the batch that was captured last."""
+        leaks = list(self._leaks)
+        lazy: list[str] = []
+        harmful = bool(leaks) or bool(self._host_reads)
+        for change in self._visible:
+            text = f"{change.path}: {change.before} -> {change.after}, shared with capture"
+            if harmful:
+                leaks.insert(0, self._state_leak(change, text))
+            else:
+                lazy.append(text)
+        return Report(tuple(leaks), tuple(lazy))
+
+    # --- judging ------------------------------------------------------------------------------------------
+
+    def _take(self, step: Step, made: set[int]) -> None:
+        for tensor in step.read:
+            if _storage(tensor) in self._given:
+                continue
+            for number in self._ledger.last_writers(tensor):
+                writer = self._ledger.writers[number]
+                if number == NOTHING or (number == BEFORE and _storage(tensor) in made):
+                    self._leak(step, "memory that nothing has written", None)
+                elif writer.run is not None and writer.depends and self._is_foreign(writer.run):
+                    self._leak(step, f"what {writer.name} wrote in {writer.run}", writer.where)
+
+    def _is_foreign(self, run: Run) -> bool:
+        return run.warms or (run.kind == "graph" and run.descriptor != self._descriptor)
+
+    def _leak(self, step: Step, what: str, origin: Frame | None) -> None:
+        leak = Leak(
+            LeakKind.MEMORY,
+            self._descriptor,
+            step.name,
+            f"{step.name} reads {what}; a replay finds there whatever was left",
+            step.where,
+            origin,
+        )
+        if leak not in self._leaks:
+            self._leaks.append(leak)
+
+    def _state_leak(self, change: Change, text: str) -> Leak:
+        origin = self._calls.setter_of(change.key)
+        return Leak(LeakKind.STATE, self._descriptor, change.path, text, None, origin)
+
+    def _side_effects(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            if (
+                self._warm is None
+                or not self._warm.holds(change.holder)
+                or change.after.startswith("a tensor")
+            ):
+                continue
+            text = f"{change.path}: {change.before} -> {change.after} while capturing; no replay repeats it"
+            origin = self._calls.setter_of(change.key)
+            self._leaks.append(Leak(LeakKind.SIDE_EFFECT, self._descriptor, change.path, text, origin=origin))
+
+    # --- watching -----------------------------------------------------------------------------------------
+
+    def _begin(self, descriptor: str) -> None:
+        self._descriptor = descriptor
+        self._calls = Calls()
+        self._changes, self._visible, self._host_reads = [], [], []
+        self._leaks = []
+        self._steps.clear()
+
+    def _watched(self, kind: str, steps: list[Step] | None = None) -> Watched:
+        run = Run(self._descriptor, kind)
+        return Watched(self._ledger, run, self._operators, self._places, self._is_input, steps)
+
+    def _is_input(self, tensor: Any) -> bool:
+        """Without a declaration, all that was there but parameters is another batch's each time."""
+        storage = _storage(tensor)
+        if self._inputs is not None:
+            return storage in self._inputs or storage in self._persistent
+        return not isinstance(tensor, torch.nn.Parameter) and storage not in self._of_modules
+
+
+def _steps_of(graph: Any) -> Iterator[Step]:
+    for record in graph.records:
+        read = tuple(use.tensor for use in record.read if use.memory.kind is not Kind.CONSTANT)
+        yield Step(record.name, record.where, read, tuple(use.tensor for use in record.wrote))
+
+
+def _made_by(graph: Any) -> set[int]:
+    return {memory.key for memory in graph.memories if memory.kind is Kind.POOL}
+
+
+def _is_kept_by_module(holder: Any, name: Any) -> bool:
+    kept = getattr(holder, "_parameters", {}), getattr(holder, "_buffers", {})
+    return any(isinstance(one, dict) and name in one for one in kept)
+
+
+def _storage(tensor: Any) -> int:
+    return int(tensor.untyped_storage()._cdata)

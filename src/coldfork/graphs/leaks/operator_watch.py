@@ -1,0 +1,151 @@
+"""Watching an eager run: which operator reads and writes which memory, and what it reads on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
+from coldfork.model.states import Frame
+from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
+from coldfork.virtual.capturing.operators.shapes import tensors_in
+from coldfork.virtual.capturing.places import Places, as_frame
+
+_WRITING = frozenset((Way.COMPUTE, Way.EMPTY, Way.LIFT, Way.DECOMPOSE))
+_ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "item", "__dlpack__"))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the program's code: which batch's, and what for."""
+
+    descriptor: str
+    kind: str
+    """`build warm-up`, `warm-up`, `build capture`, `capture` or `graph`."""
+
+    @property
+    def warms(self) -> bool:
+        """True for what a graph must not depend on."""
+        return self.kind.endswith("warm-up")
+
+    def __str__(self) -> str:
+        return f"the {self.kind} of {self.descriptor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator of a captured region."""
+
+    name: str
+    where: Frame | None
+    read: tuple[Any, ...]
+    wrote: tuple[Any, ...]
+    allocates: bool = False
+    """True when it only makes memory, and writes nothing there."""
+
+
+class Watched(TorchDispatchMode):  # type: ignore[misc]
+    """Lets every operator run, and notes who writes what."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        run: Run,
+        operators: Operators,
+        places: Places,
+        is_input: Callable[[Any], bool],
+        steps: list[Step] | None = None,
+    ) -> None:
+        super().__init__()
+        self._ledger = ledger
+        self._run = run
+        self._is_input = is_input
+        self._operators = operators
+        self._places = places
+        self._steps = steps
+        self._made = set[int]()
+        self.host_reads: list[Frame | None] = []
+        """Where a value that depends on the batch came to the host."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would import its compiler here, only to tell it not to look."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        operator = self._operators.of(func)
+        depends = operator.random or any(
+            self.depends(tensor) for tensor in tensors_in((args, kwargs)) if _plain(tensor)
+        )
+        result = func(*args, **kwargs)
+        if operator.way is Way.HOST and depends:
+            self.host_reads.append(as_frame(self._places.here(2)))
+        if operator.way in _WRITING:
+            self._note(operator, depends, args, kwargs, result)
+        return result
+
+    def depends(self, tensor: Any) -> bool:
+        """True when what a tensor holds is another batch's each time."""
+        writers = self._ledger.writers
+        return any(
+            self._is_input(tensor) if number == BEFORE else writers[number].depends
+            for number in self._ledger.last_writers(tensor)
+        )
+
+    def _note(self, operator: Operator, depends: bool, args: Any, kwargs: Any, result: Any) -> None:
+        where = as_frame(self._places.here(3))
+        written = [
+            one for one in tensors_in([one.of(args, kwargs) for one in operator.written]) if _plain(one)
+        ]
+        aliased = {one.untyped_storage()._cdata for one in written}
+        fresh = [
+            one for one in tensors_in(result) if _plain(one) and one.untyped_storage()._cdata not in aliased
+        ]
+        self._made.update(one.untyped_storage()._cdata for one in fresh)
+        allocates = operator.way is Way.EMPTY
+        if self._steps is not None:
+            read = tuple(one for one in _read_of(operator, args, kwargs) if _plain(one))
+            self._steps.append(Step(operator.name, where, read, (*written, *fresh), allocates))
+            return
+        if allocates:
+            for tensor in fresh:
+                self._ledger.write(tensor, NOTHING)
+            return
+        # What building a batch writes to memory that was there already is that batch's.
+        older = any(key not in self._made for key in aliased)
+        depends = depends or (self._run.kind.startswith("build") and older)
+        writer = self._ledger.new_writer(Writer(operator.name, where, self._run, depends))
+        for tensor in (*written, *fresh):
+            self._ledger.write(tensor, writer)
+
+
+class HostReads(TorchFunctionMode):  # type: ignore[misc]
+    """Notes reads on the host that no operator shows."""
+
+    def __init__(self, watched: Watched, places: Places) -> None:
+        super().__init__()
+        self._watched = watched
+        self._places = places
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in _ON_HOST and args and _plain(args[0]):
+            if self._watched.depends(args[0]):
+                self._watched.host_reads.append(as_frame(self._places.here(2)))
+        return func(*args, **(kwargs or {}))
+
+
+def _read_of(operator: Operator, args: Any, kwargs: Any) -> list[Any]:
+    """The tensors whose contents an operator depends on."""
+    written = [one.of(args, kwargs) for one in operator.written] if operator.blind else []
+    skipped = {id(one) for one in tensors_in(written)}
+    return [one for one in tensors_in((args, kwargs)) if id(one) not in skipped]
+
+
+def _plain(tensor: Any) -> bool:
+    return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_quantized

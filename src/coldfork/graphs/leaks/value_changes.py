@@ -1,0 +1,129 @@
+"""What a run changed among the Python values that it could see."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterable, Mapping
+from types import CodeType
+from typing import Any, NamedTuple
+
+from coldfork.graphs.leaks.reachable_values import is_leaf, is_tensor, spots
+from coldfork.model.states import Frame
+
+_NOTHING = object()
+_SHOWN = 60
+
+
+class Change(NamedTuple):
+    """A value that is another one now."""
+
+    path: str
+    holder: Any
+    key: Any
+    before: str
+    after: str
+
+
+class Snapshot:
+    """The values that could be reached at some moment.
+
+    It keeps their holders alive, so that none is mistaken for a later one.
+    """
+
+    def __init__(self, roots: Mapping[str, Any]) -> None:
+        self._holders: dict[int, Any] = {}
+        self._values: dict[tuple[int, Any], tuple[str, Any, Any]] = {}
+        for value in roots.values():
+            self._hold(value)
+        for spot in spots(roots):
+            self._hold(spot.value)
+            self._values[id(spot.holder), spot.key] = spot.path, _print_of(spot.value), spot.value
+
+    def _hold(self, value: Any) -> None:
+        if not is_leaf(value):
+            self._holders[id(value)] = value
+
+    def holds(self, holder: Any) -> bool:
+        """True when an object could be reached."""
+        return self._holders.get(id(holder), _NOTHING) is holder
+
+    def changes(self, later: Snapshot) -> list[Change]:
+        """What is different in the objects that were there before."""
+        found: list[Change] = []
+        for place, (path, now, value) in later._values.items():
+            holder = self._holders.get(place[0])
+            if holder is None:
+                continue
+            _, before, earlier = self._values.get(place, ("", _NOTHING, _NOTHING))
+            if before is not _NOTHING and before == now:
+                continue
+            if before is _NOTHING and isinstance(place[1], str):
+                earlier = getattr(type(holder), place[1], _NOTHING)  # a default of the class
+            shown = _shown(earlier)
+            found.append(Change(path, holder, place[1], shown, _shown(value)))
+        return found
+
+
+class Calls:
+    """Which functions ran, so that the line that set a value can be found."""
+
+    def __init__(self) -> None:
+        self.codes: dict[CodeType, None] = {}
+        self._before: Any = None
+
+    def __enter__(self) -> Calls:
+        self._before = sys.getprofile()
+        sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(self._before)
+
+    def _called(self, frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            self.codes[frame.f_code] = None
+
+    def setter_of(self, name: Any) -> Frame | None:
+        """The line among what ran that sets an attribute or key of this name; None if there are several."""
+        found = list(_setters(self.codes, name)) if isinstance(name, str) else []
+        return found[0] if len(set(found)) == 1 else None
+
+
+def _setters(codes: Iterable[CodeType], name: str) -> Iterable[Frame]:
+    for code in codes:
+        if name not in code.co_names and name not in code.co_consts:
+            continue
+        line, last = code.co_firstlineno, None
+        for instruction in dis.get_instructions(code):
+            line = getattr(instruction.positions, "lineno", None) or line
+            if instruction.opname == "STORE_ATTR" and instruction.argval == name:
+                yield Frame(code.co_filename, line, code.co_qualname)
+            if instruction.opname == "STORE_SUBSCR" and last == name:
+                yield Frame(code.co_filename, line, code.co_qualname)
+            last = instruction.argval
+
+
+def _print_of(value: Any) -> Any:
+    """What tells a value from another one: its contents if they cannot change, else which object it is."""
+    if isinstance(value, bool | int | float | complex | str | bytes | None):
+        return type(value), repr(value) if isinstance(value, float) else value
+    if is_tensor(value):
+        return id(value), _memory_of(value), tuple(value.shape), value.dtype
+    return id(value)
+
+
+def _memory_of(tensor: Any) -> Any:
+    try:
+        return tensor.untyped_storage()._cdata, tensor.storage_offset()
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _shown(value: Any) -> str:
+    if value is _NOTHING:
+        return "nothing"
+    if is_tensor(value):
+        return f"a tensor {tuple(value.shape)} of {value.dtype}"
+    text = repr(value) if isinstance(value, bool | int | float | str | bytes | None) else type(value).__name__
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

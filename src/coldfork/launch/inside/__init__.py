@@ -1,0 +1,1 @@
+"""What an isolated script's own interpreter does: standard library only."""

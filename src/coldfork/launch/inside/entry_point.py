@@ -1,0 +1,186 @@
+"""What an isolated script's own interpreter does for its isolation, before the script's first import.
+
+It makes the start method what the environment says, in this process and in every Python that it starts, and
+tells the supervisor what becomes of the accelerators here. It lives in the script's process: the standard
+library only, and nothing it does may fail the script.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic
+
+from coldfork.observe.recording.events import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.bootstrap import Session
+    from coldfork.observe.recording.events import Event
+
+METHOD = "MULTIPROCESSING_START_METHOD"
+CHANNEL = "COLDFORK_CHANNEL"
+_PROGRESS_SECONDS = 0.05
+_PROGRESS_SAVED = 20
+"""So many steps may be told in one go by a script that was slow before."""
+_MOST_CAUSES = 5
+_MOST_FRAMES = 100
+_LONGEST_MESSAGE = 2000
+
+
+class Channel:
+    """The way to the supervisor; `current` is set once, in the script's own process."""
+
+    current: Channel | None = None
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_inheritable(descriptor, False)
+        self._descriptor = descriptor
+        self._identity = _identity(descriptor)
+        self._paid_until = 0.0
+
+    def tell(self, event: Event) -> None:
+        """Send an event; a channel that is gone is no trouble."""
+        try:
+            # A program may close all it finds and open its own file under the same number.
+            if _identity(self._descriptor) != self._identity:
+                return
+            line = memoryview(encode(event))
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except OSError:
+            pass
+
+    def progress(self, done: int, total: int) -> None:
+        """Tell how far the script is, unless it has just been told."""
+        now = monotonic()
+        # Each step told uses up some time, and what was saved is used first: the last of a few quick steps is
+        # told too, and a tight loop tells twenty a second.
+        self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
+        if self._paid_until > now and done < total:
+            return
+        self._paid_until += _PROGRESS_SECONDS
+        self.tell({"event": "progress", "done": done, "total": total})
+
+
+def begin(session: Session) -> None:
+    """Enforce the start method and begin to tell; called by the watch's own door."""
+    method = os.environ.get(METHOD)
+    told = os.environ.pop(CHANNEL, None)
+    if told is not None and told.isdigit():
+        Channel.current = Channel(int(told))
+    if method:
+        from coldfork.launch.inside.start_method import Enforcer
+
+        Enforcer(method).install()
+    _guard()
+    channel = Channel.current
+    if channel is None:
+        return
+    if method:
+        channel.tell({"event": "enforced", "method": method})
+    _watch(session, channel)
+    channel.tell({"event": "up"})
+
+
+def _guard() -> None:
+    """Switch the fork guard on as the environment says; what examines is imported when it is needed."""
+    try:
+        from coldfork.start.guard import MODES, OFF, VARIABLE, guard
+        from coldfork.start.guard.process import HERE
+
+        mode = os.environ.get(VARIABLE, OFF).strip().lower()
+        if mode in MODES and mode != OFF and HERE.mode == OFF:
+            HERE.observe_later()
+            guard(mode)
+    except Exception as error:
+        # The script matters more than its guard.
+        sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\n")
+
+
+def _watch(session: Session, channel: Channel) -> None:
+    import atexit
+
+    from coldfork.observe.bootstrap import guard_exit
+    from coldfork.observe.watch import MAIN, watch
+
+    home = os.getpid()
+
+    def sink(event: Event) -> None:
+        if event["event"] == "wake" and event["pid"] == home:
+            channel.tell(event)
+
+    watching = watch(sink, base=MAIN, imports=False, began=session.settings.get("began"))
+    ended: list[int] = []
+
+    def end(status: int | None = None) -> None:
+        if ended or os.getpid() != home:
+            return
+        ended.append(home)
+        watching.poll()
+        _tell_failure(channel)
+        channel.tell({"event": "states", "states": watching.states()})
+
+    atexit.register(end)
+    guard_exit(end)
+
+
+def _tell_failure(channel: Channel) -> None:
+    """Tell of the exception that ends this process: Python has printed it by now, and left it here."""
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if isinstance(error, BaseException):
+        channel.tell({"event": "exception", "exception": _described(error)})
+
+
+def _described(error: BaseException) -> Event:
+    """An exception with its traceback, and the ones it came from.
+
+    By hand: whatever evaluates a text here, as the import of `traceback` does, makes Python forget that it
+    was interrupted, and end with another status than it should.
+    """
+    chain: list[Event] = []
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen and len(chain) < _MOST_CAUSES:
+        seen.add(id(link))
+        chain.append({"type": type(link).__name__, "message": _said(link), "stack": _stack(link)})
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return {**chain[0], "caused_by": chain[1:]}
+
+
+def _stack(error: BaseException) -> list[Event]:
+    """The frames of a traceback, outermost first, without those of the import system."""
+    frames: list[Event] = []
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not code.co_filename.startswith("<frozen importlib"):
+            frames.append({"path": code.co_filename, "line": step.tb_lineno, "function": code.co_name})
+        step = step.tb_next
+    return frames[-_MOST_FRAMES:]
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)[:_LONGEST_MESSAGE]
+    except Exception:
+        return ""
+
+
+def progress(done: int, total: int) -> None:
+    """Tell who started this script that `done` of `total` are through; without anybody, this does nothing.
+
+    It is shown as a bar by `coldfork exec` and handed to `on_progress` of `run_script`. It may be called in a
+    tight loop, of which it is told twenty times a second.
+    """
+    channel = Channel.current
+    if channel is not None:
+        channel.progress(int(done), int(total))
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

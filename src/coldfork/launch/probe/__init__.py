@@ -1,0 +1,1 @@
+"""Imports modules in fresh interpreters and says which line woke what: `coldfork probe`."""

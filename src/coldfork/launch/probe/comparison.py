@@ -1,0 +1,192 @@
+"""What the import of a module says about a finding on one of its lines: woken, cold, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from os.path import realpath
+from types import MappingProxyType
+
+from coldfork.launch.probe.line_order import runs_before
+from coldfork.model.effects import EffectKind
+from coldfork.model.findings import Confirmed, Finding
+from coldfork.model.probes import ModuleProbe, ProbeStatus
+from coldfork.model.states import ImportSite, Waker
+
+#: Nothing but a device of the right make, real or virtual, answers to these.
+_OF_A_MAKE = frozenset({"cuda", "rocm"})
+_STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
+
+_INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")
+
+Answer = tuple[Confirmed, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the imports were set before, and what they are compared with."""
+
+    device: str
+    """`real`, `none`, or `virtual:` and its name."""
+    accelerators: frozenset[str] = frozenset()
+    """Those that are sure to be there."""
+    management: bool = True
+    """Whether devices can be counted without the driver."""
+    profile: str = "cuda"
+    """What the findings assume."""
+    absent: frozenset[str] = frozenset()
+    """Packages that findings speak of and that the interpreter does not find."""
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The file behind each path that a probe names."""
+
+
+def packages_named(finding: Finding) -> frozenset[str]:
+    """The top-level packages whose presence a finding presumes or makes a condition."""
+    named = _INSTALLED.findall(" and ".join((*finding.presumed, finding.condition or "")))
+    return frozenset(name.partition(".")[0] for name in named)
+
+
+def refusal(finding: Finding, ground: Ground) -> str | None:
+    """Why no import can say anything about a finding on this ground; None where one can."""
+    if finding.module.rpartition(".")[2] == "__main__":
+        return "it is a program, which importing would run"
+    accelerator = str(finding.accelerator)
+    if accelerator in ground.accelerators:
+        return None
+    if accelerator in _OF_A_MAKE or ground.device == "none":
+        stand_in = _STAND_INS.get(accelerator)
+        advice = f"; coldfork check --confirm --virtual {stand_in} gives it one" if stand_in else ""
+        return f"{_spoken(ground.device)} has no {accelerator} device to wake{advice}"
+    return None
+
+
+def compare(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> Answer:
+    """Set a finding in `file` against what importing its module did."""
+    other = _another_file(finding, probe, file, ground)
+    if other is not None:
+        return _untestable(f"the interpreter imports {finding.module} from {other}")
+    match probe.status:
+        case ProbeStatus.WOKEN:
+            return _woken(finding, probe, file, ground)
+        case ProbeStatus.COLD:
+            return _cold(finding, probe, ground)
+        case ProbeStatus.FAILED:
+            return _failed(finding, probe, file, ground)
+        case ProbeStatus.UNKNOWN:
+            return _untestable(probe.reason or "")
+
+
+def _woken(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> Answer:
+    waker = probe.waker
+    if probe.accelerator != finding.accelerator:
+        return _untestable(f"it was {probe.accelerator} that the import woke first{_by(waker)}")
+    if waker is None or waker.module is None:
+        return _untestable(_unattributed(probe))
+    site = next((site for site in waker.import_chain if site.module == finding.module), None)
+    if site is None:
+        return _untestable(f"{finding.accelerator} was awake before the module ran: woken{_by(waker)}")
+    if site.line is None:
+        return _untestable(
+            f"the module woke {finding.accelerator}; by which of its lines was not seen"
+            + (f": {probe.reason}" if probe.reason else "")
+        )
+    if _stands_at(finding, site.line):
+        return Confirmed.WOKEN, _how(finding, probe, waker, site, ground)
+    place = f"{finding.path}:{site.line}"
+    if runs_before(file, finding.line, site.line):
+        passed = f"the line had not woken {finding.accelerator} by the time {place} did"
+        return Confirmed.COLD, f"{passed}, on {ground.device}"
+    if runs_before(file, site.line, finding.line):
+        return _untestable(f"{place} had woken {finding.accelerator} before the line ran")
+    return _untestable(f"{place} woke {finding.accelerator}; whether this line would have too was not seen")
+
+
+def _cold(finding: Finding, probe: ModuleProbe, ground: Ground) -> Answer:
+    if probe.file is None:
+        return _untestable("which file the module was imported from could not be told")
+    accelerator = str(finding.accelerator)
+    if accelerator not in ground.accelerators:
+        return _untestable(
+            f"whether {_spoken(ground.device)} has a device that is {accelerator} is not known"
+        )
+    if ground.profile == "cuda-without-nvml" and ground.management:
+        return _untestable(
+            f"{_spoken(ground.device)} has NVML, unlike the profile; "
+            "coldfork check --confirm --virtual h100-without-nvml takes it away"
+        )
+    absent = sorted(packages_named(replace(finding, condition=None)) & ground.absent)
+    if absent:
+        return _untestable(f"it presumes that {absent[0]} is installed, which the interpreter does not find")
+    seen = f"a fresh interpreter that imported the module stayed cold, on {ground.device}"
+    unmet = sorted(packages_named(finding) & ground.absent)
+    if unmet:
+        return Confirmed.COLD, f"{seen}, where {unmet[0]} is not installed"
+    if finding.effect == EffectKind.QUERIES_DEVICE and ground.management:
+        return Confirmed.COLD, f"{seen}; a machine where only the driver can answer may differ"
+    return Confirmed.COLD, seen
+
+
+def _failed(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> Answer:
+    """An import that failed has passed the lines before the one at which it failed."""
+    stopped = _line_of_failure(probe, file, ground)
+    if probe.asleep and finding.accelerator in ground.accelerators and stopped is not None:
+        if runs_before(file, finding.line, stopped):
+            passed = f"the line was passed and {finding.accelerator} stayed cold, on {ground.device}"
+            return Confirmed.COLD, f"{passed}; at line {stopped} {probe.reason}"
+    return _untestable(probe.reason or "the import failed")
+
+
+def _line_of_failure(probe: ModuleProbe, file: str, ground: Ground) -> int | None:
+    if probe.failure is None:
+        return None
+    frames = (frame for frame in probe.failure.stack if _same(ground.files.get(frame.path), file))
+    return next((frame.line for frame in frames), None)
+
+
+def _another_file(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> str | None:
+    """The file that the module really came from, where that is not the one that was checked."""
+    loaded = probe.file
+    if loaded is None and probe.waker is not None:
+        sites = (site for site in probe.waker.import_chain if site.module == finding.module)
+        loaded = next((ground.files.get(site.path) for site in sites if site.path), None)
+    return None if loaded is None or _same(loaded, file) else loaded
+
+
+def _same(one: str | None, other: str) -> bool:
+    return one is not None and realpath(one) == realpath(other)
+
+
+def _stands_at(finding: Finding, line: int) -> bool:
+    return finding.line <= line <= max(finding.line, finding.end_line or 0)
+
+
+def _how(finding: Finding, probe: ModuleProbe, waker: Waker, site: ImportSite, ground: Ground) -> str:
+    seen = f"a fresh interpreter woke {finding.accelerator} at this line, on {ground.device}"
+    if waker.import_chain[-1] is not site and (waker.path, waker.line) != (site.path, site.line):
+        seen += f", through {_place(waker)}"
+    if waker.call:
+        seen += f", by {waker.call}"
+    return seen + (f"; {probe.reason}" if probe.reason else "")
+
+
+def _unattributed(probe: ModuleProbe) -> str:
+    thread = probe.waker.thread if probe.waker is not None else ""
+    other = f" on the thread {thread}" if thread not in ("", "MainThread") else ""
+    return f"the import woke {probe.accelerator}{other}, and it could not be told by which line"
+
+
+def _by(waker: Waker | None) -> str:
+    return "" if waker is None or waker.path is None else f" by {_place(waker)}"
+
+
+def _place(waker: Waker) -> str:
+    return f"{waker.path}:{waker.line}" if waker.line else str(waker.path)
+
+
+def _spoken(device: str) -> str:
+    return device if device.startswith("virtual:") else "this machine"
+
+
+def _untestable(reason: str) -> Answer:
+    return Confirmed.NOT_TESTABLE, reason

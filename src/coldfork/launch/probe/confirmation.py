@@ -1,0 +1,124 @@
+"""Imports the modules that findings are about, each in a fresh interpreter, and says what that showed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from coldfork.launch.probe import machine
+from coldfork.launch.probe.comparison import Ground, compare, packages_named, refusal
+from coldfork.launch.probe.probe import Progress, Request, missing, probe
+from coldfork.launch.probe.report_paths import root_by_name
+from coldfork.launch.probe.trial import Setting
+from coldfork.model.findings import Confirmed, Finding
+from coldfork.model.probes import ModuleProbe
+
+_TOO_EARLY = "the imports were interrupted before its turn ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a finding stands: the folder from which its module's name counts, and its file."""
+
+    root: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What importing the modules of findings came to."""
+
+    findings: tuple[Finding, ...]
+    interrupted: bool
+    """Whether somebody interrupted the imports; what was not seen by then is not testable."""
+
+
+def confirm(
+    findings: Sequence[Finding],
+    setting: Setting,
+    profile: str,
+    locate: Callable[[str], str],
+    jobs: int = 0,
+    progress: Progress | None = None,
+) -> Confirmation:
+    """The findings, each with what importing its module showed; those about no device stay as they are."""
+    ground = Ground(
+        device=machine.device(setting.virtual),
+        accelerators=machine.accelerators(setting.virtual),
+        management=machine.has_management(setting.virtual),
+        profile=profile,
+    )
+    places = {finding.path: place_of(finding, locate) for finding in findings}
+    roots = tuple(dict.fromkeys(place.root for place in places.values() if place is not None))
+    testable = [
+        finding
+        for finding in findings
+        if finding.accelerator and places[finding.path] and refusal(finding, ground) is None
+    ]
+    named = frozenset[str]().union(*(packages_named(finding) for finding in testable))
+    around_all = replace(setting, before=(*roots, *setting.before))
+    ground = replace(ground, absent=missing(named, around_all))
+    probes: dict[tuple[str, str], ModuleProbe] = {}
+    files: dict[str, dict[str, str]] = {}
+    interrupted = False
+    total = len({(finding.path, finding.module) for finding in testable})
+    for root in roots:
+        modules = _modules_below(root, testable, places)
+        if not modules:
+            continue
+        around = replace(
+            setting, before=(root, *(other for other in roots if other != root), *setting.before)
+        )
+        told = None if progress is None else _from(progress, len(probes), total)
+        result = probe(Request(modules, around, jobs), told, ground.device)
+        probes |= {(root, module.module): module for module in result.modules}
+        files[root] = dict(result.files)
+        if result.interrupted:
+            interrupted = True
+            break
+    answered = (_with_answer(finding, places[finding.path], probes, files, ground) for finding in findings)
+    return Confirmation(tuple(answered), interrupted)
+
+
+def place_of(finding: Finding, locate: Callable[[str], str]) -> Place | None:
+    """Where the file of a finding lies; None where it is not to be found under the module's name."""
+    file = str(Path(locate(finding.path)).absolute())
+    root = root_by_name(file, finding.module)
+    return Place(root, file) if root is not None and Path(file).is_file() else None
+
+
+def _modules_below(
+    root: str, findings: Iterable[Finding], places: dict[str, Place | None]
+) -> tuple[str, ...]:
+    modules = dict.fromkeys(
+        finding.module
+        for finding in findings
+        if (place := places[finding.path]) is not None and place.root == root
+    )
+    return tuple(modules)
+
+
+def _from(progress: Progress, done: int, total: int) -> Progress:
+    """Tell of a part of the imports as of a part of all."""
+    return lambda stage, count, _: progress(stage, done + count, total)
+
+
+def _with_answer(
+    finding: Finding,
+    place: Place | None,
+    probes: dict[tuple[str, str], ModuleProbe],
+    files: dict[str, dict[str, str]],
+    ground: Ground,
+) -> Finding:
+    if not finding.accelerator:
+        return finding
+    reason = refusal(finding, ground)
+    if reason is not None or place is None:
+        reason = reason or f"its file is not where an import of {finding.module} would look"
+        return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=reason)
+    seen = probes.get((place.root, finding.module))
+    if seen is None:
+        return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=_TOO_EARLY)
+    confirmed, said = compare(finding, seen, place.file, replace(ground, files=files[place.root]))
+    return replace(finding, confirmed=confirmed, confirmation=said)

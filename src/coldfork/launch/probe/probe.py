@@ -1,0 +1,260 @@
+"""Imports modules in fresh interpreters, several at a time, and tells what each did to accelerators."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+from coldfork.launch.probe import machine, module_listing
+from coldfork.launch.probe.report_paths import Origins
+from coldfork.launch.probe.trial import Look, Setting, look
+from coldfork.launch.probe.verdicts import (
+    awake_in,
+    cannot_tell,
+    cut_short,
+    guilty,
+    judge,
+    shared_way,
+    with_exact_line,
+)
+from coldfork.launch.watched_process import Interrupted, require_watching
+from coldfork.model.errors import UsageError
+from coldfork.model.probes import ModuleProbe, Probing
+from coldfork.observe.calls import EVERY
+
+OLDEST = (3, 11)
+_MOST_JOBS = 8
+_LISTING_SECONDS = 60
+_MOST_CLOSER_LOOKS = 3
+"""How often one import is looked at for the line, where other threads ran just as the device woke."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to probe, and in which surroundings."""
+
+    modules: tuple[str, ...]
+    setting: Setting
+    jobs: int = 0
+    """How many at a time; 0 means as many as there are processors, within reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the probes of one request share."""
+
+    awake_before: Sequence[str]
+    origins: Origins
+    closer: dict[Hashable, Look] = field(default_factory=dict)
+    """Second looks by the way to the line that they found."""
+
+
+def probe(request: Request, progress: Progress | None = None, device: str | None = None) -> Probing:
+    """Import each module in a fresh interpreter and say which woke a device, and by which line.
+
+    When it is interrupted, it ends what it started and tells what it has found by then.
+    """
+    require_watching("probe")
+    began = monotonic()
+    origins = Origins()
+    modules = tuple(dict.fromkeys(request.modules))
+    results: tuple[ModuleProbe, ...] = ()
+    interrupted = True
+    # Before the first import there is nothing to keep.
+    with suppress(KeyboardInterrupt):
+        ground = _Ground(awake_in(_bare(request.setting)), origins)
+        results, interrupted = _each(
+            modules,
+            lambda module, stop: _probe_one(module, request.setting, ground, stop),
+            request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
+            progress,
+        )
+    found = {result.module for result in results}
+    return Probing(
+        device=device or machine.device(request.setting.virtual),
+        modules=results,
+        python=request.setting.python,
+        seconds=monotonic() - began,
+        forked=request.setting.forked,
+        left=tuple(module for module in modules if module not in found),
+        interrupted=interrupted,
+        files=origins.files,
+    )
+
+
+def modules_of(package: str, setting: Setting) -> tuple[str, ...]:
+    """Every module of a package, found without importing it; the package's own name where there is none."""
+    code = Path(module_listing.__file__).read_text(encoding="utf-8")
+    try:
+        done = subprocess.run(
+            [setting.python, "-c", code, package],
+            env=_with_path(setting),
+            capture_output=True,
+            timeout=_LISTING_SECONDS,
+            check=False,
+        )
+        # What site or a .pth file printed stands before it.
+        found = json.loads(done.stdout.splitlines()[-1])["modules"]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"the modules of {package} could not be listed: {error}") from None
+    except (ValueError, IndexError, KeyError):
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(
+            f"the modules of {package} could not be listed with {setting.python}"
+            + (f": {said[-1]}" if said else "")
+        ) from None
+    return tuple(found or (package,))
+
+
+def _with_path(setting: Setting) -> dict[str, str]:
+    """The environment in which modules are found where imports will find them."""
+    path = [*setting.before, *filter(None, [setting.base.get("PYTHONPATH")]), *setting.after]
+    return {**setting.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
+
+
+def missing(packages: Iterable[str], setting: Setting) -> frozenset[str]:
+    """Those of these top-level packages that an import would not find; nothing is imported."""
+    code = (
+        "import importlib.util, json, sys; "
+        "print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))"
+    )
+    wanted = sorted(packages)
+    if not wanted:
+        return frozenset()
+    try:
+        done = subprocess.run(
+            [setting.python, "-c", code, *wanted],
+            env=_with_path(setting),
+            capture_output=True,
+            timeout=_LISTING_SECONDS,
+            check=True,
+        )
+        return frozenset(json.loads(done.stdout.splitlines()[-1]))
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return frozenset()
+
+
+def interpreter(
+    chosen: str | None, base: Mapping[str, str] = os.environ, neighbours: Sequence[Path] = ()
+) -> str:
+    """The interpreter to import with, refused where it cannot be watched.
+
+    It is the one chosen, by path or as the shell finds it, else that of the active virtual environment or of
+    one of the `neighbours`, else our own.
+    """
+    if chosen is None:
+        active = base.get("VIRTUAL_ENV")
+        environments = [*([Path(active)] if active else []), *neighbours]
+        found = (folder / "bin" / "python" for folder in environments)
+        chosen = next((str(python) for python in found if python.exists()), sys.executable)
+    python = shutil.which(chosen)
+    if python is None:
+        raise UsageError(f"{chosen}: there is no such interpreter")
+    # A virtual environment is found through the link, so it stays one.
+    python = str(Path(python).absolute())
+    try:
+        done = subprocess.run(
+            [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            timeout=_LISTING_SECONDS,
+            check=True,
+        )
+        version = tuple(map(int, done.stdout.split()))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        raise UsageError(f"{chosen}: this is no Python interpreter that runs") from None
+    if version < OLDEST:
+        spoken = ".".join(map(str, version))
+        raise UsageError(f"{chosen}: this is Python {spoken}; imports can be watched from Python 3.11 on")
+    return python
+
+
+def _bare(setting: Setting) -> Look:
+    """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
+    seen = look("sys", setting)
+    if seen.result is None or seen.result.get("error"):
+        said = seen.ended.output.strip() or f"it ended with {seen.ended.status or seen.ended.signal}"
+        cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
+        raise UsageError(f"{setting.python} could not be watched: {cause}")
+    return seen
+
+
+def _probe_one(module: str, setting: Setting, ground: _Ground, stop: Callable[[], bool]) -> ModuleProbe:
+    first = look(module, setting, stop=stop)
+    if first.result is None and not first.device_wakes:
+        # It was not asked at its end, because there was none: this time it is asked at every step.
+        closer = look(module, setting, exact=(EVERY,), stop=stop)
+        if closer.device_wakes:
+            return with_exact_line(
+                judge(module, closer, ground.awake_before, ground.origins), closer, ground.origins
+            )
+    result = judge(module, first, ground.awake_before, ground.origins)
+    suspects = guilty(first)
+    if not suspects:
+        return result
+    way = shared_way(module, first)
+    second = ground.closer.get(way) if way is not None else None
+    if second is None:
+        try:
+            second = _closer(result, suspects, setting, stop)
+        except Interrupted:
+            return cut_short(result)
+        if way is not None:
+            ground.closer[way] = second
+    return with_exact_line(result, second, ground.origins)
+
+
+def _closer(
+    result: ModuleProbe, suspects: frozenset[str], setting: Setting, stop: Callable[[], bool]
+) -> Look:
+    """A look that sees the line, taken again while another thread that ran just then makes it unsure."""
+    for _ in range(_MOST_CLOSER_LOOKS):
+        second = look(result.module, setting, exact=suspects, stop=stop)
+        if not cannot_tell(result, second):
+            break
+    return second
+
+
+def _each(
+    modules: Sequence[str],
+    work: Callable[[str, Callable[[], bool]], ModuleProbe],
+    jobs: int,
+    progress: Progress | None,
+) -> tuple[tuple[ModuleProbe, ...], bool]:
+    """The results in the order of the modules; when this thread is interrupted, all that runs is ended.
+
+    An interruption leaves the results that there are, and True beside them.
+    """
+    stopped, interrupted = Event(), False
+    with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(modules)))) as pool:
+        futures: list[Future[ModuleProbe]] = [pool.submit(work, module, stopped.is_set) for module in modules]
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
+                if progress is not None:
+                    progress("importing", done, len(modules))
+        except BaseException as error:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            interrupted = True
+    # Here the threads have ended: what was cut short was cancelled, or raised that it was interrupted.
+    ended = [future for future in futures if not interrupted or _has_result(future)]
+    return tuple(future.result() for future in ended), interrupted
+
+
+def _has_result(future: Future[ModuleProbe]) -> bool:
+    return not future.cancelled() and future.exception() is None

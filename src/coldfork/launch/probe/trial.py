@@ -1,0 +1,105 @@
+"""One look at one import: a fresh interpreter under watch, and all that it wrote before it ended."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from coldfork.launch.watched_process import Ended, environment, until_its_end
+from coldfork.observe import bootstrap
+from coldfork.observe.probing import RUNTIMES
+from coldfork.observe.recording import events
+
+_STACK_BYTES = 8_192
+_TELL_BEFORE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The interpreter in which modules are imported, and what surrounds it."""
+
+    python: str
+    virtual: str | None = None
+    timeout: float = 120.0
+    forked: bool = False
+    before: tuple[str, ...] = ()
+    """Folders that stand first on its path."""
+    after: tuple[str, ...] = ()
+    """Folders that stand behind those of PYTHONPATH."""
+    base: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict(os.environ)))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one watched import wrote, and how its process ended."""
+
+    ended: Ended
+    result: Mapping[str, Any] | None
+    """What it said at its end; None when it did not come to it."""
+    wakes: tuple[Mapping[str, Any], ...]
+    """What woke, in order, fork-unsafe runtimes too."""
+    troubles: tuple[str, ...]
+    """Where the watch itself failed."""
+    limit: float
+    """The seconds it was given."""
+    stuck: str = ""
+    """The stacks of its threads shortly before the time limit."""
+
+    @property
+    def device_wakes(self) -> tuple[Mapping[str, Any], ...]:
+        """The wakes of devices."""
+        return tuple(wake for wake in self.wakes if wake["accelerator"] not in RUNTIMES)
+
+
+def look(
+    module: str, setting: Setting, *, exact: Collection[str] = (), stop: Callable[[], bool] = bool
+) -> Look:
+    """Import a module under watch; the exact call is sought inside the modules named by `exact`."""
+    with tempfile.TemporaryDirectory(prefix="coldfork-probe-") as folder:
+        result = Path(folder, "result")
+        told = {
+            "mode": "probe",
+            "module": module,
+            "result": str(result),
+            "stage2": sorted(exact),
+            "forked": setting.forked,
+            "timeout": max(setting.timeout - _TELL_BEFORE_SECONDS, setting.timeout * 0.8),
+            "device": f"virtual:{setting.virtual}" if setting.virtual else "real",
+        }
+        ended = until_its_end(
+            bootstrap.command(setting.python),
+            environment(
+                told, setting.base, virtual=setting.virtual, before=setting.before, after=setting.after
+            ),
+            timeout=setting.timeout,
+            stop=stop,
+        )
+        return _read(result, ended, setting.timeout)
+
+
+def _read(result: Path, ended: Ended, limit: float) -> Look:
+    written, _ = events.read(_content(result))
+    return Look(
+        ended=ended,
+        result=next((event for event in written if event.get("event") == "result"), None),
+        wakes=tuple(event for event in written if event.get("event") == "wake"),
+        troubles=tuple(
+            f"{event.get('what')}: {event.get('detail')}"
+            for event in written
+            if event.get("event") == "trouble"
+        ),
+        limit=limit,
+        stuck=_content(result.with_name(result.name + ".stack"))[:_STACK_BYTES].decode("utf-8", "replace"),
+    )
+
+
+def _content(file: Path) -> bytes:
+    with suppress(OSError):
+        return file.read_bytes()
+    return b""

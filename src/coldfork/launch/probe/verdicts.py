@@ -1,0 +1,262 @@
+"""What two looks at one import come to: cold, woken by whom, failed, or unknown, and why."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import coldfork
+from coldfork.launch.probe.report_paths import Origins
+from coldfork.launch.probe.trial import Look
+from coldfork.model.probes import Failure, ModuleProbe, ProbeStatus, Wake
+from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
+from coldfork.observe.probing import RUNTIMES
+
+_OWN = str(Path(coldfork.__file__).parent)
+_POLLING = ("poll", "states")
+"""The troubles of the watch after which a device may be awake that it did not see."""
+
+Event = Mapping[str, Any]
+
+
+def judge(module: str, first: Look, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
+    """The result of a first look; the exact line of a waker is still unknown."""
+    status, reason = _verdict(first, awake_before)
+    result = first.result or {}
+    wakes = first.device_wakes
+    accelerator = wakes[0]["accelerator"] if wakes else _seen_at_the_end(first, awake_before)
+    failed = status is ProbeStatus.FAILED or (status is ProbeStatus.WOKEN and reason is not None)
+    return ModuleProbe(
+        module=module,
+        status=status,
+        reason=reason,
+        accelerator=accelerator if status is ProbeStatus.WOKEN else None,
+        level=_deepest(first, accelerator) if status is ProbeStatus.WOKEN else None,
+        waker=_waker(wakes[0]["waker"], origins) if wakes else None,
+        wakes=tuple(_wake(wake) for wake in first.wakes),
+        failure=_failure(result.get("error"), origins),
+        output=first.ended.output if failed or status is ProbeStatus.UNKNOWN else "",
+        output_cut=first.ended.cut,
+        file=result.get("file"),
+        asleep=first.result is not None
+        and not wakes
+        and accelerator is None
+        and not _doubts(first, awake_before),
+        modules_loaded=result.get("modules_loaded"),
+        seconds=float(result.get("seconds") or 0.0),
+    )
+
+
+def guilty(first: Look) -> frozenset[str]:
+    """The modules inside which the exact call must lie: the waker's, or all in progress if that is unsure."""
+    if not first.device_wakes:
+        return frozenset()
+    wake = first.device_wakes[0]
+    if wake["waker"]["module"]:
+        return frozenset((wake["waker"]["module"],))
+    return frozenset(suspect["module"] for suspect in wake.get("suspects", ()))
+
+
+def shared_way(module: str, first: Look) -> Hashable | None:
+    """What is the same for all modules whose import took this way to the waking line; None if none other can.
+
+    A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
+    """
+    waker = first.device_wakes[0]["waker"]
+    chain = waker["import_chain"]
+    if not chain or not f"{module}.".startswith(f"{chain[0]['module']}."):
+        return None
+    return first.device_wakes[0]["accelerator"], *((site["module"], site["line"]) for site in chain)
+
+
+def cannot_tell(probe: ModuleProbe, second: Look) -> bool:
+    """Whether a second look saw the device wake and not who did it, as when another thread ran just then."""
+    wakes = _wakes_of(probe, second)
+    return bool(wakes) and wakes[0]["waker"]["module"] is None
+
+
+def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> ModuleProbe:
+    """The result with the line and call that a second look found; honest where the two looks differ."""
+    seen = probe.waker
+    wakes = _wakes_of(probe, second)
+    if seen is None or not wakes:
+        return _with_reason(probe, f"the exact line is not known: a second look {_outcome(second)}")
+    exact = _waker(wakes[0]["waker"], origins)
+    if exact.module is None or (seen.module is not None and exact.module != seen.module):
+        other = "could not tell who" if exact.module is None else f"named {_place(exact)}"
+        return _with_reason(
+            probe, f"the exact line is not known: a second look {other}; what wakes it first varies"
+        )
+    text = _source_line(exact, origins)
+    found = replace(probe, waker=exact, text=text, woken_to=_wake(wakes[0]).level)
+    return found if exact.line is not None else _with_reason(found, "the exact line was not seen")
+
+
+def cut_short(probe: ModuleProbe) -> ModuleProbe:
+    """The result of a first look whose second one was interrupted."""
+    return _with_reason(probe, "the exact line is not known: the second look was interrupted")
+
+
+def _wakes_of(probe: ModuleProbe, look: Look) -> list[Event]:
+    return [wake for wake in look.device_wakes if wake["accelerator"] == probe.accelerator]
+
+
+def _verdict(look: Look, awake_before: Sequence[str]) -> tuple[ProbeStatus, str | None]:
+    ending = _ending(look)
+    if look.device_wakes:
+        return ProbeStatus.WOKEN, None if ending is None else f"afterwards {ending}"
+    late = _seen_at_the_end(look, awake_before)
+    if late is not None:
+        found = f"{late} was found awake after the import; what woke it was not seen"
+        return ProbeStatus.WOKEN, found if ending is None else f"{found}; {ending}"
+    if ending is not None:
+        return ProbeStatus.FAILED, ending
+    doubts = _doubts(look, awake_before)
+    if doubts:
+        return ProbeStatus.UNKNOWN, "; ".join(doubts)
+    return ProbeStatus.COLD, None
+
+
+def _ending(look: Look) -> str | None:
+    """How the import ended, if it did not end well."""
+    ended, result = look.ended, look.result
+    if result is not None:
+        error = result.get("error")
+        return None if error is None else f"the import failed with {_said(error)}"
+    if ended.timed_out:
+        return f"the import did not end within {look.limit:g} s" + _where_stuck(look.stuck)
+    if ended.signal is not None:
+        return f"the import crashed: {ended.signal}"
+    refusal = next((line for line in ended.output.splitlines() if line.startswith("coldfork: ")), None)
+    if refusal is not None and not look.wakes:
+        return refusal.removeprefix("coldfork: ")
+    return f"the import ended the process with exit status {ended.status}"
+
+
+def _where_stuck(stacks: str) -> str:
+    """The innermost line of each thread, importlib's and ours left out."""
+    places: list[str] = []
+    wanted = False
+    for line in stacks.splitlines():
+        if not line.startswith("  File "):
+            wanted = "most recent call first" in line
+        elif wanted and "<frozen importlib" not in line and f'"{_OWN}' not in line:
+            places.append(line.strip().removeprefix("File "))
+            wanted = False
+    return "; it was in " + " and in ".join(places[:3]) if places else ""
+
+
+def _seen_at_the_end(look: Look, awake_before: Sequence[str]) -> str | None:
+    """A device that is awake after the import although no wake was seen."""
+    for state in _device_states(look):
+        if state["status"] == Status.AWAKE and state["accelerator"] not in awake_before:
+            return str(state["accelerator"])
+    return None
+
+
+def _doubts(look: Look, awake_before: Sequence[str]) -> list[str]:
+    """Why a device may be awake although no wake was seen."""
+    return [*_doubts_of_states(look, awake_before), *_doubts_of_the_watch(look)]
+
+
+def _doubts_of_states(look: Look, awake_before: Sequence[str]) -> list[str]:
+    doubts = [
+        f"{accelerator} is awake in this interpreter before anything is imported"
+        for accelerator in awake_before
+    ]
+    doubts += [
+        f"{state['accelerator']} is {state['status']}: {state['reason']}"
+        for state in _device_states(look)
+        if state["status"] in (Status.UNKNOWN, Status.POISONED)
+    ]
+    return doubts
+
+
+def _doubts_of_the_watch(look: Look) -> list[str]:
+    return [f"the watch failed: {trouble}" for trouble in look.troubles if trouble.startswith(_POLLING)]
+
+
+def _device_states(look: Look) -> list[Event]:
+    states = (look.result or {}).get("states", ())
+    return [state for state in states if state["accelerator"] not in RUNTIMES]
+
+
+def awake_in(look: Look) -> tuple[str, ...]:
+    """The devices that are awake at the end of a look."""
+    return tuple(
+        str(state["accelerator"]) for state in _device_states(look) if state["status"] == Status.AWAKE
+    )
+
+
+def _deepest(look: Look, accelerator: str | None) -> Level | None:
+    levels = [wake["level"] for wake in look.wakes if wake["accelerator"] == accelerator]
+    levels += [state["level"] for state in _device_states(look) if state["accelerator"] == accelerator]
+    known = [Level(level) for level in levels if level]
+    return Level.CONTEXT if Level.CONTEXT in known else (known[0] if known else None)
+
+
+def _wake(event: Event) -> Wake:
+    level = event["level"]
+    return Wake(event["accelerator"], Level(level) if level else None, event["waker"]["module"])
+
+
+def _waker(event: Event, origins: Origins) -> Waker:
+    chain = tuple(
+        ImportSite(site["module"], _path(site["path"], site["module"], origins), site["line"])
+        for site in event["import_chain"]
+    )
+    return Waker(
+        module=event["module"],
+        path=_path(event["path"], event["module"], origins),
+        line=event["line"],
+        function=event["function"],
+        call=event["call"],
+        thread=event["thread"],
+        import_chain=chain,
+        stack=_frames(event["stack"], origins),
+    )
+
+
+def _frames(events: Sequence[Event], origins: Origins) -> tuple[Frame, ...]:
+    """A stack up to where coldfork's virtual device takes over."""
+    frames: list[Frame] = []
+    for event in events:
+        if event["path"].startswith(_OWN):
+            break
+        frames.append(Frame(origins.path(event["path"]), event["line"], event["function"]))
+    return tuple(frames)
+
+
+def _path(file: str | None, module: str | None, origins: Origins) -> str | None:
+    return None if file is None else origins.path(file, module)
+
+
+def _failure(error: Event | None, origins: Origins) -> Failure | None:
+    if error is None:
+        return None
+    return Failure(error["type"], error["message"], _frames(error["stack"], origins))
+
+
+def _said(error: Event) -> str:
+    message = " ".join(str(error["message"]).split())
+    return f"{error['type']}: {message}" if message else str(error["type"])
+
+
+def _source_line(waker: Waker, origins: Origins) -> str:
+    file = origins.files.get(waker.path or "")
+    return linecache.getline(file, waker.line).strip() if file and waker.line else ""
+
+
+def _place(waker: Waker) -> str:
+    return f"{waker.path}:{waker.line}" if waker.line else str(waker.module)
+
+
+def _outcome(look: Look) -> str:
+    return _ending(look) or "in a fresh interpreter stayed cold, so whether it wakes varies"
+
+
+def _with_reason(probe: ModuleProbe, reason: str) -> ModuleProbe:
+    return replace(probe, reason="; ".join(part for part in (probe.reason, reason) if part))

@@ -1,0 +1,253 @@
+"""Runs an isolated script from an event loop, which is never made to wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio import CancelledError
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+from coldfork.launch.script.call import checked
+from coldfork.launch.script.following import Following, Given, OnLine, Progress, begin
+from coldfork.launch.script.output_lines import OutputLine
+from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Request, Words
+from coldfork.launch.script.result import ScriptResult
+from coldfork.launch.script.turns import Turn, TurnsByLoop
+from coldfork.launch.supervisor.protocol import LONGEST
+
+T = TypeVar("T")
+_STARTERS = 2
+_TURNS = TurnsByLoop()
+
+
+class ScriptRun(Coroutine[Any, Any, ScriptResult]):
+    """A script that runs when it is awaited, or while its lines are taken with `async for`.
+
+    It is a coroutine like that of any `async def`: it can be awaited, gathered and made a task.
+    """
+
+    def __init__(self, request: Request, stdin: Given, *, check: bool) -> None:
+        self._request = request
+        self._stdin = stdin
+        self._check = check
+        self._on_line: OnLine | None = None
+        self._on_progress: Progress | None = None
+        self._following: Following | None = None
+        self._cancelled = 0
+        self._task: asyncio.Task[ScriptResult] | None = None
+        self._news: asyncio.Event | None = None
+        self._whole = self._run()
+
+    def calling(self, on_line: OnLine | None, on_progress: Progress | None) -> ScriptRun:
+        """The same run with somebody to be called."""
+        self._on_line = on_line
+        self._on_progress = on_progress
+        return self
+
+    # --- a coroutine, as event loops know it ---
+
+    def send(self, value: Any) -> Any:
+        """Go on, as a coroutine does."""
+        return self._whole.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Go on with an error, as a coroutine does."""
+        return self._whole.throw(*error)
+
+    def close(self) -> None:
+        """Never begin, or end at once."""
+        self._whole.close()
+
+    def __await__(self) -> Generator[Any, Any, ScriptResult]:
+        if self._task is not None:
+            return self._task.__await__()
+        return self._whole.__await__()
+
+    # --- lines ---
+
+    async def __aiter__(self) -> AsyncIterator[OutputLine]:
+        """Run the script, and take its lines; awaited afterwards, it gives the result."""
+        news = self._news = asyncio.Event()
+        task = self._task = asyncio.create_task(self._run())
+        task.add_done_callback(lambda _: news.set())
+        self._whole.close()
+        try:
+            while not task.done():
+                await news.wait()
+                news.clear()
+                for line in self._lines(last=False):
+                    yield line
+            for line in self._lines(last=True):
+                yield line
+        except CancelledError:
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        finally:
+            if task.done() and self._following is not None:
+                self._following.lines.close()
+        if task.exception() is not None:
+            task.result()
+
+    def _lines(self, *, last: bool) -> Generator[OutputLine]:
+        if self._following is None:
+            return
+        while True:
+            yield from self._following.lines.read(last=last)
+            if not self._following.lines.behind():
+                return
+
+    # --- the run ---
+
+    async def _run(self) -> ScriptResult:
+        with await _TURNS.here().mine() as turn:
+            following = self._following = await self._in_thread(
+                lambda: begin(self._request, self._stdin, self._on_progress)
+            )
+            try:
+                error = await self._follow(following, turn)
+                result = await self._in_thread(following.result)
+                if error is None and self._on_line is not None and not self._cancelled:
+                    await self._give_out(following, last=True)
+            finally:
+                if self._news is None:
+                    following.lines.close()
+        if self._cancelled:
+            raise CancelledError
+        if error is not None:
+            raise error
+        return checked(result, check=self._check)
+
+    async def _follow(self, following: Following, turn: Turn) -> BaseException | None:
+        """Hear the supervisor until the script has ended; the error of a callback that failed meanwhile."""
+        loop = asyncio.get_running_loop()
+        following.supervised.socket.setblocking(False)
+        if self._cancelled:
+            following.supervised.end("cancelled")
+        failed: BaseException | None = None
+        while True:
+            try:
+                message = await self._message(loop, following)
+                if not following.take(message, quietly=failed is not None):
+                    return failed
+                if following.up:
+                    turn.over()
+                if failed is None:
+                    await self._tell(following)
+            except CancelledError:
+                self._cancel()
+            except Exception as error:
+                failed = error
+                following.supervised.end("cancelled")
+
+    async def _message(self, loop: asyncio.AbstractEventLoop, following: Following) -> dict[str, Any] | None:
+        try:
+            message = await loop.sock_recv(following.supervised.socket, LONGEST)
+        except ConnectionResetError:
+            return None
+        return following.supervised.heard(message) if message else None
+
+    async def _tell(self, following: Following) -> None:
+        if self._news is not None:
+            self._news.set()
+        if self._on_line is not None:
+            await self._give_out(following, last=False)
+
+    async def _give_out(self, following: Following, *, last: bool) -> None:
+        assert self._on_line is not None
+        while True:
+            for line in following.lines.read(last=last):
+                self._on_line(line)
+            if not following.lines.behind():
+                return
+            await asyncio.sleep(0)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do what may wait in a thread; a cancellation is noted and dealt with afterwards."""
+        future = asyncio.get_running_loop().run_in_executor(_starters(os.getpid()), work)
+        while not future.done():
+            try:
+                await asyncio.wait([future])
+            except CancelledError:
+                self._cancel()
+        return future.result()
+
+    def _cancel(self) -> None:
+        self._cancelled += 1
+        if self._following is None:
+            return
+        if self._cancelled == 1:
+            self._following.supervised.end("cancelled")
+        else:
+            # Somebody who asks twice does not want to wait.
+            self._following.supervised.kill("cancelled")
+
+
+@cache
+def _starters(_pid: int) -> ThreadPoolExecutor:
+    """Few threads, so that an event loop never waits for many of them; a forked child has its own."""
+    return ThreadPoolExecutor(_STARTERS, thread_name_prefix="coldfork")
+
+
+def arun_script(
+    script: str | os.PathLike[str],
+    args: Words = (),
+    *,
+    devices: Sequence[int | str] | str | None = None,
+    env: Mapping[str, str | None] | None = None,
+    inherit_env: bool = True,
+    start_method: str = "spawn",
+    timeout: float | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    log_dir: str | os.PathLike[str] | None = None,
+    stdin: Given = None,
+    check: bool = False,
+    on_line: OnLine | None = None,
+    on_progress: Progress | None = None,
+    python: str | os.PathLike[str] | None = None,
+    grace: float = GRACE_SECONDS,
+    most_output: int = MOST_OUTPUT,
+) -> ScriptRun:
+    """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
+
+    A task that is cancelled meanwhile ends the script and all it started before it is done. To take the lines
+    of its output as they come:
+
+        run = arun_script("scripts/post.py")
+        async for line in run:
+            print(line.stream, line.text)
+        result = await run
+    """
+    request = Request(
+        script=script,
+        args=args,
+        devices=devices,
+        env=env,
+        inherit_env=inherit_env,
+        start_method=start_method,
+        timeout=timeout,
+        cwd=cwd,
+        log_dir=log_dir,
+        python=python,
+        grace=grace,
+        most_output=most_output,
+        streamed=True,
+    )
+    return ScriptRun(request, stdin, check=check).calling(on_line, on_progress)
+
+
+def _mark_as_coroutine_function() -> None:
+    """Frameworks ask whether a function is to be awaited, and would run it in a thread otherwise."""
+    import inspect
+
+    mark = getattr(inspect, "markcoroutinefunction", None)
+    if mark is not None:
+        mark(arun_script)
+    else:
+        arun_script._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
+
+
+_mark_as_coroutine_function()

@@ -1,0 +1,183 @@
+"""Builds the environment of an isolated script from a table: what is set, to what, and why.
+
+Whatever stands in `env` wins over the table, and `None` there takes a variable away. What the caller's own
+environment says wins where the row keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coldfork.launch.script import devices as visible
+from coldfork.model.errors import UsageError
+
+METHOD = "MULTIPROCESSING_START_METHOD"
+METHODS = ("spawn", "forkserver", "fork")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One variable of the table."""
+
+    name: str
+    value: Callable[[str], str]
+    """From the start method to the value."""
+    keeps_inherited: bool
+    """Whether a value that the caller's environment has already is left alone."""
+    why: str
+
+
+def _method(method: str) -> str:
+    return method
+
+
+def _vllm(method: str) -> str:
+    # vLLM knows these two, and refuses to start with any other.
+    return "fork" if method == "fork" else "spawn"
+
+
+def _off(_method: str) -> str:
+    return "false"
+
+
+def _refuse(_method: str) -> str:
+    return "raise"
+
+
+def _processors(_method: str) -> str:
+    return str(processors())
+
+
+TABLE = (
+    Row(
+        METHOD,
+        _method,
+        keeps_inherited=False,
+        why="the default start method; Python itself ignores it, so it is enforced in every Python that "
+        "the script starts",
+    ),
+    Row(
+        "VLLM_WORKER_MULTIPROC_METHOD",
+        _vllm,
+        keeps_inherited=False,
+        why="vLLM forks its workers unless it is told otherwise; it knows spawn and fork, so forkserver "
+        "becomes spawn",
+    ),
+    Row(
+        "TOKENIZERS_PARALLELISM",
+        _off,
+        keeps_inherited=True,
+        why="the thread pool of tokenizers does not survive a fork, and warns or hangs",
+    ),
+    Row(
+        "COLDFORK_GUARD",
+        _refuse,
+        keeps_inherited=True,
+        why="the fork guard in the script: a fork that would break its child is an error there, which names "
+        "who woke the device",
+    ),
+    # MKL, OpenBLAS and numexpr read it too, unless their own variables are set; were those set here, a
+    # script that is given another OMP_NUM_THREADS would not get it.
+    Row(
+        "OMP_NUM_THREADS",
+        _processors,
+        keeps_inherited=True,
+        why="as many threads as this process has processors, where libraries would count those of the whole "
+        "machine",
+    ),
+)
+
+#: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of
+#: them MPS gives. Without its variables a script would leave its caller's share and take the rest.
+KEPT = (
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+    "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LD_LIBRARY_PATH",
+    "LOGNAME",
+    "NVIDIA_VISIBLE_DEVICES",
+    "PATH",
+    "ROCR_VISIBLE_DEVICES",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A script's environment, and what of it is ours."""
+
+    variables: dict[str, str]
+    start_method: str
+    changed: dict[str, str]
+    """What the table and `env` set."""
+    removed: tuple[str, ...]
+    """What `env` took away."""
+
+
+def build(
+    start_method: str,
+    *,
+    devices: Sequence[int | str] | str | None = None,
+    env: Mapping[str, str | None] | None = None,
+    inherit: bool = True,
+    base: Mapping[str, str] = os.environ,
+) -> Environment:
+    """The environment of a script."""
+    own = _checked(env or {})
+    method = known_method(own.get(METHOD) or start_method)
+    variables = dict(base) if inherit else {name: base[name] for name in KEPT if name in base}
+    changed: dict[str, str] = {}
+    for row in TABLE:
+        if not (row.keeps_inherited and row.name in variables):
+            changed[row.name] = row.value(method)
+    changed |= visible.chosen(devices, own, base)
+    changed |= {name: value for name, value in own.items() if value is not None}
+    removed = tuple(name for name, value in own.items() if value is None)
+    visible.require_within(own, base)
+    variables |= changed
+    for name in removed:
+        changed.pop(name, None)
+        variables.pop(name, None)
+    return Environment(variables, method, changed, removed)
+
+
+def known_method(method: str) -> str:
+    """A start method that there is."""
+    if method not in METHODS:
+        import difflib
+
+        near = difflib.get_close_matches(str(method), METHODS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "it is 'spawn', 'forkserver' or 'fork'"
+        raise UsageError(f"there is no start method {method!r}; {hint}")
+    return method
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0)) or 1
+    except (AttributeError, OSError):
+        return os.cpu_count() or 1
+
+
+def _checked(env: Mapping[str, Any]) -> dict[str, str | None]:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name:
+            raise UsageError(f"{name!r} is no name for an environment variable")
+        if not isinstance(value, str | None) or (value and "\0" in value):
+            raise UsageError(
+                f"the environment variable {name} needs a text as its value, or None to take it away"
+            )
+    return dict(env)

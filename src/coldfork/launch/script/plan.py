@@ -1,0 +1,236 @@
+"""Turns what somebody asked for into a plan: checked, with environment, run directory and report."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, time
+from typing import Any
+
+from coldfork.launch.script import environment, run_directory
+from coldfork.launch.script.environment import Environment
+from coldfork.launch.script.run_directory import RunDirectory
+from coldfork.launch.script.secret_search import secrets
+from coldfork.launch.supervisor.client import MARK, require_supervision
+from coldfork.launch.supervisor.protocol import inside, stamp
+from coldfork.launch.supervisor.redaction import Veil
+from coldfork.model.errors import UsageError
+
+SCHEMA_VERSION = 1
+GRACE_SECONDS = 5.0
+MOST_OUTPUT = 256 * 1024 * 1024
+_DOOR = "coldfork.launch.inside.entry_point:begin"
+
+Words = Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody asked for."""
+
+    script: str | os.PathLike[str]
+    """A file, a folder or an archive with a `__main__`, or `-m`, behind which the module is the first
+    argument."""
+    args: Words = ()
+    devices: Sequence[int | str] | str | None = None
+    env: Mapping[str, str | None] | None = None
+    inherit_env: bool = True
+    start_method: str = "spawn"
+    timeout: float | None = None
+    cwd: str | os.PathLike[str] | None = None
+    log_dir: str | os.PathLike[str] | None = None
+    python: str | os.PathLike[str] | None = None
+    grace: float = GRACE_SECONDS
+    most_output: int = MOST_OUTPUT
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is about to start: its directory exists, and its report says `started`."""
+
+    python: str
+    directory: RunDirectory
+    report: dict[str, Any]
+    told: dict[str, Any]
+    """What the supervisor is told."""
+
+
+def prepare(request: Request) -> Prepared:
+    """Check a request and lay out its run."""
+    require_supervision("an isolated script")
+    _require_times(request)
+    python = _interpreter(request.python)
+    words = _command_line(request)
+    cwd = None if request.cwd is None else _folder(request.cwd)
+    surroundings = environment.build(
+        request.start_method, devices=request.devices, env=request.env, inherit=request.inherit_env
+    )
+    directory = run_directory.make(words[1] if words[0] == "-m" else words[0], request.log_dir)
+    try:
+        veil = Veil(secrets(surroundings.variables, words))
+        report = _report(request, [python, *words], cwd, surroundings, directory, veil)
+        directory.begin(report)
+    except BaseException:
+        directory.let_go()
+        raise
+    told = {
+        "report": report,
+        "secrets": veil.values,
+        "folder": inside(os.fspath(directory.path)),
+        "program": inside(python),
+        "words": [inside(word) for word in (python, *words)],
+        "environment": _as_told(surroundings, directory.mark),
+        "cwd": None if cwd is None else inside(cwd),
+        "streamed": request.streamed,
+        "timeout": request.timeout,
+        "grace": request.grace,
+        "most_output": request.most_output,
+    }
+    return Prepared(python, directory, report, told)
+
+
+def _as_told(surroundings: Environment, mark: str) -> dict[str, str]:
+    from coldfork.observe import bootstrap
+
+    settings = {"mode": "script", "begin": _DOOR, "follow": True, "began": monotonic()}
+    variables = bootstrap.environment(settings, surroundings.variables)
+    return {inside(name): inside(value) for name, value in {**variables, MARK: mark}.items()}
+
+
+def _report(
+    request: Request,
+    command: list[str],
+    cwd: str | None,
+    surroundings: Environment,
+    directory: RunDirectory,
+    veil: Veil,
+) -> dict[str, Any]:
+    """The report as it is when a run starts; `null` is what nobody knows yet."""
+    from coldfork import __version__
+    from coldfork.observe.recording import redaction
+    from coldfork.observe.states import readings
+    from coldfork.observe.watch import as_event
+
+    relevant = redaction.environment(surroundings.variables)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "coldfork", "version": __version__},
+        "id": directory.mark,
+        "state": "started",
+        "started": stamp(time()),
+        "ended": None,
+        "seconds": None,
+        "outcome": None,
+        "status": None,
+        "signal": None,
+        "command": veil.command(command),
+        "cwd": veil.over(cwd or _here()),
+        "start_method": surroundings.start_method,
+        "timeout": request.timeout,
+        "environment": {
+            "set": veil.variables(surroundings.changed),
+            "removed": list(surroundings.removed),
+            "relevant": {name: veil.known(value) for name, value in relevant.items()},
+        },
+        "parent": {
+            "pid": os.getpid(),
+            "thread": threading.current_thread().name,
+            "states": [as_event(reading) for reading in readings()],
+        },
+        "child": None,
+        "exception": None,
+        "peak_memory_bytes": None,
+        "output": None,
+        "left_behind": [],
+        "unreachable": [],
+    }
+
+
+def _command_line(request: Request) -> list[str]:
+    """What stands behind `python`."""
+    if isinstance(request.args, str | bytes):
+        raise UsageError("args is a list of words, not one text: there is no shell to take it apart")
+    words = [_word(word) for word in request.args]
+    script = _word(request.script)
+    if script == "-m":
+        if not words:
+            raise UsageError("-m needs a module as the first argument")
+        return [script, *words]
+    _require_readable(script)
+    if request.cwd is not None:
+        # It is found from where the caller stands, as every other path he gives.
+        script = str(Path(script).absolute())
+    elif script.startswith("-"):
+        script = os.path.join(os.curdir, script)  # noqa: PTH118
+    return [script, *words]
+
+
+def _word(word: object) -> str:
+    try:
+        text = os.fsdecode(os.fspath(word))  # type: ignore[call-overload]
+    except TypeError:
+        raise UsageError(f"{word!r} cannot stand on a command line; give a text or a path") from None
+    if "\0" in text:
+        raise UsageError(f"{text!r} holds a null character, which no command line can")
+    return text
+
+
+def _require_readable(script: str) -> None:
+    if not script:
+        raise UsageError("there is no script named ''")
+    try:
+        if Path(script).is_dir():
+            if not (Path(script) / "__main__.py").is_file():
+                raise UsageError(f"{script!r} is a folder without a __main__.py")
+            return
+        with Path(script).open("rb"):
+            return
+    except FileNotFoundError:
+        raise UsageError(f"there is no script {script!r} (looked from {_here()})") from None
+    except OSError as error:
+        raise UsageError(f"cannot read the script {script!r}: {error.strerror}") from None
+
+
+def _folder(cwd: str | os.PathLike[str]) -> str:
+    folder = _word(cwd)
+    if not Path(folder).is_dir():
+        raise UsageError(f"cwd: there is no folder {folder!r}")
+    if not os.access(folder, os.X_OK):
+        raise UsageError(f"cwd: cannot enter {folder!r}: Permission denied")
+    return str(Path(folder).absolute())
+
+
+def _interpreter(named: str | os.PathLike[str] | None) -> str:
+    """The interpreter asked for, else our own."""
+    wanted = sys.executable if named is None else _word(named)
+    if not wanted:
+        raise UsageError("this process does not know its own Python interpreter; name one with python=")
+    found = shutil.which(wanted)
+    if found is not None:
+        # A virtual environment is found through the link, so it stays one.
+        return str(Path(found).absolute())
+    if Path(wanted).exists():
+        raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
+    raise UsageError(f"there is no Python interpreter {wanted!r}")
+
+
+def _require_times(request: Request) -> None:
+    for name, seconds in (("timeout", request.timeout), ("grace", request.grace)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
+            raise UsageError(f"{name} is a number of seconds, not {seconds!r}")
+    if request.timeout == 0:
+        raise UsageError("timeout=0 would end the script before it begins; None sets no limit")
+
+
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return "a folder that is gone"

@@ -1,0 +1,147 @@
+"""How an isolated script ended: the result, and the error for those who asked to be told by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coldfork.launch.supervisor import report_file
+from coldfork.model.errors import ColdforkError
+
+if TYPE_CHECKING:
+    from coldfork.knowledge.troubles import Trouble
+
+OUTPUT_KEPT = 1 << 20
+"""So many bytes of each output a result holds, from its end; the files in the run directory hold more."""
+
+
+class Outcome(StrEnum):
+    """How a script ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """With a status that is not 0."""
+    KILLED = "killed"
+    """By a signal that was not ours."""
+    TIMED_OUT = "timed-out"
+    CANCELLED = "cancelled"
+    """The task or the call that waited for it was cancelled."""
+    CALLER_DIED = "caller-died"
+    LOST = "lost"
+    """Its supervisor was killed; how the script itself ended nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """How an isolated script ended, and what it left behind."""
+
+    outcome: Outcome
+    status: int | None
+    """The exit status; None if a signal ended it."""
+    signal: str | None
+    """The name of the signal that ended it."""
+    seconds: float
+    start_method: str
+    """The start method that was asked for."""
+    enforced: bool
+    """Whether the script's Python has confirmed that this is its default start method."""
+    stdout: str
+    """The end of the standard output, at most `OUTPUT_KEPT` bytes of it."""
+    stderr: str
+    run_dir: Path
+    """Holds the files stdout, stderr and report.json."""
+    peak_memory_bytes: int | None
+    exception: Mapping[str, Any] | None
+    """The exception that ended the script: type, message, stack and caused_by; secrets are taken out."""
+    wakes: tuple[Mapping[str, Any], ...]
+    """What woke in the script's own process: accelerator, level and waker."""
+    states: tuple[Mapping[str, Any], ...] | None
+    """The state of every accelerator when it ended; None if it could not tell any more."""
+    left_behind: tuple[str, ...]
+    """The names of processes it left running; they were ended."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with status 0."""
+        return self.outcome is Outcome.SUCCEEDED
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What report.json says now."""
+        return report_file.read(str(self.run_dir)) or {}
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Known troubles whose signs stand in its errors or its exception, with cause and remedy."""
+        from coldfork.launch.script.troubles import troubles_of
+
+        return troubles_of(self.exception, self.stderr)
+
+    def explained(self) -> str:
+        """One sentence on how it ended."""
+        return f"the script {_HOW[self.outcome].format(status=self.status, signal=self.signal)}"
+
+
+_HOW = {
+    Outcome.SUCCEEDED: "succeeded",
+    Outcome.FAILED: "ended with status {status}",
+    Outcome.KILLED: "was killed by {signal}",
+    Outcome.TIMED_OUT: "took longer than it was given, and was ended",
+    Outcome.CANCELLED: "was cancelled, and ended",
+    Outcome.CALLER_DIED: "was ended, because who started it died",
+    Outcome.LOST: "was lost: its supervisor was killed, and how the script itself ended nobody knows",
+}
+
+
+class ScriptError(ColdforkError):
+    """A script that was run with `check=True` did not succeed; `result` says how it ended."""
+
+    def __init__(self, result: ScriptResult) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        said = self.result.explained()
+        error = self.result.exception
+        if error is not None:
+            said += f" ({error.get('type')}: {error.get('message')})"
+        said += f"; its output and its report lie in {self.result.run_dir}"
+        from coldfork.launch.script.troubles import quoted
+
+        return "\n".join([said, *map(quoted, self.result.troubles)])
+
+
+def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
+    """The result that a finished report and the files beside it stand for."""
+    child = report.get("child") or {}
+    states = child.get("states")
+    return ScriptResult(
+        outcome=Outcome(report.get("outcome") or Outcome.LOST),
+        status=report.get("status"),
+        signal=report.get("signal"),
+        seconds=report.get("seconds") or 0.0,
+        start_method=report["start_method"],
+        enforced=child.get("enforced") == report["start_method"],
+        stdout=_end_of(run_dir / "stdout"),
+        stderr=_end_of(run_dir / "stderr"),
+        run_dir=run_dir,
+        peak_memory_bytes=report.get("peak_memory_bytes"),
+        exception=report.get("exception"),
+        wakes=tuple(child.get("wakes") or ()),
+        states=None if states is None else tuple(states),
+        left_behind=tuple(report.get("left_behind") or ()),
+    )
+
+
+def _end_of(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            size = stream.seek(0, 2)
+            stream.seek(max(0, size - OUTPUT_KEPT))
+            kept = stream.read()
+    except OSError:
+        return ""
+    return kept.decode("utf-8", "backslashreplace")

@@ -1,0 +1,1 @@
+"""The small process between a caller and a script: standard library only."""

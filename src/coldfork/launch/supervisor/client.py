@@ -1,0 +1,184 @@
+"""Starts the supervisor of a script, hears from it and tells it to end the script.
+
+The supervisor is `supervisor.main`, in an interpreter of its own. What is here knows nothing of event
+loops: who has one waits for the socket himself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coldfork.launch.supervisor import kernel
+from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, PLAN
+from coldfork.model.errors import UsageError
+from coldfork.observe.recording.events import decode, encode
+
+#: Carried by the script and all it starts, so that they are found should their supervisor be killed.
+MARK = "COLDFORK_RUN"
+_ROOT = str(Path(__file__).resolve().parents[3])
+_PROGRAM = (
+    f"import sys; sys.path.insert(0, {_ROOT!r}); from coldfork.launch.supervisor.main import main; main()"
+)
+#: Above every number that a supervisor is given.
+_ABOVE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What the script's standard streams are: our own, or an input and two pipes."""
+
+    given: int | None = None
+    """The descriptor to read from; None leaves all three as ours."""
+
+
+class Supervised:
+    """A script that a supervisor of ours takes care of."""
+
+    def __init__(self, pid: int, ours: socket.socket, mark: str) -> None:
+        self.pid = pid
+        """The supervisor's pid; where the output is captured, also the script's group and session."""
+        self.socket = ours
+        self._mark = mark
+        self._home = os.getpid()
+
+    def end(self, why: str) -> None:
+        """Ask for the script's end: first politely, then after its grace."""
+        self._say(f"end {why}")
+
+    def kill(self, why: str) -> None:
+        """Have the script and all it started killed at once."""
+        self._say(f"kill {why}")
+
+    def hand_on(self, number: int) -> None:
+        """Send the script a signal."""
+        self._say(f"signal {number}")
+
+    def heard(self, message: bytes) -> dict[str, Any]:
+        """One message of the supervisor; what is none is what Python said when it failed."""
+        try:
+            told = decode(message.decode("utf-8", "backslashreplace"))
+        except ValueError:
+            told = None
+        if isinstance(told, dict) and "is" in told:
+            return told
+        return {"is": "trouble", "text": message.decode("utf-8", "backslashreplace")}
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next message, waiting for it; None when the supervisor is gone."""
+        try:
+            message = self.socket.recv(LONGEST)
+        except ConnectionResetError:
+            return None
+        return self.heard(message) if message else None
+
+    def leave(self, *, captured: bool) -> int | None:
+        """Let the supervisor go, which has nothing more to say; the status it left."""
+        self.socket.close()
+        if os.getpid() != self._home:
+            return None
+        if captured:
+            # While it is not yet waited for, no other group can have its number.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        try:
+            return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        except ChildProcessError:
+            return None
+
+    def clear_away(self) -> None:
+        """Kill what the script started and nobody takes care of any more."""
+        kernel.end_marked(MARK, {self._mark})
+
+    def _say(self, words: str) -> None:
+        if os.getpid() == self._home:
+            with suppress(OSError):
+                self.socket.send(words.encode("ascii"))
+
+
+def require_supervision(what: str) -> None:
+    """Refuse where scripts cannot be supervised."""
+    if not kernel.supported():
+        raise UsageError(
+            f"{what} needs Linux with /proc, because it adopts and ends what a script leaves behind; "
+            f"this is {sys.platform}"
+        )
+
+
+def start(
+    python: str,
+    plan: Mapping[str, Any],
+    mark: str,
+    lock: int,
+    streams: Streams,
+    mask: Iterable[int] | None = None,
+) -> Supervised:
+    """Start a supervisor that starts the script. `lock` is the locked run directory.
+
+    `mask` are the signals that the script is to hold back; without it, those that this thread does.
+    """
+    from coldfork.launch.supervisor.posix_spawn import spawn
+
+    captured = streams.given is not None
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ExitStack() as opened:
+        failed = opened.enter_context(ExitStack())
+        failed.callback(ours.close)
+        opened.callback(theirs.close)
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
+        terms = {"captured": captured, "mask": list(map(int, held)), "caller": os.getpid()}
+        memory = _memory("coldfork", encode({**plan, **terms}))
+        opened.callback(os.close, memory)
+        wanted = {CONTROL: theirs.fileno(), PLAN: memory, LOCK: lock}
+        if streams.given is not None:
+            wanted |= {0: streams.given, 1: theirs.fileno(), 2: theirs.fileno()}
+        lifted = {}
+        for number, descriptor in wanted.items():
+            lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+            opened.callback(os.close, lifted[number])
+        try:
+            pid = spawn(
+                [python, "-I", "-S", "-X", "utf8", "-c", _PROGRAM], _variables(), lifted, own_session=captured
+            )
+        except OSError as error:
+            raise UsageError(f"cannot start {python}: {error.strerror}") from None
+        failed.pop_all()
+    return Supervised(pid, ours, mark)
+
+
+def own_interpreter(other: str) -> str:
+    """The interpreter for supervisors: ours, unless this program is a server that only holds a Python."""
+    ours = sys.executable or ""
+    return ours if "py" in Path(ours).name.lower() else other
+
+
+def input_of(given: bytes) -> int:
+    """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
+    return _memory("stdin", given)
+
+
+def _variables() -> dict[str, str]:
+    """The supervisor's own environment: what Python and the dynamic loader need to start."""
+    kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
+    return {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def _memory(name: str, content: bytes) -> int:
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

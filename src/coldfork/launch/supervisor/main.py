@@ -1,0 +1,308 @@
+"""The small process between a caller and a script: nothing the script starts outlives this process's care.
+
+It is started by exec and has one thread, so that a death signal set by it means what it says, and it adopts
+whatever the script's own processes leave behind. It ends the script when the time is up, when the caller asks
+or dies, and writes how it all ended. Its descriptors: 3 is the caller, 4 the plan, 5 the lock on the run
+directory that says that somebody is here.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from _signal import (
+    SIG_BLOCK,
+    SIG_SETMASK,
+    SIGABRT,
+    SIGBUS,
+    SIGCHLD,
+    SIGCONT,
+    SIGFPE,
+    SIGILL,
+    SIGKILL,
+    SIGSEGV,
+    SIGTERM,
+    SIGTRAP,
+    pthread_sigmask,
+    set_wakeup_fd,
+    signal,
+    valid_signals,
+)
+from time import monotonic, time
+
+from coldfork.launch.supervisor import kernel
+from coldfork.launch.supervisor.descriptors import close_above, fill_closed_streams, let_go_of_streams
+from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, Plan, read_plan
+from coldfork.launch.supervisor.pumps import Channel, Output
+from coldfork.launch.supervisor.start import Refused, start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+LINGER_SECONDS = 0.5
+"""How long what the script leaves behind may take to leave by itself; helpers of multiprocessing do."""
+_LAST_SECONDS = 10.0
+"""After this, what does not die of SIGKILL is left, and named in the report."""
+_AGAIN_SECONDS = 0.02
+_DRAIN_BYTES = 1 << 24
+
+
+class Supervisor:
+    """One script being supervised."""
+
+    def __init__(self, plan: Plan, caller: Caller, control: Callable[..., int]) -> None:
+        self._plan = plan
+        self._caller = caller
+        self._control = control
+        self._poll = select.poll()
+        self._actions: dict[int, Callable[[], None]] = {}
+        self._outputs: list[Output] = []
+        self._channel: Channel | None = None
+        self._script = 0
+        self._began = 0.0
+        self._ended = 0.0
+        self._status: int | None = None
+        self._peak = 0
+        self._why: str | None = None
+        self._due: list[tuple[float, Callable[[], None]]] = []
+        self._killing_since = 0.0
+        self._left: list[str] = []
+        self._unreachable: list[int] = []
+        self._alone = False
+
+    def run(self) -> None:
+        """Supervise until nothing is left, and tell how it ended."""
+        self._listen()
+        if not self._begin():
+            return
+        while not self._alone:
+            self._turn()
+        self._conclude()
+
+    def _listen(self) -> None:
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        set_wakeup_fd(writing, warn_on_full_buffer=False)
+        signal(SIGCHLD, _nothing)
+        pthread_sigmask(SIG_SETMASK, _all_but(SIGCHLD))
+        self._watch(reading, lambda: self._children_changed(reading))
+        self._watch(CONTROL, self._hear)
+        try:
+            caller = os.pidfd_open(self._plan.caller)
+        except (OSError, AttributeError):
+            return
+        # Somebody that the caller forked may hold its end of the socket open; this cannot be held open.
+        self._watch(caller, self._caller_died)
+        if os.getppid() != self._plan.caller:
+            self._caller_died()
+
+    def _begin(self) -> bool:
+        plan = self._plan
+        self._channel = Channel(self._caller)
+        descriptors = [-1, -1]
+        if plan.captured:
+            self._outputs = [
+                Output(plan.folder, name, plan.most_output, self._caller if plan.streamed else None)
+                for name in ("stdout", "stderr")
+            ]
+            descriptors = [output.writing for output in self._outputs]
+        self._began = monotonic()
+        try:
+            self._script = start(plan, descriptors, self._channel.writing, self._control)
+        except Refused as refused:
+            self._caller.tell({"is": "refused", "what": refused.what, "errno": refused.errno})
+            return False
+        if not plan.captured:
+            let_go_of_streams()
+        for pump in self._pumps():
+            pump.begun()
+            self._watch(pump.reading, self._pumping(pump))
+        self._caller.tell({"is": "started", "pid": self._script})
+        if plan.timeout is not None:
+            self._at(self._began + plan.timeout, lambda: self._end("timed-out"))
+        return True
+
+    def _watch(self, descriptor: int, action: Callable[[], None]) -> None:
+        self._actions[descriptor] = action
+        self._poll.register(descriptor, select.POLLIN)
+
+    def _forget(self, descriptor: int) -> None:
+        if self._actions.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+
+    def _at(self, moment: float, action: Callable[[], None]) -> None:
+        self._due.append((moment, action))
+
+    def _turn(self) -> None:
+        """Wait for the next thing to happen, and see to it."""
+        wait = None
+        if self._due:
+            wait = max(0.0, min(moment for moment, _ in self._due) - monotonic()) * 1000 + 1
+        for descriptor, _ in self._poll.poll(wait):
+            action = self._actions.get(descriptor)
+            if action is not None:
+                action()
+        now = monotonic()
+        due = [action for moment, action in self._due if moment <= now]
+        self._due = [(moment, action) for moment, action in self._due if moment > now]
+        for action in due:
+            action()
+
+    def _pumps(self) -> list[Output | Channel]:
+        assert self._channel is not None
+        return [*self._outputs, self._channel]
+
+    def _pumping(self, pump: Output | Channel) -> Callable[[], None]:
+        def action() -> None:
+            if not pump.pump():
+                self._forget(pump.reading)
+
+        return action
+
+    # --- what is heard ---
+
+    def _hear(self) -> None:
+        words = self._caller.heard()
+        if words is None:
+            self._caller_died()
+        elif words[0] == "end":
+            self._end(words[1])
+        elif words[0] == "kill":
+            self._end(words[1], grace=0.0)
+        elif words[0] == "signal" and self._status is None:
+            kernel.signal_all([self._script], int(words[1]))
+
+    def _caller_died(self) -> None:
+        self._forget(CONTROL)
+        for descriptor, action in list(self._actions.items()):
+            if action == self._caller_died:
+                self._forget(descriptor)
+        self._end("caller-died", grace=min(1.0, self._plan.grace))
+
+    def _children_changed(self, wakeup: int) -> None:
+        try:
+            while os.read(wakeup, 4096):
+                pass
+        except BlockingIOError:
+            pass
+        while True:
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            except ChildProcessError:
+                self._alone = True
+                return
+            if pid == 0:
+                return
+            self._one_changed(pid, status, used)
+
+    def _one_changed(self, pid: int, status: int, used: Any) -> None:
+        if os.WIFSTOPPED(status) or os.WIFCONTINUED(status):
+            if pid == self._script:
+                stopped = os.WSTOPSIG(status) if os.WIFSTOPPED(status) else None
+                self._caller.tell({"is": "stopped" if stopped else "continued", "signal": stopped})
+            return
+        self._peak = max(self._peak, used.ru_maxrss * 1024)
+        if pid == self._script:
+            self._status = status
+            self._ended = monotonic()
+            if self._why is None:
+                self._at(self._ended + LINGER_SECONDS, self._end_the_rest)
+
+    # --- ending ---
+
+    def _end(self, why: str, grace: float | None = None) -> None:
+        """End the script and all it started: a request first, and then no request."""
+        if self._status is not None and self._why is None:
+            self._end_the_rest()
+        elif self._why is None:
+            self._why = why
+            self._ask()
+        elif grace is None:
+            return
+        self._at(monotonic() + (self._plan.grace if grace is None else grace), self._kill)
+
+    def _end_the_rest(self) -> None:
+        left = kernel.descendants(os.getpid())
+        if not left or self._left:
+            return
+        self._left = [kernel.name(pid) for pid in left]
+        self._ask()
+        self._at(monotonic() + self._plan.grace, self._kill)
+
+    def _ask(self) -> None:
+        below = kernel.descendants(os.getpid())
+        kernel.signal_all(below, SIGTERM)
+        # Who is stopped hears it only when he goes on.
+        kernel.signal_all(below, SIGCONT)
+
+    def _kill(self) -> None:
+        now = monotonic()
+        self._killing_since = self._killing_since or now
+        below = kernel.descendants(os.getpid())
+        if now - self._killing_since > _LAST_SECONDS:
+            self._unreachable = below
+            self._alone = True
+            return
+        kernel.signal_all(below, SIGKILL)
+        self._at(now + _AGAIN_SECONDS, self._kill)
+
+    # --- telling ---
+
+    def _conclude(self) -> None:
+        assert self._channel is not None
+        for pump in self._pumps():
+            pump.drain(_DRAIN_BYTES)
+            pump.finish()
+        self._plan.conclude(
+            ended=time(),
+            seconds=(self._ended or monotonic()) - self._began,
+            pid=self._script,
+            status=self._status,
+            why=self._why,
+            peak=self._peak,
+            left=self._left,
+            unreachable=self._unreachable,
+            told=self._channel.told,
+            output={output.name: output.counted() for output in self._outputs},
+        )
+        status = self._status
+        self._caller.tell(
+            {
+                "is": "ended",
+                "status": os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+                "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
+            }
+        )
+
+
+def _nothing(number: int, frame: object) -> None:
+    return None
+
+
+def _all_but(*spared: int) -> set[int]:
+    faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}
+    return set(map(int, valid_signals())) - faults - set(spared)
+
+
+def main() -> None:
+    """What the supervising process runs."""
+    pthread_sigmask(SIG_BLOCK, _all_but())
+    fill_closed_streams()
+    plan = read_plan()
+    if plan.captured:
+        close_above(LOCK)
+    control = kernel.process_control()
+    kernel.adopt_orphans(control)
+    waker = _waker(plan.caller) if plan.at_terminal else None
+    Supervisor(plan, Caller(waker), control).run()
+    os._exit(0)
+
+
+def _waker(caller: int) -> Callable[[], None]:
+    """What tells a caller who waits for signals that there is a message."""
+
+    def wake() -> None:
+        kernel.signal_all([caller], SIGCHLD)
+
+    return wake

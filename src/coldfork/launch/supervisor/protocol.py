@@ -1,0 +1,155 @@
+"""What a caller and the supervisor of its script tell each other.
+
+The plan comes in a memory file, because an environment may be larger than any message; the rest are short
+messages on a socket that keeps them apart. Nothing of it ever stands on a command line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from time import gmtime, strftime
+
+from coldfork.launch.supervisor import report_file
+from coldfork.launch.supervisor.redaction import Veil
+from coldfork.observe.recording.events import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+CONTROL = 3
+PLAN = 4
+LOCK = 5
+_PLAIN_NAMES = {"SIGCLD": "SIGCHLD", "SIGPOLL": "SIGIO"}
+LONGEST = 65_536
+"""No message is longer than this."""
+
+
+class Caller:
+    """The supervisor's end of the socket."""
+
+    def __init__(self, waker: Callable[[], None] | None = None) -> None:
+        self._there = True
+        self._wake = waker
+
+    def tell(self, message: dict[str, Any], *, wait: bool = True) -> bool:
+        """Send a message; True if it was sent. A caller that is gone is no trouble."""
+        if not self._there:
+            return False
+        os.set_blocking(CONTROL, wait)
+        try:
+            os.write(CONTROL, encode(message))
+        except BlockingIOError:
+            return False
+        except OSError:
+            self._there = False
+            return False
+        if self._wake is not None:
+            self._wake()
+        return True
+
+    def heard(self) -> list[str] | None:
+        """The words of the next message; None when the caller is gone."""
+        os.set_blocking(CONTROL, False)
+        try:
+            message = os.read(CONTROL, LONGEST)
+        except BlockingIOError:
+            return [""]
+        except OSError:
+            message = b""
+        if not message:
+            self._there = False
+            return None
+        return message.decode("ascii", "replace").split() or [""]
+
+
+class Plan:
+    """What the supervisor is to do, and the report that it completes."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self._report: dict[str, Any] = told["report"]
+        self._veil = Veil(told["secrets"])
+        self.folder = outside(told["folder"])
+        self.program = outside(told["program"])
+        self.words: list[str] = [outside(word) for word in told["words"]]
+        self.environment = {outside(name): outside(value) for name, value in told["environment"].items()}
+        self.cwd: str | None = told["cwd"] and outside(told["cwd"])
+        self.captured: bool = told["captured"]
+        self.streamed: bool = told["streamed"]
+        self.mask: list[int] = told["mask"]
+        self.timeout: float | None = told["timeout"]
+        self.grace: float = told["grace"]
+        self.most_output: int = told["most_output"]
+        self.caller: int = told["caller"]
+        self.at_terminal: bool = not self.captured
+        """Whether the caller waits for signals, and hears messages only when it gets one."""
+
+    def conclude(self, *, ended: float, told: dict[str, Any], status: int | None, **facts: Any) -> None:
+        """Complete the report."""
+        number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
+        left = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
+        report = self._report
+        report["state"] = "ended"
+        report["ended"] = stamp(ended)
+        report["seconds"] = round(facts["seconds"], 6)
+        report["outcome"] = _outcome(facts["why"], left, number)
+        report["status"] = left
+        report["signal"] = None if number is None else signal_name(number)
+        report["peak_memory_bytes"] = facts["peak"]
+        report["exception"] = self._veil.over(told.pop("exception", None))
+        report["child"] = {"pid": facts["pid"], **self._veil.over(told)}
+        report["output"] = facts["output"] or "inherited"
+        report["left_behind"] = self._veil.over(facts["left"])
+        report["unreachable"] = facts["unreachable"]
+        try:
+            report_file.write(self.folder, report)
+        except OSError as error:
+            # A full disk, or a folder that somebody deleted: the caller hears what the file cannot say.
+            Caller().tell({"is": "unwritten", "errno": error.errno})
+
+
+def read_plan() -> Plan:
+    """The plan that the caller left in the memory file."""
+    for descriptor in (CONTROL, LOCK):
+        _keep_from_children(descriptor)
+    with os.fdopen(PLAN, "rb") as stream:
+        return Plan(decode(stream.read().decode("ascii")))
+
+
+def inside(text: str | bytes) -> str:
+    """A name of the system as it travels: the supervisor may see another encoding than the caller."""
+    return os.fsencode(text).decode("utf-8", "surrogateescape")
+
+
+def outside(text: str) -> str:
+    """The name again, as this process writes it."""
+    return os.fsdecode(text.encode("utf-8", "surrogateescape"))
+
+
+def stamp(moment: float) -> str:
+    """A moment as reports write it: UTC, to the millisecond."""
+    return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(moment))}.{int(moment % 1 * 1000):03d}Z"
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV` for 11; without the module `signal`, which loads a good deal."""
+    import _signal
+
+    for name, value in vars(_signal).items():
+        if name.startswith("SIG") and not name.startswith("SIG_") and value == number:
+            return _PLAIN_NAMES.get(str(name), str(name))
+    return f"signal {number}"
+
+
+def _outcome(why: str | None, status: int | None, number: int | None) -> str:
+    if why is not None:
+        return why
+    if number is not None:
+        return "killed"
+    return "failed" if status else "succeeded"
+
+
+def _keep_from_children(descriptor: int) -> None:
+    fcntl.fcntl(descriptor, fcntl.F_SETFD, fcntl.FD_CLOEXEC)

@@ -1,0 +1,183 @@
+"""Carries what a script writes: its output into files, its own account of itself into the report.
+
+A script is never made to wait for its caller. Output beyond the limit is left out, except for its end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from coldfork.observe.recording.events import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from coldfork.launch.supervisor.protocol import Caller
+
+_PIECE = 1 << 20
+KEPT_END = 64 * 1024
+"""So much of the end of an output that is too long is kept."""
+_HIGH = 190
+"""Where programs that count their descriptors do not look."""
+_MOST_TOLD = 64
+
+
+class Output:
+    """One of the script's outputs and its file in the run directory."""
+
+    def __init__(self, folder: str, name: str, most: int, streaming_to: Caller | None) -> None:
+        self.name = name
+        self._most = most
+        self._caller = streaming_to
+        self._file = os.open(
+            os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
+        self.reading, self.writing = os.pipe2(os.O_CLOEXEC)
+        self._written = 0
+        self.taken = 0
+        self._untold = False
+        self._trouble: int | None = None
+        self._end = b""
+
+    def begun(self) -> None:
+        """The script has its end of the pipe; ours goes, or there would be no end."""
+        os.close(self.writing)
+        os.set_blocking(self.reading, False)
+        try:
+            fcntl.fcntl(self.reading, fcntl.F_SETPIPE_SZ, _PIECE)
+        except (OSError, AttributeError):
+            pass
+
+    def pump(self) -> bool:
+        """Move what is there; False when there will be no more."""
+        try:
+            piece = os.read(self.reading, _PIECE)
+        except BlockingIOError:
+            self._tell()
+            return True
+        if not piece:
+            return False
+        self._keep(piece)
+        self._tell()
+        return True
+
+    def drain(self, most: int) -> None:
+        """Move what was written before the end. Somebody out of reach may still write for ever."""
+        _drain(self, most)
+
+    def finish(self) -> None:
+        """Write the end of an output that was too long, and let go."""
+        left_out = self.taken - self._written - len(self._end)
+        if left_out > 0:
+            self._write(b"\n[coldfork: %d bytes are left out here]\n" % left_out)
+        if self._end:
+            self._write(self._end)
+        os.close(self._file)
+        os.close(self.reading)
+
+    def counted(self) -> dict[str, Any]:
+        """How much there was, and how much of it the file does not hold."""
+        return {
+            "bytes": self.taken,
+            "left_out": max(0, self.taken - self._written - len(self._end)),
+            "trouble": None if self._trouble is None else os.strerror(self._trouble),
+        }
+
+    def _keep(self, piece: bytes) -> None:
+        self.taken += len(piece)
+        room = self._most - self._written
+        if room > 0 and self._trouble is None:
+            self._written += self._write(piece[:room])
+            piece = piece[room:]
+        if piece:
+            self._end = (self._end + piece)[-KEPT_END:]
+
+    def _write(self, piece: bytes) -> int:
+        """Write to the file; a full disk ends the writing and not the script."""
+        view = memoryview(piece)
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError as error:
+            self._trouble = error.errno
+        self._untold = True
+        return len(piece) - len(view)
+
+    def _tell(self) -> None:
+        if self._caller is not None and self._untold:
+            # A caller that does not keep up is told later: the file knows all.
+            self._untold = not self._caller.tell({"is": "output"}, wait=False)
+
+
+class Channel:
+    """What the script's interpreter tells of itself: its states, what woke them, how it failed."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.reading, low = os.pipe2(os.O_CLOEXEC)
+        self.writing = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        os.close(low)
+        self._rest = b""
+        self.taken = 0
+        self.told: dict[str, Any] = {"enforced": None, "states": None, "wakes": []}
+
+    def begun(self) -> None:
+        """The script has its end of the pipe."""
+        os.close(self.writing)
+        os.set_blocking(self.reading, False)
+
+    def pump(self) -> bool:
+        """Take in what is there; False when there will be no more."""
+        try:
+            piece = os.read(self.reading, _PIECE)
+        except BlockingIOError:
+            return True
+        if not piece:
+            return False
+        self.taken += len(piece)
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > _PIECE:
+            self._rest = b""
+        for line in lines:
+            try:
+                self._take(decode(line.decode("ascii")))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                # The program may write to a descriptor that it did not open; that is no account of it.
+                continue
+        return True
+
+    def drain(self, most: int) -> None:
+        """Take in what was told before the end."""
+        _drain(self, most)
+
+    def finish(self) -> None:
+        """Let go."""
+        os.close(self.reading)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "progress":
+            self._caller.tell({"is": "progress", "done": event["done"], "total": event["total"]}, wait=False)
+        elif kind == "wake":
+            if len(self.told["wakes"]) < _MOST_TOLD:
+                self.told["wakes"].append(
+                    {name: event.get(name) for name in ("accelerator", "level", "waker", "t")}
+                )
+        elif kind == "enforced":
+            self.told["enforced"] = event["method"]
+        elif kind == "up":
+            self._caller.tell({"is": "up"}, wait=False)
+        elif kind == "states":
+            self.told["states"] = event["states"]
+        elif kind == "exception":
+            self.told["exception"] = event["exception"]
+
+
+def _drain(pump: Output | Channel, most: int) -> None:
+    until = pump.taken + most
+    while pump.taken < until:
+        before = pump.taken
+        if not pump.pump() or pump.taken == before:
+            return

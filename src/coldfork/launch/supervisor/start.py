@@ -1,0 +1,72 @@
+"""Starts the script's interpreter from its supervisor."""
+
+from __future__ import annotations
+
+import os
+from _signal import SIG_DFL, SIG_SETMASK, SIGCHLD, SIGPIPE, SIGXFSZ, pthread_sigmask, signal
+
+from coldfork.launch.supervisor.kernel import die_with_parent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from coldfork.launch.supervisor.protocol import Plan
+
+CHANNEL_VARIABLE = "COLDFORK_CHANNEL"
+
+
+class Refused(Exception):
+    """The system would not start the script."""
+
+    def __init__(self, what: str, errno: int) -> None:
+        super().__init__(what, errno)
+        self.what = what
+        """`program` or `cwd`."""
+        self.errno = errno
+
+
+def start(plan: Plan, outputs: list[int], channel: int, control: Callable[..., int]) -> int:
+    """Start it, and return its pid. `outputs` are its standard output and error, -1 for ours."""
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    us = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _become(plan, outputs, channel, control, writing, us)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    if said:
+        os.waitpid(child, 0)
+        what, _, number = said.decode("ascii").partition(" ")
+        raise Refused(what, int(number))
+    return child
+
+
+def _become(
+    plan: Plan, outputs: list[int], channel: int, control: Callable[..., int], answer: int, parent: int
+) -> NoReturn:
+    stage = "program"
+    try:
+        die_with_parent(control)
+        if os.getppid() != parent:
+            os._exit(1)
+        for stream, descriptor in enumerate(outputs, 1):
+            if descriptor >= 0:
+                os.dup2(descriptor, stream)
+        os.set_inheritable(channel, True)
+        environment = {**plan.environment, CHANNEL_VARIABLE: str(channel)}
+        if plan.cwd is not None:
+            stage = "cwd"
+            os.chdir(plan.cwd)
+            stage = "program"
+        # Python ignores the first two, and a program that is not Python would inherit that.
+        for number in (SIGPIPE, SIGXFSZ, SIGCHLD):
+            signal(number, SIG_DFL)
+        pthread_sigmask(SIG_SETMASK, plan.mask)
+        os.execve(plan.program, plan.words, environment)
+    except OSError as error:
+        os.write(answer, f"{stage} {error.errno}".encode("ascii"))
+    finally:
+        os._exit(127)

@@ -1,0 +1,1 @@
+"""Programs in the foreground of a terminal: signals, Ctrl-C and Ctrl-Z."""

@@ -1,0 +1,311 @@
+"""Starts a program and stays out of its way: signals, Ctrl-C and Ctrl-Z mean what they mean without us.
+
+The program is a child in the same process group, so that the terminal's own signals reach it directly. What
+somebody sends to this process alone is handed on. When the program stops, this process stops, so that a shell
+sees the job stopped; when the program has died from a signal, this process dies from the same one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from coldfork.launch.terminal.group_witness import Witness
+from coldfork.model.errors import UsageError
+
+#: What these tell concerns the process that caused them.
+_FAULTS = {
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGSEGV,
+    signal.SIGSYS,
+}
+_OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
+#: The kernel itself sent it (Linux): a terminal, to the whole group.
+_SI_KERNEL = 0x80
+_SET_DEATH_SIGNAL = 1
+#: macOS does not tell who sent a signal.
+_CAN_TELL = hasattr(signal, "sigwaitinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program ended: with a status, or by a signal."""
+
+    status: int | None
+    signal: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A program was stopped by this signal."""
+
+    signal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A program that was stopped goes on."""
+
+
+class Attended(Protocol):
+    """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
+
+    def news(self) -> Iterator[Stopped | Continued | Ending]:
+        """What has happened to it since the last time, without waiting."""
+
+    def hand_on(self, number: int) -> None:
+        """Send it a signal."""
+
+
+def run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, Ending]:
+    """Run a program to its end; its pid and how it ended."""
+    die_with_us = _death_signal()
+    child = 0
+
+    def start(signals: Signals) -> Attended:
+        nonlocal child
+        child = _start(command, variables, signals.put_back, die_with_us)
+        return _Child(child)
+
+    ending = attend(start, die_with_us)
+    return child, ending
+
+
+def attend(start: Callable[[Signals], Attended], die_with_us: Callable[[], None] | None = None) -> Ending:
+    """Start a program and stay out of its way until its end."""
+    signals = Signals()
+    with signals:
+        witness = Witness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
+        try:
+            return _Attendance(start(signals), signals.taken, witness).until_its_end()
+        finally:
+            if witness is not None:
+                witness.dismiss()
+
+
+def end_like(ending: Ending) -> int:
+    """End this process the way the program ended: returns its exit status, or dies from its signal."""
+    if ending.signal is None:
+        return ending.status or 0
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    with suppress(OSError, ValueError, ImportError):
+        # The program has left its core file, and a second one would only be in the way.
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with suppress(OSError, ValueError):
+        signal.signal(ending.signal, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {ending.signal})
+    os.kill(os.getpid(), ending.signal)
+    # Only who may not die of it, the first process of a container, comes here.
+    return 128 + ending.signal
+
+
+class Signals:
+    """Holds back every signal, so that each is dealt with in its turn and none before the program exists."""
+
+    def __init__(self) -> None:
+        valid: Iterable[int] = signal.valid_signals()
+        self.taken = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
+        self.mask: Iterable[int] = ()
+        """What was held back before."""
+        self._former: dict[int, object] = {}
+
+    def __enter__(self) -> None:
+        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
+        for number in (signal.SIGCHLD, signal.SIGCONT):
+            # Where nothing is done about them by default, some systems forget them while they are blocked.
+            self._former[number] = signal.signal(number, _nothing)
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(signal, "sigtimedwait"):
+            # What was meant for the program comes too late; it must not strike us instead.
+            while signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0) is not None:
+                pass
+        self.put_back()
+
+    def put_back(self) -> None:
+        """Deal with signals as before."""
+        for number, former in self._former.items():
+            signal.signal(number, former)  # type: ignore[arg-type]
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+
+class _Attendance:
+    """One program being waited for."""
+
+    def __init__(self, child: Attended, taken: frozenset[int], witness: Witness | None) -> None:
+        self._child = child
+        self._taken = taken
+        self._witness = witness
+        self._stopped = False
+
+    def until_its_end(self) -> Ending:
+        """Wait for the program, and hand on what is sent to us meanwhile."""
+        while True:
+            number, by_terminal = _next_signal(self._taken)
+            if number == signal.SIGCHLD:
+                ending = self._look()
+                if ending is not None:
+                    return ending
+            elif number == signal.SIGCONT:
+                self._go_on()
+            elif not self._reached_it(number) and not by_terminal:
+                self._child.hand_on(number)
+
+    def _reached_it(self, number: int) -> bool:
+        return self._witness is not None and self._witness.heard(number)
+
+    def _look(self) -> Ending | None:
+        for news in self._child.news():
+            if isinstance(news, Ending):
+                return news
+            self._stopped = isinstance(news, Stopped)
+            if isinstance(news, Stopped):
+                self._stop_too(news.signal)
+        return None
+
+    def _stop_too(self, number: int) -> None:
+        if number == signal.SIGSTOP:
+            # Where nobody waits at a terminal, who lets the program go on may not know of us.
+            if _in_foreground():
+                os.kill(os.getpid(), number)
+            return
+        if signal.SIGCONT in signal.sigpending():
+            # The program goes on already, and so should we.
+            return
+        # Sent while it is held back: together with the one that may have reached us, too, it stops us once.
+        os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {number} & self._taken)
+        if self._witness is not None:
+            self._witness.forget(number)
+
+    def _go_on(self) -> None:
+        """A shell lets the whole group go on; somebody else may have told us alone."""
+        if not self._reached_it(signal.SIGCONT) and self._stopped:
+            self._child.hand_on(signal.SIGCONT)
+
+
+class _Child:
+    """A program that is our own child."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def news(self) -> Iterator[Stopped | Continued | Ending]:
+        """What the system says of it."""
+        while True:
+            pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            if pid == 0:
+                return
+            if os.WIFEXITED(status):
+                yield Ending(os.WEXITSTATUS(status), None)
+                return
+            if os.WIFSIGNALED(status):
+                yield Ending(None, os.WTERMSIG(status))
+                return
+            yield Stopped(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else Continued()
+
+    def hand_on(self, number: int) -> None:
+        """Send it a signal."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(self._pid, number)
+
+
+def _next_signal(taken: frozenset[int]) -> tuple[int, bool]:
+    """The next signal, and whether a terminal sent it to the program as well."""
+    if _CAN_TELL:
+        told = signal.sigwaitinfo(taken)
+        return told.si_signo, told.si_code == _SI_KERNEL
+    number = signal.sigwait(taken)
+    return number, number in _OF_TERMINALS and _in_foreground()
+
+
+def _in_foreground() -> bool:
+    """Whether this process belongs to the job in the foreground of its terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def _start(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    put_back: Callable[[], None],
+    die_with_us: Callable[[], None],
+) -> int:
+    """Fork and become the program in the child; a program that cannot be started is a `UsageError` here."""
+    reading, writing = os.pipe()
+    us = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _become(command, variables, put_back, die_with_us, writing, us)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        refused = answer.read()
+    if refused:
+        os.waitpid(child, 0)
+        raise UsageError(f"cannot start {command[0]}: {os.strerror(int(refused))}")
+    return child
+
+
+def _become(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    put_back: Callable[[], None],
+    die_with_us: Callable[[], None],
+    writing: int,
+    parent: int,
+) -> NoReturn:
+    try:
+        die_with_us()
+        if os.getppid() != parent:
+            os._exit(1)
+        for name in ("SIGPIPE", "SIGXFSZ"):
+            # Python ignores them, and a program that is not Python inherits that.
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+        put_back()
+        os.execve(command[0], list(command), dict(variables))
+    except OSError as error:
+        os.write(writing, str(error.errno).encode())
+    finally:
+        os._exit(127)
+
+
+def _death_signal() -> Callable[[], None]:
+    """What lets the program be killed when we are: otherwise it would go on without anybody who waits."""
+    if not sys.platform.startswith("linux"):
+        return _no_more
+    import ctypes
+
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is None:
+        return _no_more
+    return lambda: prctl(_SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0) and None
+
+
+def _no_more() -> None:
+    return None
+
+
+def _nothing(number: int, frame: object) -> None:
+    return None

@@ -1,0 +1,1 @@
+"""Recordings as they are written: events, lines, and no secret in them."""

@@ -1,0 +1,185 @@
+"""Writes a recording: one line, one write, appended, so that processes and threads can share a file.
+
+It never fails the program it watches: what cannot be written is dropped and counted. The file descriptor is
+checked before each write, because a program may close all it finds and open its own file under the same
+number.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import gmtime, monotonic, strftime, time
+
+from coldfork.observe.recording import redaction
+from coldfork.observe.recording.events import encode, encoder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from coldfork.observe.recording.events import Event
+
+SCHEMA_VERSION = 1
+LIMIT = 64 * 1024 * 1024
+"""Bytes of a recording, unless told otherwise."""
+HIGH_DESCRIPTOR = 200
+"""Where programs that count their descriptors, or close the first few, do not look."""
+_BULKY = frozenset({"import", "effect"})
+_FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+class Recorder:
+    """A sink that appends events to a file, up to a limit.
+
+    What there is much of, imports, stops a little earlier than what matters: wakes and forks have a reserve.
+    """
+
+    __slots__ = (
+        "_descriptor",
+        "_dropped",
+        "_encode",
+        "_identity",
+        "_limit",
+        "_open",
+        "_path",
+        "_reserve",
+        "_told",
+        "lost",
+    )
+
+    def __init__(self, path: str, limit: int = LIMIT) -> None:
+        self.lost = 0
+        """Lines that could not be written at all."""
+        self._path = os.path.abspath(path)
+        self._limit = limit
+        self._reserve = min(limit // 8, 1024 * 1024)
+        self._dropped = 0
+        self._told = False
+        self._identity: tuple[int, int] | None = None
+        self._descriptor = -1
+        self._open = os.open
+        self._encode = encoder()
+        self._reopen(create=True)
+
+    def __call__(self, event: Event) -> None:
+        """Write one event; never raises."""
+        self.several((event,))
+
+    def several(self, events: Collection[Event]) -> None:
+        """Write events together; never raises."""
+        try:
+            self._write(events)
+        except Exception:
+            self.lost += len(events)
+
+    def header(
+        self, *, command: Iterable[object], device: str, tool: str, environment: Mapping[str, str]
+    ) -> None:
+        """Write the line that begins a recording."""
+        self(
+            {
+                "event": "header",
+                "schema_version": SCHEMA_VERSION,
+                "tool": {"name": "coldfork", "version": tool},
+                "started": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(time())),
+                "monotonic": monotonic(),
+                "python": sys.version.split()[0],
+                "platform": sys.platform,
+                "command": redaction.command(command),
+                "cwd": _folder(),
+                "limit": self._limit,
+                "device": device,
+                "environment": redaction.environment(environment),
+            }
+        )
+
+    def close(self) -> None:
+        """Say how much was dropped, and let go of the file."""
+        try:
+            if self._dropped:
+                size = self._size()
+                self._append(_cut_line("limit", self._dropped), size)
+                self._dropped = 0
+            if self._size() is not None:
+                os.close(self._descriptor)
+        except Exception:
+            self.lost += 1
+        self._descriptor = -1
+        self._identity = None
+
+    def _write(self, events: Collection[Event]) -> None:
+        size = self._size()
+        if size is None:
+            self._reopen(create=False)
+            size = self._size()
+            if size is None:
+                self.lost += len(events)
+                return
+        lines = []
+        length = size
+        for event in events:
+            line = self._encode(event)
+            limit = self._limit - self._reserve if event.get("event") in _BULKY else self._limit - 200
+            if length + len(line) <= limit:
+                length += len(line)
+                lines.append(line)
+            else:
+                self._dropped += 1
+        if lines:
+            self._append(b"".join(lines), size)
+        if self._dropped and not self._told:
+            self._told = True
+            self._append(_cut_line("limit", self._dropped), length)
+
+    def _append(self, line: bytes, size: int | None) -> None:
+        if size is None or size + len(line) > self._limit:
+            return
+        if os.write(self._descriptor, line) != len(line):
+            # A full disk: the rest would start a line of its own and make two unreadable ones of it.
+            self.lost += 1
+            os.write(self._descriptor, b"\n")
+
+    def _size(self) -> int | None:
+        """The file's size now; None when the descriptor is no longer that file."""
+        if self._descriptor < 0:
+            return None
+        try:
+            status = os.fstat(self._descriptor)
+        except OSError:
+            return None
+        return status.st_size if (status.st_dev, status.st_ino) == self._identity else None
+
+    def _reopen(self, *, create: bool) -> None:
+        flags = _FLAGS | os.O_CREAT if create else _FLAGS
+        low = self._open(self._path, flags, 0o600)
+        self._descriptor = _moved_up(low)
+        status = os.fstat(self._descriptor)
+        identity = (status.st_dev, status.st_ino)
+        if self._identity is not None and identity != self._identity:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            return
+        self._identity = identity
+
+
+def _moved_up(low: int) -> int:
+    try:
+        import fcntl
+
+        high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    except (ImportError, OSError):
+        return low
+    os.close(low)
+    return high
+
+
+def _cut_line(reason: str, dropped: int) -> bytes:
+    return encode({"event": "cut", "pid": os.getpid(), "reason": reason, "dropped": dropped})
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""The stacks of threads: which import and which call stands on them."""

@@ -1,0 +1,235 @@
+"""Reads a thread's stack: which import-time line stands where, and what lies between that line and a call."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from types import CodeType, FrameType
+    from typing import TypeGuard
+
+    from coldfork.observe.recording.events import Event
+    from coldfork.observe.stacks.loads import Load
+
+    Spot = tuple[FrameType, int]
+
+IMPORTLIB = "<frozen importlib"
+DEEPEST = 100
+"""Frames of a stack that are written down."""
+_FARTHEST = 20_000
+_NOTHING = object()
+_MODULE = type(sys)
+_OPTIMIZED = 1
+_OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
+_ENTERING = ("enter", "enter_body")
+"""The methods of `imports.Imports` that look before a module is loaded."""
+
+#: Comprehensions, which until Python 3.12 have frames of their own.
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
+
+#: Libraries whose functions are what people know: the first of them on the stack is "the call".
+ACCELERATOR_LIBRARIES = frozenset(
+    {
+        "cuda",
+        "cudf",
+        "cuml",
+        "cupy",
+        "cutlass",
+        "deep_ep",
+        "flashinfer",
+        "intel_extension_for_pytorch",
+        "jax",
+        "jaxlib",
+        "numba",
+        "paddle",
+        "pycuda",
+        "pynvml",
+        "pyopencl",
+        "rmm",
+        "taichi",
+        "tensorflow",
+        "torch",
+        "torch_xla",
+        "triton",
+        "warp",
+    }
+)
+
+
+class View:
+    """A thread's stack, cut at the imports in progress: one segment for each, and one for what lies
+    outside."""
+
+    __slots__ = ("_segments", "loads")
+
+    def __init__(self, frame: FrameType | None, line: int | None, doors: Collection[CodeType]) -> None:
+        self.loads, self._segments = _cut(frame, line, doors)
+
+    def site(self, depth: int) -> Spot | None:
+        """The import-time line of one import: in the module's own frame, or in a class body standing in
+        it."""
+        spots = self._segments[depth + 1]
+        start = next((at for at, (frame, _) in enumerate(spots) if _is_module_body(frame)), None)
+        if start is None:
+            return None
+        while start + 1 < len(spots) and _stands_in(spots[start][0].f_code, spots[start + 1][0].f_code):
+            start += 1
+        return spots[start]
+
+    def outside(self) -> Spot | None:
+        """The innermost line outside of all imports: who asked for the outermost one."""
+        spots = self._segments[0]
+        return spots[-1] if spots else None
+
+    def stack(self, depth: int) -> list[Event]:
+        """The frames from an import's own line to where the stack ends, outermost first."""
+        spots = [spot for segment in self._segments[depth + 1 :] for spot in segment]
+        first = self.site(depth)
+        if first is not None:
+            spots = spots[spots.index(first) :]
+        return listed(spots)
+
+    def call(self, depth: int) -> str | None:
+        """The function that people know: the first one of an accelerator's library, seen from the import's
+        line."""
+        site = self.site(depth)
+        spots = [spot for segment in self._segments[depth + 1 :] for spot in segment]
+        own = _top(site[0]) if site is not None else None
+        for frame, _ in spots[spots.index(site) + 1 :] if site is not None else spots:
+            top = _top(frame)
+            if top != own and top in ACCELERATOR_LIBRARIES and frame.f_code.co_name != "<module>":
+                return f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+        return None
+
+
+def listed(spots: Sequence[Spot]) -> list[Event]:
+    """Frames as a recording holds them; of a very deep stack the middle is left out."""
+    if len(spots) > DEEPEST:
+        spots = [*spots[: DEEPEST // 2], *spots[-DEEPEST // 2 :]]
+    return [
+        {"path": frame.f_code.co_filename, "line": line, "function": frame.f_code.co_qualname}
+        for frame, line in spots
+    ]
+
+
+def current(frame: FrameType | None) -> list[Event]:
+    """The stack that ends in a frame, outermost first, without importlib's frames and ours."""
+    return listed(_cut(frame, None, ())[1][0])
+
+
+def dotted(callee: object) -> str | None:
+    """The dotted name of what was called, as far as it can be told without running anybody's code."""
+    kind = type(callee)
+    if kind is type(len):
+        return _builtin(callee)
+    if isinstance(callee, type):
+        return _joined(
+            type.__getattribute__(callee, "__module__"), type.__getattribute__(callee, "__qualname__")
+        )
+    if "CFuncPtr" in [base.__name__ for base in type.__getattribute__(kind, "__mro__")]:
+        return _text(_own(callee, "__name__"))
+    name = _own(callee, "__qualname__") or _own(callee, "__name__")
+    if isinstance(name, str):
+        return _joined(_own(callee, "__module__"), name)
+    return _joined(kind.__module__, kind.__qualname__)
+
+
+def _builtin(callee: object) -> str | None:
+    owner = _own(callee, "__self__")
+    name = _own(callee, "__qualname__")
+    if owner is None:
+        return _joined(_own(callee, "__module__"), name)
+    if isinstance(owner, _MODULE):
+        return _joined(_own(owner, "__name__"), name)
+    kind = owner if isinstance(owner, type) else type(owner)
+    return _joined(kind.__module__, name) if kind.__module__ != "builtins" else _text(name)
+
+
+def _own(thing: object, name: str) -> object:
+    """An attribute read past any `__getattr__` that its class may define."""
+    try:
+        return object.__getattribute__(thing, name)
+    except Exception:
+        return None
+
+
+def _joined(module: object, name: object) -> str | None:
+    if not isinstance(name, str):
+        return None
+    return f"{module}.{name}" if isinstance(module, str) and module != "builtins" else name
+
+
+def _text(name: object) -> str | None:
+    return name if isinstance(name, str) else None
+
+
+def _cut(
+    frame: FrameType | None, line: int | None, doors: Collection[CodeType]
+) -> tuple[list[Load], list[list[Spot]]]:
+    """The imports whose doors stand on a stack, outermost first, and what lies outside and behind each of
+    them."""
+    loads: list[Load] = []
+    segments: list[list[Spot]] = [[]]
+    inner: FrameType | None = None
+    seen: object = _NOTHING
+    for _ in range(_FARTHEST):
+        if frame is None:
+            break
+        code = frame.f_code
+        if code in doors:
+            load = frame.f_locals.get("load")
+            if load is None and _looks_around(inner):
+                seen = inner.f_locals.get("spec")
+            # The doors of another watch, whose code is the same as ours, tell of the same import again: one
+            # that is in progress, or one that has begun for it and not yet for us.
+            again = not segments[-1] and load is not None and load.spec is seen
+            if load is not None and not again:
+                seen = load.spec
+                loads.append(load)
+                segments.append([])
+        elif not code.co_filename.startswith((IMPORTLIB, _OWN_FOLDER)):
+            segments[-1].append((frame, line if line is not None else frame.f_lineno or 0))
+        line = None
+        inner, frame = frame, frame.f_back
+    return loads[::-1], [spots[::-1] for spots in reversed(segments)]
+
+
+def _looks_around(inner: FrameType | None) -> TypeGuard[FrameType]:
+    """Whether a door looks around before it lets a load begin; `inner` is what it called."""
+    return (
+        inner is not None
+        and inner.f_code.co_name in _ENTERING
+        and inner.f_code.co_filename.startswith(_OWN_FOLDER)
+    )
+
+
+def runs_inline(name: str) -> bool:
+    """True for code that runs as part of the line it stands in, although it has a frame of its own.
+
+    A generic class has one for its parameters, around its body and its bases.
+    """
+    return name in _COMPREHENSIONS or name.startswith("<generic parameters of ")
+
+
+def _is_module_body(frame: FrameType) -> bool:
+    code = frame.f_code
+    return code.co_name == "<module>" and not code.co_flags & _OPTIMIZED
+
+
+def _stands_in(outer: CodeType, inner: CodeType) -> bool:
+    """True for a class body or a comprehension that runs where it stands, in the code around it."""
+    class_body = not inner.co_flags & _OPTIMIZED and inner.co_name != "<module>"
+    return (class_body or runs_inline(inner.co_name)) and any(
+        constant is inner for constant in outer.co_consts
+    )
+
+
+def _top(frame: FrameType) -> str:
+    name = frame.f_globals.get("__name__")
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+#: `types.MethodType`, which is all of `types` that is wanted here.
+_METHOD = type(View(None, None, ()).site)

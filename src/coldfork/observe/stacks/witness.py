@@ -1,0 +1,143 @@
+"""Reads the stacks that `faulthandler` wrote, and what they say about imports."""
+
+from __future__ import annotations
+
+import sys
+
+from coldfork.observe.stacks.frames import ACCELERATOR_LIBRARIES, DEEPEST, IMPORTLIB, runs_inline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from coldfork.observe.recording.events import Event
+
+_OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
+
+
+class Witness:
+    """The stack of one thread at one moment, outermost frame first."""
+
+    __slots__ = ("frames", "ident", "native")
+
+    def __init__(self, native: int, ident: int | None, frames: list[Event]) -> None:
+        self.native = native
+        self.ident = ident
+        """Python's number of the thread; None if Python does not know it (any more)."""
+        self.frames = frames
+
+    def waker(self, thread: str) -> Event:
+        """What a wake event says of who woke the device."""
+        modules = _modules_by_path()
+        chain = self._chain(modules)
+        site, stack = self._site()
+        innermost = chain[-1] if chain else {"module": None, "path": None, "line": None}
+        if chain:
+            innermost["line"] = site["line"] if site is not None else innermost["line"]
+        return {
+            "module": innermost["module"],
+            "path": site["path"] if site is not None else innermost["path"],
+            "line": site["line"] if site is not None else None,
+            "function": site["function"] if site is not None else None,
+            "call": _call(stack, site, modules),
+            "thread": thread,
+            "import_chain": chain,
+            "stack": [frame for frame in stack if not _is_machinery(frame)][-DEEPEST:],
+        }
+
+    def _bodies(self) -> list[int]:
+        """Where modules run that are being imported: the frames that importlib called."""
+        return [
+            at
+            for at, frame in enumerate(self.frames)
+            if frame["function"] == "<module>"
+            and at
+            and self.frames[at - 1]["path"].startswith(IMPORTLIB)
+            and not _is_machinery(frame)
+        ]
+
+    def _chain(self, modules: Mapping[str, str]) -> list[Event]:
+        return [
+            {"module": modules.get(path), "path": path, "line": self.frames[at]["line"]}
+            for at in self._bodies()
+            for path in (self.frames[at]["path"],)
+        ]
+
+    def _site(self) -> tuple[Event | None, list[Event]]:
+        """The import-time line, and the frames from it on; without an import, all of them."""
+        bodies = self._bodies()
+        if not bodies:
+            return None, self.frames
+        at = bodies[-1]
+        while at + 1 < len(self.frames) and self._stands_in(at + 1, bodies[-1]):
+            at += 1
+        return self.frames[at], self.frames[at:]
+
+    def _stands_in(self, at: int, body: int) -> bool:
+        frame = self.frames[at]
+        if frame["path"] != self.frames[body]["path"]:
+            return False
+        if runs_inline(frame["function"]):
+            return True
+        from coldfork.observe.stacks.call_source import is_class_body
+
+        return is_class_body(frame["path"], frame["function"], frame["line"])
+
+
+def witnesses(text: str, threads: Mapping[int, int]) -> Iterator[Witness]:
+    """The stacks in what was written, each between a line that names the thread and one that ends it."""
+    native: int | None = None
+    frames: list[Event] = []
+    for line in text.split("\n"):
+        if line.startswith("thread "):
+            native, frames = int(line[7:]), []
+        elif line == "end" and native is not None:
+            yield Witness(native, threads.get(native), frames[::-1])
+            native = None
+        elif line.startswith('  File "') and (frame := _frame(line)) is not None:
+            frames.append(frame)
+
+
+def _frame(line: str) -> Event | None:
+    path, quote, rest = line[len('  File "') :].rpartition('", line ')
+    number, _, function = rest.partition(" in ")
+    if not quote or not number.isdigit():
+        return None
+    return {"path": _unescaped(path), "line": int(number), "function": _unescaped(function)}
+
+
+def _unescaped(text: str) -> str:
+    """What `faulthandler` writes with backslashes is everything that is not ASCII."""
+    if "\\" not in text:
+        return text
+    try:
+        return text.encode("ascii").decode("unicode_escape")
+    except ValueError:
+        return text
+
+
+def _call(stack: list[Event], site: Event | None, modules: Mapping[str, str]) -> str:
+    own = modules.get(site["path"], "").partition(".")[0] if site is not None else ""
+    for frame in stack:
+        module = modules.get(frame["path"], "")
+        top = module.partition(".")[0]
+        if top != own and top in ACCELERATOR_LIBRARIES and frame["function"] != "<module>":
+            return f"{module}.{frame['function']}"
+    return "cuInit"
+
+
+def _is_machinery(frame: Event) -> bool:
+    return bool(frame["path"].startswith((IMPORTLIB, _OWN_FOLDER)))
+
+
+def _modules_by_path() -> dict[str, str]:
+    """The module of each source file, as far as it is loaded."""
+    found: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        try:
+            path = object.__getattribute__(module, "__dict__").get("__file__")
+        except AttributeError:
+            continue
+        if isinstance(path, str):
+            found.setdefault(path, name)
+    return found

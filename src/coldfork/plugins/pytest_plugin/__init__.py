@@ -1,0 +1,86 @@
+"""The door into pytest: its options, its marker, its fixture.
+
+pytest loads this module in every run of an environment that has coldfork, and nothing else of coldfork unless
+asked: what watches, the virtual device and the texts come with `--coldfork`, `--coldfork-virtual` or a use of
+the fixture.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MARKER = "wakes_device"
+_WATCH = "coldfork"
+_VIRTUAL = "coldfork_virtual"
+_EXACT = "coldfork_exact"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer the options, and the same as ini keys."""
+    group = parser.getgroup("coldfork", "accelerators that must stay cold (coldfork)")
+    group.addoption(
+        "--coldfork",
+        action="store_true",
+        dest=_WATCH,
+        help="fail where collection or an import wakes a device, where an unmarked test does, and where a "
+        "process is forked while a device is awake",
+    )
+    group.addoption(
+        "--coldfork-virtual",
+        metavar="NAME[:N]",
+        dest=_VIRTUAL,
+        help="give the tests so many virtual devices, for example h100:2",
+    )
+    group.addoption(
+        "--coldfork-exact",
+        action="store_true",
+        dest=_EXACT,
+        help="watch every call that tests make, which is slow: names the line that woke a device also where "
+        "CUDA itself does not tell",
+    )
+    parser.addini(_WATCH, "as --coldfork", type="bool", default=False)
+    parser.addini(_VIRTUAL, "as --coldfork-virtual", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, so that tests may carry it whether or not anybody watches."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(forks=False): this test may wake a device under --coldfork; with forks=True it may also "
+        "fork while one is awake",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Begin before the first conftest is imported, if asked."""
+    options = early_config.known_args_namespace
+    virtual = options.coldfork_virtual or early_config.getini(_VIRTUAL) or None
+    watched = options.coldfork or options.coldfork_exact or early_config.getini(_WATCH)
+    if not watched and not virtual:
+        return
+    if sys.platform != "darwin" and not sys.platform.startswith("linux"):
+        raise pytest.UsageError(
+            f"--coldfork needs Linux or macOS, where processes fork; this is {sys.platform}"
+        )
+    from coldfork.plugins.pytest_plugin import session
+
+    session.begin(early_config, virtual, watched=watched, exact=options.coldfork_exact)
+
+
+@pytest.fixture
+def cold_import(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Import modules in fresh interpreters and fail if one wakes a device: `cold_import("engine.api")`.
+
+    The device is the one of --coldfork-virtual; without it the machine's own, and on a machine that has none
+    a virtual h100. `virtual="a100:2"` chooses another one, `timeout` is in seconds for each module.
+    """
+    from coldfork.plugins.pytest_plugin.cold_import import ColdImport
+
+    return ColdImport(request.config)

@@ -1,0 +1,78 @@
+"""The fixture `cold_import`: imports modules in fresh interpreters, and fails with what the probe says."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from coldfork import __version__
+from coldfork.launch.probe import machine
+from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.probe.trial import Setting
+from coldfork.model.errors import ColdforkError
+from coldfork.model.probes import ProbeStatus, Probing
+from coldfork.plugins.pytest_plugin.virtual_device import plain
+from coldfork.report.probes.text import account
+from coldfork.report.shared.options import Options
+from coldfork.virtual import parse
+
+STAND_IN = "h100"
+"""The virtual device where there is neither a real nor a chosen one: without it nothing could be woken."""
+
+
+class ColdImport:
+    """Asserts that importing modules wakes no device."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def __call__(self, *modules: str, virtual: str | None = None, timeout: float = 120.0) -> None:
+        """Import each in a fresh interpreter; fail the test if one wakes a device or cannot be judged."""
+        __tracebackhide__ = True
+        try:
+            if virtual is not None:
+                parse(virtual)
+            probing = probe(Request(modules, setting(self._config, virtual, timeout)))
+        except ColdforkError as error:
+            pytest.fail(f"cold_import: {error}", pytrace=False)
+        if probing.status is not ProbeStatus.COLD:
+            pytest.fail(_explained(probing, self._config.invocation_params.dir), pytrace=False)
+
+
+def setting(config: pytest.Config, virtual: str | None, timeout: float) -> Setting:
+    """The interpreter and path of this test run, with the device that was asked for."""
+    wanted = virtual or config.getoption("coldfork_virtual") or config.getini("coldfork_virtual") or None
+    if wanted is None and machine.device(None) == "none":
+        wanted = STAND_IN
+    return Setting(
+        python=sys.executable,
+        virtual=wanted,
+        timeout=timeout,
+        before=_own_path(),
+        base=plain(os.environ),
+    )
+
+
+def _own_path() -> tuple[str, ...]:
+    """The folders on the path of this process that a fresh interpreter would not have."""
+    usual = {Path(folder).resolve() for folder in sysconfig.get_paths().values()}
+    usual.add(Path(sysconfig.get_path("platstdlib"), "lib-dynload").resolve())
+    folders = [Path(entry).absolute() for entry in sys.path]
+    return tuple(str(folder) for folder in folders if folder.is_dir() and folder.resolve() not in usual)
+
+
+def _explained(probing: Probing, folder: Path) -> str:
+    def locate(path: str) -> str:
+        file = Path(probing.files.get(path, path))
+        return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
+
+    options = Options(version=__version__, locate=locate)
+    return "\n\n".join(
+        account(module, probing, options)
+        for module in probing.modules
+        if module.status is not ProbeStatus.COLD
+    )

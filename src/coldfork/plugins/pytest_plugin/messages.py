@@ -1,0 +1,192 @@
+"""What the pytest plugin says about a wake and about a fork, in the words of the other reports."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldfork.launch.probe.report_paths import Origins
+from coldfork.model.effects import EffectKind
+from coldfork.model.states import Frame, Level, Waker
+from coldfork.plugins.pytest_plugin.sightings import BODY, Fork, Wake
+from coldfork.report.findings.words import effect_phrase
+from coldfork.report.shared.characters import one_line, printable
+
+_MOST_ROWS = 24
+_NARROWEST = 30
+_WIDEST = 60
+_INDENT = " " * 6
+_EFFECTS = {Level.DRIVER: EffectKind.INITIALISES_DRIVER, Level.CONTEXT: EffectKind.CREATES_CONTEXT}
+_Info = tuple[os.PathLike[str] | str, int | None, str]
+"""Path, line from nought on, and name, as pytest tells them of a test."""
+_RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-import"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence, and the account below it."""
+
+    headline: str
+    lines: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((self.headline, *self.lines))
+
+
+class Words:
+    """Writes accounts with paths as the user of this run would open them."""
+
+    def __init__(self, folder: Path, device: str, is_test: Callable[[str], bool]) -> None:
+        self._folder = folder
+        self._seen = "a machine without a GPU" if device == "none" else device
+        self._is_test = is_test
+        self._origins = Origins()
+
+    def wake(self, wake: Wake, headline: str, *, in_test: bool, test: _Info | None = None) -> Told:
+        """Say who woke a device and what to do about it; `test` is where the test stands that did it."""
+        waker = wake.waker
+        lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
+        lines.append(_note("processes forked from this one from now on cannot use the device"))
+        lines.append(_note(f"seen on {self._seen}{_thread(waker.thread)}"))
+        lines.append(_note(f"help: {self._remedy(wake, in_test=in_test)}"))
+        return Told(printable(headline), tuple(lines))
+
+    def fork(self, fork: Fork, headline: str, woken: Sequence[str], nodeid: str | None) -> Told:
+        """Say where a process was forked that cannot use the device, and who is to blame."""
+        lines = []
+        site = fork.site
+        if site is not None:
+            lines.append(f"  --> {self.place(site.path, site.line)}{_standing(site.function)}")
+            lines += self._source(site.path, site.line)
+            at = fork.stack.index(site)
+            forks = ("fork", effect_phrase(EffectKind.FORKS, None))
+            lines += _table([*self._rows(fork.stack[at + 1 :]), forks], numbered=True)
+            if at:
+                lines += ["  called from", *_table(self._rows(fork.stack[:at]), numbered=False)]
+        lines += map(_note, woken)
+        lines.append(
+            _note(f"a child forked now cannot use the device; seen on {self._seen}{_thread(fork.thread)}")
+        )
+        lines.append(
+            _note("help: start the process with spawn or forkserver, or fork while the device is cold")
+        )
+        if nodeid is not None:
+            lines.append(_note(f"next: coldfork run --follow -m pytest {nodeid} shows what becomes of it"))
+        return Told(printable(headline), tuple(lines))
+
+    def first_conftest(self, wakes: Sequence[Wake]) -> str | None:
+        """The conftest file whose import led to the first of these wakes."""
+        paths = [site.path for wake in wakes[:1] for site in wake.waker.import_chain if site.path]
+        first = next((path for path in paths if path.endswith("conftest.py")), None)
+        return self.place(first, None) if first else None
+
+    def in_short(self, wake: Wake) -> str:
+        """The place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
+        waker = wake.waker
+        if waker.path is None:
+            return f"in {waker.module}" if waker.module else "the line was not seen"
+        place = self.place(waker.path, waker.line)
+        return f"{place}, {printable(waker.call)}" if waker.call else place
+
+    def place(self, path: str, line: int | None) -> str:
+        """A line as one would open it from where pytest was started."""
+        file = Path(path)
+        if file.is_relative_to(self._folder):
+            where = file.relative_to(self._folder).as_posix()
+        else:
+            where = self._origins.path(path)
+        return printable(where if line is None else f"{where}:{line}")
+
+    def _site(self, waker: Waker, test: _Info | None) -> Iterator[str]:
+        if waker.path is None:
+            if test is not None:
+                path, line, name = test
+                place = self.place(str(path), None if line is None else line + 1)
+                yield f"  --> {place}  in {printable(name)}"
+            elif waker.module:
+                yield f"  --> {printable(waker.module)}"
+            yield _note("the line was not seen; pytest --coldfork-exact looks for it")
+            return
+        behind = _standing(waker.function) if waker.line else "  (the line was not seen)"
+        yield f"  --> {self.place(waker.path, waker.line)}{behind}"
+        yield from self._source(waker.path, waker.line)
+
+    def _source(self, path: str, line: int | None) -> Iterator[str]:
+        text = linecache.getline(path, line).strip() if line else ""
+        if text:
+            yield _INDENT + printable(text)
+
+    def _calls(self, wake: Wake) -> Iterator[str]:
+        waker = wake.waker
+        effect = effect_phrase(_EFFECTS[wake.level], wake.accelerator) if wake.level else ""
+        rows = self._rows(_way(waker))
+        if waker.call:
+            rows.append((waker.call, effect))
+        yield from _table(rows, numbered=True)
+        if effect and not waker.call:
+            yield _note(effect)
+
+    def _rows(self, frames: Sequence[Frame]) -> list[tuple[str, str]]:
+        return [(frame.function, self.place(frame.path, frame.line)) for frame in frames]
+
+    def _imports(self, waker: Waker) -> Iterator[str]:
+        chain = waker.import_chain
+        if len(chain) < 2:
+            return
+        yield "  imported through"
+        rows = [(site.module, self.place(site.path, site.line) if site.path else "") for site in chain]
+        yield from _table(rows, numbered=False)
+
+    def _remedy(self, wake: Wake, *, in_test: bool) -> str:
+        waker = wake.waker
+        read = f"read more: coldfork rule {_RULES[wake.level or Level.CONTEXT]}"
+        if in_test and not wake.imported:
+            return "if the test is meant to wake it, mark it with @pytest.mark.wakes_device"
+        if waker.path is not None and self._is_test(waker.path):
+            return f"ask in a fixture or in the test, not while the module is imported; {read}"
+        if waker.line is None and waker.module:
+            return f"find the line with coldfork probe {waker.module}; {read}"
+        return f"compute it on first use, not while the module is imported; {read}"
+
+
+def _way(waker: Waker) -> tuple[Frame, ...]:
+    """The frames between the site and the call that people know, whose own calls it hides."""
+    frames = waker.stack[1:]
+    called = (waker.call or "").rpartition(".")[2]
+    for depth, frame in enumerate(frames):
+        if called and frame.function.rpartition(".")[2] == called:
+            return frames[:depth]
+    return frames
+
+
+def _thread(name: str) -> str:
+    """On which thread it was, if that says anything: numbers differ between the workers of one run."""
+    if name in ("MainThread", ""):
+        return ""
+    if name.startswith("unknown: "):
+        return f", on one of the threads {name.removeprefix('unknown: ')}"
+    return ", on another thread" if name.removeprefix("thread ").isdigit() else f", on the thread {name}"
+
+
+def _standing(function: str | None) -> str:
+    return "" if function in (None, BODY) else f"  in {printable(function or '')}"
+
+
+def _note(sentence: str) -> str:
+    return f"   = {printable(one_line(sentence))}"
+
+
+def _table(rows: Sequence[tuple[str, str]], *, numbered: bool) -> Iterator[str]:
+    names = [printable(name) for name, _ in rows]
+    column = max(_NARROWEST, *(len(name) + 2 for name in names if len(name) < _WIDEST), 0)
+    half = _MOST_ROWS // 2
+    for number, (name, (_, behind)) in enumerate(zip(names, rows, strict=True), 1):
+        if len(rows) > _MOST_ROWS and half < number <= len(rows) - half:
+            if number == half + 1:
+                yield f"{_INDENT}... {len(rows) - _MOST_ROWS} lines left out"
+            continue
+        head = f"  {number:2}. " if numbered else _INDENT
+        yield f"{head}{name.ljust(column)}{behind}".rstrip()

@@ -1,0 +1,240 @@
+"""A test run under `--coldfork`: judges what woke and forked, and fails whom it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from typing import Any
+
+import pytest
+
+from coldfork.launch.probe import machine
+from coldfork.model.errors import ColdforkError
+from coldfork.plugins.pytest_plugin import MARKER
+from coldfork.plugins.pytest_plugin import virtual_device as surroundings
+from coldfork.plugins.pytest_plugin.messages import Told, Words
+from coldfork.plugins.pytest_plugin.reports import NOT_A_FILE, collect_report, fail, forget_no_test
+from coldfork.plugins.pytest_plugin.sightings import Fork, Wake
+from coldfork.plugins.pytest_plugin.summary import Summary
+from coldfork.plugins.pytest_plugin.watch import Since, Watching
+
+NAME = "coldfork-session"
+
+
+def begin(config: pytest.Config, virtual: str | None, *, watched: bool, exact: bool) -> None:
+    """Install the virtual device and begin to watch, as asked."""
+    if virtual is not None:
+        try:
+            surroundings.install(virtual)
+        except ColdforkError as error:
+            raise pytest.UsageError(f"--coldfork-virtual {virtual}: {error}") from None
+        config.add_cleanup(surroundings.offer_to_children(virtual))
+    if watched:
+        run = Session(config, machine.device(virtual), exact=exact)
+        config.pluginmanager.register(run, NAME)
+        config.add_cleanup(run.watching.stop)
+        if exact:
+            from coldfork.plugins.pytest_plugin.call_watch import Exact
+
+            config.pluginmanager.register(Exact(run.watching), f"{NAME}-exact")
+
+
+class Session:
+    """The hooks that ask, at each step of the run, what happened in it."""
+
+    def __init__(self, config: pytest.Config, device: str, *, exact: bool) -> None:
+        options = config.known_args_namespace
+        # The tests of pytest-forked run in forked children, which are then what must be watched.
+        follow = bool(getattr(options, "forked", False))
+        self.watching = Watching(exact=exact, follow=follow)
+        self._config = config
+        self._words = Words(config.invocation_params.dir, device, _is_test)
+        self._summary = Summary(device, forked=follow)
+        self._woken: dict[str, str] = {}
+        self._blamed: dict[tuple[str, str], list[Told]] = {}
+        """What each phase of a test was failed for: run again, it finds the device awake and is no better."""
+        self._strangers: frozenset[str] = frozenset()
+        self._at_start: list[tuple[str, Told]] = []
+        self._reported: set[str] = set()
+        for accelerator in self.watching.awake_before:
+            self._note_awake_before(accelerator)
+
+    def pytest_report_header(self) -> str:
+        """Say that the run is watched."""
+        return f"coldfork: watching, device: {self._summary.device}"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Report what was done before anything is collected: by plugins and by the first conftest files."""
+        since = self.watching.since()
+        file = self._words.first_conftest(since.wakes)
+        told = self._of_loading(f"loading {file}" if file else "starting the test run", since)
+        self._at_start += [(file or NOT_A_FILE, account) for account in told]
+        if not self._distributes():
+            self._report_start()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Report what collecting a file did, as an error of its collection."""
+        report = yield
+        what = f"collecting {collector.nodeid or collector.config.rootpath.name}"
+        for told in self._of_loading(what, self.watching.since()):
+            collector.ihook.pytest_collectreport(report=collect_report(collector.nodeid or ".", told))
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Begin a test: what happened before it is not its doing."""
+        self._of_nobody("between two tests", self.watching.since())
+        self._strangers = self.watching.strangers()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Fail a test that woke a device unasked, or forked while one was awake."""
+        since = self.watching.since()
+        report = yield
+        for told in self._of_test(item, call.when, since):
+            fail(report, item, told)
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Where the tests run in workers, report what only this process did before they were started."""
+        result = yield
+        if self._distributes():
+            self._report_start()
+        return result
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember what the workers have said."""
+        if report.failed:
+            self._reported.add(str(report.longrepr))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail the run for what is nobody's in particular, and hand it all to the controller."""
+        self._of_nobody("after the last test", self.watching.since())
+        self._summary.end(self.watching)
+        forget_no_test(self._config)
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output["coldfork"] = self._summary.as_output()
+        passed = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if self._summary.unowned and session.exitstatus in passed:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over what a worker of pytest-xdist saw."""
+        name = str(node.gateway.id)
+        self._summary.take(name, getattr(node, "workeroutput", {}).get("coldfork"))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Sum up."""
+        lines = self._summary.lines()
+        if terminalreporter.verbosity < 0 and self._summary.is_cold:
+            return
+        terminalreporter.section("coldfork")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+    def _of_loading(self, what: str, since: Since) -> list[Told]:
+        """The accounts of what happened while files were loaded, in order."""
+        told = []
+        for wake in map(self._with_line, since.wakes):
+            told.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
+            self._remember(wake, what, marked=False)
+        told += [self._forked(fork, what, None) for fork in since.forks]
+        return told
+
+    def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Told]:
+        """The accounts for which a test fails; what may be another thread's doing fails the run instead."""
+        marker = item.get_closest_marker(MARKER)
+        own = Since(
+            tuple(wake for wake in since.wakes if self._is_own(wake.waker.thread)),
+            tuple(fork for fork in since.forks if self._is_own(fork.thread)),
+        )
+        phase = "" if when == "call" else f" in its {when}"
+        told = list(self._blamed.get((item.nodeid, when), ()))
+        for wake in map(self._with_line, own.wakes):
+            self._remember(wake, item.nodeid, marked=marker is not None)
+            if marker is None:
+                headline = f"this test woke {wake.accelerator}{phase}"
+                told.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
+        self._blamed[item.nodeid, when] = list(told)
+        # Only now: the accounts of these name who woke the device, which may be this very test.
+        if marker is None or not marker.kwargs.get("forks"):
+            told += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]
+        self._of_nobody(
+            f"while {item.nodeid} ran",
+            Since(_without(since.wakes, own.wakes), _without(since.forks, own.forks)),
+        )
+        return told
+
+    def _of_nobody(self, when: str, since: Since) -> None:
+        """Note for the end of the run what cannot be laid at a test's door."""
+        for wake in map(self._with_line, since.wakes):
+            headline = f"{wake.accelerator} was woken {when}"
+            self._remember(wake, when, marked=False)
+            self._summary.unowned.append(str(self._words.wake(wake, headline, in_test=False)))
+        self._summary.unowned += [
+            str(self._forked(fork, f"a process, {when},", None)) for fork in since.forks
+        ]
+
+    def _forked(self, fork: Fork, who: str, nodeid: str | None) -> Told:
+        devices = " and ".join(fork.awake)
+        verb = "were" if len(fork.awake) > 1 else "was"
+        headline = f"{who} forked while {devices} {verb} awake"
+        woken = [self._woken.get(name, f"who woke {name} was not seen") for name in fork.awake]
+        return self._words.fork(fork, headline, woken, nodeid)
+
+    def _is_own(self, thread: str) -> bool:
+        """Whether the test did it that runs: not where it may have been a thread older than the test."""
+        if thread == "MainThread" or not self._strangers:
+            return True
+        return not thread.startswith("unknown: ") and thread not in self._strangers
+
+    def _with_line(self, wake: Wake) -> Wake:
+        from coldfork.plugins.pytest_plugin.cold_import import setting
+        from coldfork.plugins.pytest_plugin.exact_line import SECONDS, with_line
+
+        return with_line(wake, lambda: setting(self._config, None, SECONDS))
+
+    def _remember(self, wake: Wake, who: str, *, marked: bool) -> None:
+        place = self._words.in_short(wake)
+        self._woken.setdefault(wake.accelerator, f"{wake.accelerator} was woken by {who} ({place})")
+        self._summary.woken(wake.accelerator, who, place, marked=marked)
+
+    def _note_awake_before(self, accelerator: str) -> None:
+        sentence = f"{accelerator} was awake before the watch began"
+        reason = (
+            "a plugin given with -p or PYTEST_PLUGINS, one that pytest loaded earlier, or the site woke it"
+        )
+        self._woken[accelerator] = sentence
+        command = "next: coldfork run -m pytest names it"
+        self._at_start.append((NOT_A_FILE, Told(sentence, (f"   = {reason}", f"   = {command}"))))
+        self._summary.woken(accelerator, "", "", marked=False)
+
+    def _report_start(self) -> None:
+        for nodeid, told in self._at_start:
+            if str(told) not in self._reported:
+                self._config.hook.pytest_collectreport(report=collect_report(nodeid, told))
+        self._at_start.clear()
+
+    def _distributes(self) -> bool:
+        """Whether the tests run in workers of pytest-xdist."""
+        return bool(self._config.pluginmanager.hasplugin("dsession"))
+
+
+def _is_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
+
+
+def _without(all_of_them: tuple[Any, ...], some: Collection[Any]) -> tuple[Any, ...]:
+    return tuple(one for one in all_of_them if one not in some)

@@ -1,0 +1,190 @@
+"""What was seen in a test run, its stacks cut to what the tests and the code under test did."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+import coldfork
+from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
+from coldfork.observe.probing import RUNTIMES
+from coldfork.observe.stacks.call_source import is_class_body
+
+Event = Mapping[str, Any]
+
+BODY = "<module>"
+_OWN = str(Path(coldfork.__file__).parent) + os.sep
+_PLUGGY = str(Path(pluggy.__file__).parent) + os.sep
+_STANDARD = str(Path(os.__file__).parent) + os.sep
+_INSTALLED = ("site-packages", "dist-packages")
+_RUNNERS = ("_pytest", "pytest", "xdist", "execnet")
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A device that became awake, and who did it."""
+
+    accelerator: str
+    level: Level | None
+    waker: Waker
+
+    @property
+    def imported(self) -> bool:
+        """Whether it happened while a module was imported."""
+        return bool(self.waker.import_chain)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A fork while devices were awake."""
+
+    awake: tuple[str, ...]
+    thread: str
+    stack: tuple[Frame, ...]
+
+    @property
+    def site(self) -> Frame | None:
+        """The line that a user would mend: the innermost one that is not a library's."""
+        own = [frame for frame in self.stack if not _is_installed(frame.path)]
+        return own[-1] if own else (self.stack[-1] if self.stack else None)
+
+
+def wake(event: Event, frames: Sequence[Event] | None) -> Wake | None:
+    """A wake of a device from its event; `frames` is the whole stack, where the device itself told it."""
+    if event["accelerator"] in RUNTIMES:
+        return None
+    told = event["waker"]
+    level = event["level"]
+    return Wake(
+        accelerator=event["accelerator"],
+        level=Level(level) if level else None,
+        waker=_inferred(told) if frames is None else _witnessed(told, trimmed(frames)),
+    )
+
+
+def fork(event: Event) -> Fork | None:
+    """A fork from its event, if a device was awake then."""
+    awake = awake_in(event["states"])
+    if not awake:
+        return None
+    return Fork(awake, event["thread"], trimmed(event["stack"]))
+
+
+def awake_in(states: Sequence[Event]) -> tuple[str, ...]:
+    """The devices among these states that are awake."""
+    return tuple(
+        str(state["accelerator"])
+        for state in states
+        if state["status"] == Status.AWAKE and state["accelerator"] not in RUNTIMES
+    )
+
+
+def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
+    """The frames behind those of the test runner, up to where coldfork's virtual device takes over."""
+    frames = [Frame(event["path"], event["line"], event["function"]) for event in events]
+    last = max((at for at, frame in enumerate(frames) if frame.path.startswith(_PLUGGY)), default=-1)
+    behind = frames[last + 1 :]
+    # What is installed may lead to a test as well (asyncio's plugin does), or be what is tested.
+    own = (
+        at for at, frame in enumerate(behind) if not _leads_in(frame.path) and not _is_installed(frame.path)
+    )
+    others = (at for at, frame in enumerate(behind) if not _leads_in(frame.path))
+    start = next(own, next(others, 0))
+    kept = takewhile(lambda frame: not frame.path.startswith(_OWN), behind[start:])
+    return tuple(frame for frame in kept if not _is_machinery(frame.path))
+
+
+def _witnessed(told: Event, frames: tuple[Frame, ...]) -> Waker:
+    """Who did it, as the stack says: pytest loads test modules by itself, which is no import to the watch."""
+    bodies = [at for at, frame in enumerate(frames) if frame.function == BODY]
+    site = _site(frames, bodies[-1]) if bodies else 0
+    here = frames[site] if frames else None
+    names = _modules_by_path()
+    # Outside of imports it is somebody's call that asked for the outermost one.
+    asker = [bodies[0] - 1] if bodies and bodies[0] else []
+    chain = [
+        ImportSite(names.get(frames[at].path) or Path(frames[at].path).stem, frames[at].path, frames[at].line)
+        for at in [*asker, *bodies]
+    ]
+    if chain and here is not None:
+        chain[-1] = ImportSite(chain[-1].module, here.path, here.line)
+    return Waker(
+        module=chain[-1].module if chain else None,
+        path=here.path if here else None,
+        line=here.line if here else None,
+        function=here.function if here else None,
+        call=told["call"],
+        thread=told["thread"],
+        import_chain=tuple(chain),
+        stack=frames[site:],
+    )
+
+
+def _site(frames: Sequence[Frame], body: int) -> int:
+    """The import-time line of the module whose body stands there: the body's own or a class's in it."""
+    at = body
+    while at + 1 < len(frames):
+        inner = frames[at + 1]
+        name = inner.function.rpartition(".")[2]
+        if inner.path != frames[body].path or not is_class_body(inner.path, name, inner.line):
+            break
+        at += 1
+    return at
+
+
+def _inferred(told: Event) -> Waker:
+    chain = tuple(
+        ImportSite(site["module"] or "?", site["path"], site["line"])
+        for site in told["import_chain"]
+        if not site["path"] or not _leads_in(site["path"])
+    )
+    stack = trimmed(told["stack"])
+    first = stack[0] if stack and not chain else None
+    return Waker(
+        module=told["module"] if chain else None,
+        path=first.path if first else told["path"],
+        line=first.line if first else told["line"],
+        function=first.function if first else told["function"],
+        call=told["call"],
+        thread=told["thread"],
+        import_chain=chain,
+        stack=stack,
+    )
+
+
+def _leads_in(path: str) -> bool:
+    """Whether a frame only leads to a test: the runner's, and those of the standard library before it."""
+    return _is_machinery(path) or _is_standard(path)
+
+
+def _is_machinery(path: str) -> bool:
+    if path.startswith("<frozen ") or path in ("<string>", "<stdin>"):
+        return True
+    names = Path(path).parts
+    return any(runner in names[:-1] or f"{runner}.py" == names[-1] for runner in _RUNNERS) and (
+        _is_installed(path)
+    )
+
+
+def _is_standard(path: str) -> bool:
+    return path.startswith(_STANDARD) and not any(name in path for name in _INSTALLED)
+
+
+def _is_installed(path: str) -> bool:
+    return path.startswith(_STANDARD) or any(name in path for name in _INSTALLED)
+
+
+def _modules_by_path() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        path = vars(module).get("__file__") if isinstance(module, type(sys)) else None
+        if isinstance(path, str):
+            found.setdefault(path, name)
+    return found

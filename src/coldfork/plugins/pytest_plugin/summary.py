@@ -1,0 +1,105 @@
+"""What a run comes to, over all of its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coldfork.plugins.pytest_plugin.watch import Watching
+
+
+@dataclass(frozen=True, slots=True)
+class _Woken:
+    """One device, awake in one process or more."""
+
+    accelerator: str
+    who: str
+    place: str
+    marked: bool
+
+
+@dataclass(slots=True)
+class Summary:
+    """Gathers what this process saw, and what each worker of pytest-xdist handed over."""
+
+    device: str
+    forked: bool = False
+    """Whether every test runs in a forked process of its own, as pytest-forked has it."""
+    forks: int = 0
+    awake_forks: int = 0
+    unowned: list[str] = field(default_factory=list)
+    """What fails the run because no test is to blame for it."""
+    doubts: list[str] = field(default_factory=list)
+    _woken: dict[_Woken, list[str]] = field(default_factory=dict)
+    """Who woke what, and in which workers."""
+    _silent: list[str] = field(default_factory=list)
+    """The workers that died before they could tell."""
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not (self._woken or self.awake_forks or self.unowned or self.doubts or self._silent)
+
+    def woken(self, accelerator: str, who: str, place: str, *, marked: bool) -> None:
+        """Note who woke a device."""
+        self._woken.setdefault(_Woken(accelerator, who, place, marked), [])
+
+    def end(self, watching: Watching) -> None:
+        """Note what can be said at the end only."""
+        self.forks += watching.forks
+        self.awake_forks += watching.awake_forks
+        self.doubts += [f"it is not known whether a device is awake: {said}" for said in watching.unknown()]
+        self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
+
+    def as_output(self) -> dict[str, Any]:
+        """What a worker hands to its controller."""
+        return {
+            "woken": [[one.accelerator, one.who, one.place, one.marked] for one in self._woken],
+            "forks": self.forks,
+            "awake_forks": self.awake_forks,
+            "unowned": self.unowned,
+            "doubts": self.doubts,
+        }
+
+    def take(self, worker: str, output: dict[str, Any] | None) -> None:
+        """Add what a worker handed over; one that died could not."""
+        if output is None:
+            self._silent.append(worker)
+            return
+        for accelerator, who, place, marked in output["woken"]:
+            self._woken.setdefault(_Woken(accelerator, who, place, marked), []).append(worker)
+        self.forks += output["forks"]
+        self.awake_forks += output["awake_forks"]
+        self.unowned += [text for text in output["unowned"] if text not in self.unowned]
+        self.doubts += [text for text in output["doubts"] if text not in self.doubts]
+
+    def lines(self) -> Iterator[str]:
+        """The summary as it is printed."""
+        if not self._woken:
+            where = " outside of the tests, which ran in forked processes" if self.forked else ""
+            yield f"no device was woken{where}; device: {self.device}"
+        for woken, workers in self._woken.items():
+            if not woken.who:
+                yield f"{woken.accelerator} was awake before the watch began"
+                continue
+            permitted = ", which may (wakes_device)" if woken.marked else ""
+            where = f" [{', '.join(sorted(workers))}]" if workers else ""
+            yield f"{woken.accelerator} was woken by {woken.who}{permitted}: {woken.place}{where}"
+        if self.forks:
+            yield f"{_plural(self.forks, 'fork')}, {self.awake_forks or 'none'} while a device was awake"
+        for text in self.unowned:
+            yield from ("", *text.splitlines())
+        yield from (f"! {doubt}" for doubt in self.doubts)
+        if self._silent:
+            yield f"! ended before telling what was seen: {', '.join(self._silent)}"
+        if self.device == "none" and not self._woken:
+            yield (
+                "this machine has no GPU that could be woken; "
+                "pytest --coldfork --coldfork-virtual h100 gives it one"
+            )
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,60 @@
+"""The virtual device of a test run: for its own process, and for the Python processes that tests start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, MutableMapping
+
+from coldfork.observe import bootstrap
+from coldfork.observe.recording.events import decode
+
+_OURS = (bootstrap.VARIABLE, bootstrap.VIRTUAL, "PYTHONPATH")
+
+
+def install(wanted: str) -> None:
+    """Give this process the virtual devices asked for, as NAME or NAME:N."""
+    from coldfork import virtual
+
+    name, count = virtual.parse(wanted)
+    virtual.install(name, count)
+
+
+def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.environ) -> Callable[[], None]:
+    """Have every Python process started from here on get the same devices; returns what undoes it.
+
+    A spawned worker would otherwise find a machine without the device that its parent has.
+    """
+    if bootstrap.VARIABLE in environment:
+        # A process that was itself started like this, or under coldfork run: its children are provided for.
+        return _nothing
+    before = {name: environment.get(name) for name in _OURS}
+    settings = {"mode": "virtual", "follow": True, "device": f"virtual:{wanted}"}
+    told = bootstrap.environment(settings, {**environment, bootstrap.VIRTUAL: wanted})
+    environment.update({name: told[name] for name in _OURS})
+
+    def undo() -> None:
+        for name, value in before.items():
+            if environment.get(name) != told[name]:
+                continue  # somebody changed it meanwhile, and it is theirs
+            if value is None:
+                del environment[name]
+            else:
+                environment[name] = value
+
+    return undo
+
+
+def plain(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what `offer_to_children` put there."""
+    left = {name: value for name, value in environment.items() if name not in _OURS[:2]}
+    told = environment.get(bootstrap.VARIABLE)
+    if told is not None and left.get("PYTHONPATH", "").startswith(bootstrap.STARTUP):
+        inherited = decode(told).get("pythonpath")
+        del left["PYTHONPATH"]
+        if inherited:
+            left["PYTHONPATH"] = inherited
+    return left
+
+
+def _nothing() -> None:
+    return None

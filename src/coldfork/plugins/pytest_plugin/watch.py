@@ -1,0 +1,136 @@
+"""The watch of one pytest process: what woke and what forked since it was last asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldfork.observe.probing import RUNTIMES
+from coldfork.observe.watch import MAIN, Watch, watch
+from coldfork.plugins.pytest_plugin import sightings
+from coldfork.plugins.pytest_plugin.sightings import Event, Fork, Wake
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What happened since the last question, in order."""
+
+    wakes: tuple[Wake, ...] = ()
+    forks: tuple[Fork, ...] = ()
+
+
+@dataclass(slots=True)
+class _Seen:
+    wakes: list[Wake] = field(default_factory=list)
+    forks: list[Fork] = field(default_factory=list)
+
+
+class Watching:
+    """Watches this process from now on."""
+
+    def __init__(self, *, exact: bool, follow: bool) -> None:
+        self._frames: Sequence[Event] | None = None
+        self._seen = _Seen()
+        self._claimed: set[str] = set()
+        self.forks = 0
+        """All forks so far, also those while every device was cold."""
+        self.awake_forks = 0
+        self.troubles: list[str] = []
+        self._own_threads = frozenset(sys._current_frames())
+        self._watch: Watch = watch(
+            self._sink,
+            imports=False,
+            follow=follow,
+            stage2=(MAIN,) if exact else (),
+            base=MAIN if exact else None,
+        )
+        self.awake_before = sightings.awake_in(self._watch.states())
+        """The devices that were awake when the watch began: nobody saw who woke them."""
+        self._claimed.update(self.awake_before)
+        self._hear_witness()
+
+    def since(self) -> Since:
+        """Look once more, and tell what happened since the last question."""
+        self._watch.poll()
+        seen, self._seen = self._seen, _Seen()
+        return Since(tuple(seen.wakes), tuple(seen.forks))
+
+    def unknown(self) -> tuple[str, ...]:
+        """The devices of which it cannot be told whether they are awake, and why."""
+        return tuple(
+            f"{state['accelerator']}: {state['reason']}"
+            for state in self._watch.states()
+            if state["status"] == "unknown" and state["accelerator"] not in RUNTIMES
+        )
+
+    def strangers(self) -> frozenset[str]:
+        """The names of the threads that are neither the main one nor were here when the watch began."""
+        threading = sys.modules.get("threading")
+        active = getattr(threading, "_active", {})
+        idents = set(sys._current_frames()) - self._own_threads
+        return frozenset(getattr(active.get(ident), "name", f"thread {ident}") for ident in idents)
+
+    def look_closely(self, wanted: bool) -> None:
+        """Watch every call from now on, or no longer; only for who asked for exact lines."""
+        self._watch.look_closely(wanted)
+
+    def stop(self) -> None:
+        """End it and put everything back."""
+        self._watch.stop()
+
+    def _hear_witness(self) -> None:
+        """Learn from CUDA itself in which line it is initialised, where there is a compiler."""
+        try:
+            from coldfork.observe.injection import build
+
+            library = build()
+        except Exception:  # what it needs is not there on every system
+            return
+        if library is None:
+            return
+        self._watch.bear_witness(library)
+        attribution = self._watch.attribution
+        witness: Callable[[str], Any] = attribution.witness
+
+        def listening(accelerator: str) -> Any:
+            seen = witness(accelerator)
+            self._frames = None if seen is None else seen.frames
+            return seen
+
+        attribution.witness = listening
+
+    def _sink(self, event: Event) -> None:
+        kind = event["event"]
+        if kind == "wake":
+            self._woke(event)
+        elif kind == "fork":
+            self.forks += 1
+            fork = sightings.fork(event)
+            if fork is not None:
+                self.awake_forks += 1
+                self._seen.forks.append(fork)
+        elif kind == "trouble":
+            self.troubles.append(f"{event['what']}: {event['detail']}")
+        elif kind == "process" and event["how"] == "fork":
+            # A child that runs tests of its own starts with cold devices, and with nothing to tell.
+            self._claimed.clear()
+            self._seen = _Seen()
+
+    def _woke(self, event: Event) -> None:
+        frames, self._frames = self._frames, None
+        wake = sightings.wake(event, frames)
+        if wake is None:
+            return
+        if wake.accelerator in self._claimed:
+            self._deepen(wake)
+            return
+        self._claimed.add(wake.accelerator)
+        self._seen.wakes.append(wake)
+
+    def _deepen(self, later: Wake) -> None:
+        """A driver is followed by a context: one wake, told once."""
+        for at, wake in enumerate(self._seen.wakes):
+            if wake.accelerator == later.accelerator:
+                self._seen.wakes[at] = Wake(wake.accelerator, later.level or wake.level, wake.waker)

@@ -1,0 +1,1 @@
+"""What `coldfork check` found, in every format."""

@@ -1,0 +1,91 @@
+"""The JSON of `coldfork check`: schema_version 1, stable, described by `schemas/check.schema.json`.
+
+Every finding stands on a line of its own, so that two outputs can be compared with `diff`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coldfork.model.chains import Step
+from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.report.shared.characters import well_formed
+from coldfork.report.shared.options import Options
+
+SCHEMA_VERSION = 1
+
+
+def render(report: Report, options: Options) -> str:
+    """Write the report as JSON in plain ASCII, which no stream can garble."""
+    parts = [f"  {json.dumps(key)}: {_value(value)}" for key, value in document(report, options).items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def document(report: Report, options: Options) -> dict[str, Any]:
+    """The report as JSON objects, keys in the order of the schema."""
+    statistics = report.statistics
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "coldfork", "version": options.version},
+        "profile": well_formed(report.profile),
+        "stats": {
+            "modules": statistics.modules,
+            "read": statistics.read,
+            "cached": statistics.cached,
+            "seconds": round(statistics.seconds, 3),
+        },
+        "findings": [finding_object(finding) for finding in report.findings],
+        "skipped": [_skipped_object(skipped) for skipped in report.skipped],
+    }
+
+
+def finding_object(finding: Finding) -> dict[str, Any]:
+    """One finding as a JSON object."""
+    return {
+        "id": well_formed(finding.id),
+        "rule": well_formed(finding.rule),
+        "severity": finding.severity.value,
+        "verdict": finding.verdict.value,
+        "condition": _optional(finding.condition),
+        "presumed": [well_formed(presumption) for presumption in finding.presumed],
+        "accelerator": _optional(finding.accelerator),
+        "effect": _optional(finding.effect),
+        "module": well_formed(finding.module),
+        "path": well_formed(finding.path),
+        "line": finding.line,
+        "column": finding.column,
+        "position": _optional(finding.position),
+        "test": finding.test,
+        "confirmed": _optional(finding.confirmed),
+        "confirmation": _optional(finding.confirmation or None),
+        "message": well_formed(finding.message),
+        "remedy": well_formed(finding.remedy),
+        "fix": _optional(finding.fix),
+        "chain": [step_object(step) for step in finding.chain.steps],
+    }
+
+
+def step_object(step: Step) -> dict[str, Any]:
+    """One step of a chain as a JSON object."""
+    return {
+        "kind": step.kind.value,
+        "path": _optional(step.path),
+        "line": step.line,
+        "symbol": well_formed(step.symbol),
+        "text": well_formed(step.text),
+    }
+
+
+def _skipped_object(skipped: Skipped) -> dict[str, Any]:
+    return {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else well_formed(text)
+
+
+def _value(value: object) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"

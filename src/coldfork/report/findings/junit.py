@@ -1,0 +1,96 @@
+"""JUnit XML, which continuous integration servers list as tests."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.report.findings.words import confirmation_sentence, help_sentence, verdict_sentence
+from coldfork.report.shared.characters import one_line, xml_safe
+from coldfork.report.shared.options import Options
+
+
+def render(report: Report, options: Options) -> str:
+    """Write one suite: a test case for each finding, for each rule without one, and for each file not read.
+
+    A finding at or above the threshold is a failure; one below it, like a file that was not read, counts as
+    skipped, because neither shows that the import is cold.
+    """
+    suites = ET.Element("testsuites", name="coldfork")
+    suite = ET.SubElement(suites, "testsuite", name=xml_safe(f"coldfork check on {report.profile}"))
+    for finding in report.findings:
+        _add_finding(suite, finding, report, options)
+    for rule in _quiet_rules(report, options):
+        ET.SubElement(suite, "testcase", classname="coldfork", name=xml_safe(rule), time="0")
+    for file in report.skipped:
+        _add_skipped(suite, file, options)
+    count(suites, suite, report.statistics.seconds)
+    return document(suites)
+
+
+def document(suites: ET.Element) -> str:
+    """The suites as the text of a file."""
+    ET.indent(suites)
+    # ASCII with character references is read the same under every encoding a stream may have.
+    body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{body}\n'
+
+
+def _add_finding(suite: ET.Element, finding: Finding, report: Report, options: Options) -> None:
+    place = f"{options.locate(finding.path)}:{finding.line}"
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname=xml_safe(finding.module),
+        name=xml_safe(f"{finding.rule} at {place}"),
+        file=xml_safe(options.locate(finding.path)),
+        time="0",
+    )
+    message = xml_safe(one_line(finding.message))
+    account = xml_safe(_account(finding, report.profile, options))
+    if options.fails(finding):
+        failure = ET.SubElement(case, "failure", message=message, type=xml_safe(finding.rule))
+        failure.text = account
+    else:
+        ET.SubElement(case, "skipped", message=f"{message} ({finding.verdict.value})")
+        ET.SubElement(case, "system-out").text = account
+
+
+def _account(finding: Finding, profile: str, options: Options) -> str:
+    lines = [f"{options.locate(finding.path)}:{finding.line}"]
+    for step in finding.chain.steps[1:]:
+        place = "" if step.path is None else f" {options.locate(step.path)}:{step.line}"
+        lines.append(f"-> {step.symbol}{place}")
+    sentences = (
+        finding.consequence,
+        verdict_sentence(finding, profile),
+        confirmation_sentence(finding),
+        help_sentence(finding),
+    )
+    lines += [one_line(sentence) for sentence in sentences if sentence.strip()]
+    return "\n".join(lines)
+
+
+def _quiet_rules(report: Report, options: Options) -> list[str]:
+    loud = {finding.rule for finding in report.findings}
+    return [rule for rule in options.rules if rule not in loud]
+
+
+def _add_skipped(suite: ET.Element, file: Skipped, options: Options) -> None:
+    name = xml_safe(options.locate(file.path))
+    case = ET.SubElement(suite, "testcase", classname="coldfork.files", name=name, time="0")
+    ET.SubElement(case, "skipped", message=xml_safe(f"not analysed: {one_line(file.reason)}"))
+
+
+def count(suites: ET.Element, suite: ET.Element, seconds: float) -> None:
+    """Write on the suites how many of their cases failed."""
+    counts = {
+        "tests": len(suite.findall("testcase")),
+        "failures": len(suite.findall("testcase/failure")),
+        "errors": len(suite.findall("testcase/error")),
+        "skipped": len(suite.findall("testcase/skipped")),
+    }
+    for element in (suites, suite):
+        for key, number in counts.items():
+            element.set(key, str(number))
+        element.set("time", f"{seconds:.3f}")

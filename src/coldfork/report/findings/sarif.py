@@ -1,0 +1,191 @@
+"""SARIF 2.1.0, which code hosts show next to the line; the chain becomes a code flow to step through."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+from urllib.parse import quote
+
+from coldfork.model.chains import Step, StepKind
+from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.report.findings.words import confirmation_sentence, effect_phrase, verdict_sentence
+from coldfork.report.shared.characters import one_line, well_formed
+from coldfork.report.shared.options import Options, RuleText
+
+FINGERPRINT = "coldforkFingerprint/v1"
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT = "SRCROOT"
+
+_JsonObject = dict[str, Any]
+
+
+def render(report: Report, options: Options) -> str:
+    """Write the report as a SARIF log with one run, in plain ASCII."""
+    return json.dumps(log(report, options), indent=2) + "\n"
+
+
+def log(report: Report, options: Options) -> _JsonObject:
+    """The report as a SARIF log object."""
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(report, options)]}
+
+
+def _run(report: Report, options: Options) -> _JsonObject:
+    rules = _rules(report, options)
+    index_of = {name: index for index, name in enumerate(rules)}
+    return {
+        "tool": {"driver": _driver(rules, options)},
+        "automationDetails": {"id": f"coldfork/{_percent_encoded(report.profile)}/"},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder that paths are relative to."}}},
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "toolExecutionNotifications": [_notification(file, options) for file in report.skipped],
+            }
+        ],
+        "results": [_result(finding, report, index_of[finding.rule], options) for finding in report.findings],
+    }
+
+
+def _rules(report: Report, options: Options) -> dict[str, RuleText]:
+    """The checked rules in their given order, then any that a finding names beyond them."""
+    rules = dict(options.rules)
+    for finding in report.findings:
+        rules.setdefault(finding.rule, RuleText(summary=finding.rule.replace("-", " ")))
+    return rules
+
+
+def _driver(rules: dict[str, RuleText], options: Options) -> _JsonObject:
+    driver: _JsonObject = {"name": "coldfork"}
+    if options.version:
+        driver["version"] = well_formed(options.version)
+    driver["rules"] = [_rule(name, text) for name, text in rules.items()]
+    return driver
+
+
+def _rule(name: str, text: RuleText) -> _JsonObject:
+    summary = well_formed(one_line(text.summary))
+    markdown = text.markdown or text.summary
+    rule: _JsonObject = {
+        "id": well_formed(name),
+        "name": "".join(word.capitalize() for word in well_formed(name).split("-")),
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": summary},
+        "help": {"text": f"coldfork rule {well_formed(name)}", "markdown": well_formed(markdown)},
+    }
+    if text.url:
+        rule["helpUri"] = text.url
+    return rule
+
+
+def _result(finding: Finding, report: Report, rule_index: int, options: Options) -> _JsonObject:
+    result: _JsonObject = {
+        "ruleId": well_formed(finding.rule),
+        "ruleIndex": rule_index,
+        "level": finding.severity.value,
+        "message": {"text": _message(finding, report.profile)},
+        "locations": [{"physicalLocation": _site(finding, options)}],
+        "partialFingerprints": {FINGERPRINT: well_formed(finding.id)},
+        "properties": _properties(finding),
+    }
+    if finding.chain.steps:
+        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, options)}]}]
+    return result
+
+
+def _message(finding: Finding, profile: str) -> str:
+    parts = (
+        finding.message,
+        finding.consequence,
+        verdict_sentence(finding, profile),
+        confirmation_sentence(finding),
+        finding.remedy,
+    )
+    return well_formed("\n".join(one_line(part).rstrip(".") + "." for part in parts if part.strip()))
+
+
+def _properties(finding: Finding) -> _JsonObject:
+    properties: _JsonObject = {
+        "verdict": finding.verdict.value,
+        "condition": None if finding.condition is None else well_formed(finding.condition),
+        "presumed": [well_formed(presumption) for presumption in finding.presumed],
+        "accelerator": None if finding.accelerator is None else well_formed(finding.accelerator),
+    }
+    if finding.confirmed is not None:
+        properties["confirmed"] = finding.confirmed
+    return properties
+
+
+def _site(finding: Finding, options: Options) -> _JsonObject:
+    place: _JsonObject = {"artifactLocation": _artifact(finding.path, options)}
+    if finding.line >= 1:
+        region: _JsonObject = {"startLine": finding.line, "startColumn": finding.column + 1}
+        if finding.end_line is not None and finding.end_line >= finding.line:
+            region["endLine"] = finding.end_line
+        place["region"] = _with_snippet(region, finding.text or _first_text(finding))
+    return place
+
+
+def _first_text(finding: Finding) -> str:
+    return finding.chain.steps[0].text if finding.chain.steps else ""
+
+
+def _flow(finding: Finding, options: Options) -> list[_JsonObject]:
+    last = len(finding.chain.steps) - 1
+    return [
+        {
+            "location": _step_location(step, finding, options),
+            "nestingLevel": index,
+            "kinds": ["import" if step.kind is StepKind.IMPORT else "call"],
+            "importance": "essential" if index in (0, last) else "important",
+        }
+        for index, step in enumerate(finding.chain.steps)
+    ]
+
+
+def _step_location(step: Step, finding: Finding, options: Options) -> _JsonObject:
+    words = well_formed(step.symbol)
+    if step.kind is StepKind.SINK:
+        phrase = effect_phrase(finding.effect, finding.accelerator)
+        words = f"{words} {well_formed(phrase)}".strip()
+    location: _JsonObject = {"message": {"text": words}}
+    if step.path is not None:
+        place: _JsonObject = {"artifactLocation": _artifact(step.path, options)}
+        if step.line is not None and step.line >= 1:
+            place["region"] = _with_snippet({"startLine": step.line}, step.text)
+        location["physicalLocation"] = place
+    return location
+
+
+def _with_snippet(region: _JsonObject, text: str) -> _JsonObject:
+    return {**region, "snippet": {"text": well_formed(text)}} if text else region
+
+
+def _notification(file: Skipped, options: Options) -> _JsonObject:
+    return {
+        "level": "warning",
+        "message": {"text": well_formed(f"not analysed: {one_line(file.reason)}")},
+        "locations": [{"physicalLocation": {"artifactLocation": _artifact(file.path, options)}}],
+    }
+
+
+def _artifact(path: str, options: Options) -> _JsonObject:
+    located = options.locate(path)
+    if PurePosixPath(located).is_absolute():
+        return {"uri": f"file:///{_percent_encoded(located.lstrip('/'))}"}
+    if PureWindowsPath(located).is_absolute():
+        return {"uri": f"file:///{_percent_encoded(PureWindowsPath(located).as_posix())}"}
+    return {"uri": _percent_encoded(located), "uriBaseId": _ROOT}
+
+
+def _percent_encoded(path: str) -> str:
+    return quote(_path_bytes(path), safe="/")
+
+
+def _path_bytes(path: str) -> bytes:
+    # Undecodable bytes of a file name come back as the bytes they were; other lone surrogates stand for none.
+    try:
+        return path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "backslashreplace")

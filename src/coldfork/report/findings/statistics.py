@@ -1,0 +1,74 @@
+"""The tables of `--statistics`: findings per rule and per package, and what the analysis cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from coldfork.model.effects import Verdict
+from coldfork.model.findings import Finding, Report
+from coldfork.report.findings.words import duration, held_back, plural
+from coldfork.report.shared.characters import Alphabet, alphabet, cells
+from coldfork.report.shared.options import Options
+
+_SUREST_FIRST = tuple(sorted(Verdict, key=lambda verdict: -verdict.rank))
+_MOST_ROWS = 15
+
+
+def render(report: Report, options: Options) -> str:
+    """Write the tables; they end with what was read and how long it took."""
+    letters = alphabet(options.encoding)
+    lines: list[str] = []
+    if report.findings:
+        lines += _table("rule", _rule_of, report.findings, letters)
+        lines.append("")
+        lines += _table("package", _package_of, report.findings, letters)
+        lines.append("")
+    lines += _cost(report)
+    return "\n".join(lines) + "\n"
+
+
+def _rule_of(finding: Finding) -> str:
+    return finding.rule
+
+
+def _package_of(finding: Finding) -> str:
+    return finding.module.partition(".")[0] or "(none)"
+
+
+def _table(
+    title: str, key_of: Callable[[Finding], str], findings: tuple[Finding, ...], letters: Alphabet
+) -> Iterator[str]:
+    totals = Counter(key_of(finding) for finding in findings)
+    cell = Counter((key_of(finding), finding.verdict) for finding in findings)
+    ranked = sorted(totals, key=lambda key: (-totals[key], key))
+    names = {key: letters.clean(key) for key in ranked[:_MOST_ROWS]}
+    width = max(cells(name) for name in (title, "total", *names.values()))
+    yield (
+        letters.pad(title, width)
+        + "".join(f"  {verdict.value:>11}" for verdict in _SUREST_FIRST)
+        + "        total"
+    )
+    for key, name in names.items():
+        yield _row(letters.pad(name, width), [cell[key, verdict] for verdict in _SUREST_FIRST], totals[key])
+    if len(ranked) > _MOST_ROWS:
+        rest = sum(totals[key] for key in ranked[_MOST_ROWS:])
+        yield f"and {plural(rest, 'finding')} in {plural(len(ranked) - _MOST_ROWS, f'more {title}')}"
+    sums = [sum(finding.verdict is verdict for finding in findings) for verdict in _SUREST_FIRST]
+    yield _row(letters.pad("total", width), sums, len(findings))
+
+
+def _row(name: str, counts: list[int], total: int) -> str:
+    return name + "".join(f"  {count or '-':>11}" for count in counts) + f"  {total:>11}"
+
+
+def _cost(report: Report) -> Iterator[str]:
+    statistics = report.statistics
+    yield f"modules    {statistics.modules} ({statistics.own_modules} yours)"
+    amount = f", {statistics.bytes_read / 1e6:.1f} MB" if statistics.bytes_read else ""
+    rest = f"{statistics.cached} from the cache, {len(report.skipped)} skipped"
+    yield f"files      {statistics.read} read{amount}, {rest}"
+    yield f"time       {duration(statistics.seconds)}"
+    held = held_back(report)
+    if held:
+        yield f"held back  {', '.join(held)}"

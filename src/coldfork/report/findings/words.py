@@ -1,0 +1,151 @@
+"""Sentences that several formats say in the same words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from coldfork.model.chains import Chain, StepKind
+from coldfork.model.effects import EffectKind, Statistics, Verdict
+from coldfork.model.findings import Confirmed, Finding, Report
+from coldfork.report.shared.characters import one_line
+
+_ACCELERATORS = {
+    "cuda": "CUDA",
+    "rocm": "ROCm",
+    "xpu": "XPU",
+    "opencl": "OpenCL",
+    "jax": "JAX",
+    "openmp": "OpenMP",
+}
+
+_EFFECTS = {
+    EffectKind.LOADS_DRIVER: "loads the {} driver library",
+    EffectKind.INITIALISES_DRIVER: "initialises the {} driver",
+    EffectKind.CREATES_CONTEXT: "creates a {} context",
+    EffectKind.QUERIES_DEVICE: "asks about {} devices",
+    EffectKind.FORKS: "forks this process",
+    EffectKind.SPAWNS: "spawns a process",
+    EffectKind.EXECS: "executes another program",
+    EffectKind.STARTS_THREADS: "starts threads",
+    EffectKind.SETS_VISIBILITY: "sets which devices are visible",
+    EffectKind.SETS_START_METHOD: "sets the start method",
+}
+
+_MOST_PRESUMED = 3
+_MOST_SYMBOLS = 12
+
+_CONFIRMATIONS = {
+    Confirmed.WOKEN: ("confirmed", "a fresh interpreter that imported the module woke the device"),
+    Confirmed.COLD: ("not confirmed", "a fresh interpreter that imported the module stayed cold"),
+    Confirmed.NOT_TESTABLE: ("not testable", "what importing the module did could not be judged"),
+}
+
+
+def effect_phrase(effect: str | None, accelerator: str | None) -> str:
+    """What the last step does to the device: `creates a CUDA context`; empty when nothing is known."""
+    if effect is None:
+        return ""
+    name = _ACCELERATORS.get(accelerator or "", accelerator) or "device"
+    template = _EFFECTS.get(EffectKind(effect)) if effect in set(EffectKind) else None
+    return template.replace("{}", name) if template else effect.replace("-", " ")
+
+
+def verdict_sentence(finding: Finding, profile: str) -> str:
+    """How sure the finding is and on what that hangs; empty for findings that are about no device."""
+    if finding.effect is None and finding.accelerator is None and not _is_captured(finding.chain):
+        return ""
+    sentence = f"{finding.verdict.value} on {profile}"
+    condition = one_line(finding.condition or "")
+    if finding.verdict is Verdict.POSSIBLE:
+        sentence += ": only through a dynamic call that could not be narrowed down"
+        if condition:
+            sentence += f", and only when `{condition}`"
+    elif condition:
+        sentence += f": only when `{condition}`"
+    if finding.presumed:
+        sentence += ", presuming that " + _joined(finding.presumed)
+    return sentence
+
+
+def _is_captured(chain: Chain) -> bool:
+    """True for what happens in a captured region, which hangs on conditions as what wakes a device does."""
+    return bool(chain.steps) and chain.steps[0].kind is StepKind.CAPTURE
+
+
+def confirmation_sentence(finding: Finding) -> str:
+    """What importing it for real said, or why that said nothing; empty when nobody tried."""
+    if finding.confirmed is None:
+        return ""
+    head, usual = _CONFIRMATIONS[Confirmed(finding.confirmed)]
+    return f"{head}: {finding.confirmation or usual}"
+
+
+def confirmation_counts(findings: Iterable[Finding]) -> str:
+    """`3 confirmed, 1 not testable`; empty when nobody tried."""
+    counts = Counter(finding.confirmed for finding in findings)
+    return ", ".join(f"{counts[name]} {head}" for name, (head, _) in _CONFIRMATIONS.items() if counts[name])
+
+
+def help_sentence(finding: Finding) -> str:
+    """The remedy and the next command to type."""
+    command = f"read more: coldfork rule {finding.rule}"
+    remedy = one_line(finding.remedy).rstrip(".")
+    return f"{remedy}; {command}" if remedy else command
+
+
+def chain_sentence(chain: Chain) -> str:
+    """The symbols of a chain in one line, the middle of a long one left out; empty for a single step."""
+    symbols = chain.symbols
+    if len(symbols) < 2:
+        return ""
+    if len(symbols) > _MOST_SYMBOLS:
+        left_out = len(symbols) - _MOST_SYMBOLS
+        symbols = (*symbols[: _MOST_SYMBOLS - 4], f"({left_out} more)", *symbols[-4:])
+    return " -> ".join(symbols)
+
+
+def verdict_counts(findings: Iterable[Finding]) -> str:
+    """`3 certain, 1 possible`: surest first, verdicts that do not occur left out."""
+    counts = Counter(finding.verdict for finding in findings)
+    surest_first = sorted(counts, key=lambda verdict: -verdict.rank)
+    return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in surest_first)
+
+
+def examined(statistics: Statistics) -> str:
+    """`945 modules (120 yours) in 1.2 s`: what was looked at."""
+    modules = plural(statistics.modules, "module")
+    if statistics.own_modules and statistics.own_modules != statistics.modules:
+        modules += f" ({statistics.own_modules} yours)"
+    return f"{modules} in {duration(statistics.seconds)}"
+
+
+def held_back(report: Report) -> tuple[str, ...]:
+    """What the baseline and ignore comments keep out of the list, one phrase each."""
+    phrases = []
+    if report.known:
+        phrases.append(f"{report.known} known to the baseline")
+    if report.ignored:
+        phrases.append(f"{report.ignored} ignored by comment")
+    if report.gone:
+        phrases.append(f"{report.gone} in the baseline and gone")
+    return tuple(phrases)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 module`, `2 modules`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person would say them."""
+    if seconds < 0.095:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s"
+
+
+def _joined(presumed: tuple[str, ...]) -> str:
+    phrases = [one_line(presumption) for presumption in presumed[:_MOST_PRESUMED]]
+    if len(presumed) > _MOST_PRESUMED:
+        return ", ".join(phrases) + f" and {len(presumed) - _MOST_PRESUMED} more (--format json lists them)"
+    return " and that ".join(phrases)

@@ -1,0 +1,1 @@
+"""What `coldfork probe` saw, in every format."""

@@ -1,0 +1,223 @@
+"""What `coldfork probe` says to people: each module, and for a woken one the line, the calls, the imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
+from coldfork.model.states import Waker
+from coldfork.report.findings.words import duration, plural
+from coldfork.report.probes.words import (
+    advice,
+    consequence,
+    counts,
+    deeper_sentence,
+    effect_sentence,
+    headline,
+    interruption,
+    remedy,
+    rule,
+    standing,
+    way,
+)
+from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
+from coldfork.report.shared.options import Options
+
+_MOST_COLD = 20
+_MOST_ROWS = 24
+_MOST_OUTPUT = 20
+_MOST_ALIKE = 4
+_NARROWEST = 30
+_WIDEST = 60
+_INDENT = " " * 6
+_STYLES = {
+    ProbeStatus.WOKEN: "error",
+    ProbeStatus.COLD: "clean",
+    ProbeStatus.FAILED: "warning",
+    ProbeStatus.UNKNOWN: "warning",
+}
+
+
+def render(probing: Probing, options: Options) -> str:
+    """Write the result as text that ends with a one-line summary."""
+    return "\n".join(_Page(probing, options).lines()) + "\n"
+
+
+def account(probe: ModuleProbe, probing: Probing, options: Options) -> str:
+    """What is said about one module that is not cold, for formats that quote it."""
+    plain = replace(options, colour=False, width=None)
+    return "\n".join(_Page(probing, plain).about(probe))
+
+
+def _alike(probes: Sequence[ModuleProbe]) -> Iterable[list[ModuleProbe]]:
+    """The modules in groups of which one line is true: woken alike, through the same imports, and no more."""
+    groups: dict[object, list[ModuleProbe]] = {}
+    for probe in probes:
+        same = probe.waker is not None and probe.waker.import_chain and probe.reason is None
+        groups.setdefault((probe.accelerator, probe.waker) if same else probe.module, []).append(probe)
+    return groups.values()
+
+
+class _Page:
+    """One text output being written."""
+
+    def __init__(self, probing: Probing, options: Options) -> None:
+        self._probing = probing
+        self._options = options
+        self._alphabet: Alphabet = alphabet(options.encoding)
+
+    def lines(self) -> Iterator[str]:
+        cold = [probe for probe in self._probing.modules if probe.status is ProbeStatus.COLD]
+        for probe, *others in _alike(self._probing.modules):
+            if probe.status is ProbeStatus.COLD:
+                continue
+            yield from self.about(probe, others)
+            yield ""
+        if len(cold) <= _MOST_COLD:
+            yield from (f"{self._title(probe)}{self._size(probe)}" for probe in cold)
+        yield from self._summary()
+
+    def about(self, probe: ModuleProbe, others: Sequence[ModuleProbe] = ()) -> Iterator[str]:
+        """One module; `others` are those about which the same would be said again."""
+        yield self._title(probe)
+        yield from self._woken(probe, others) if probe.status is ProbeStatus.WOKEN else self._unjudged(probe)
+
+    def _title(self, probe: ModuleProbe) -> str:
+        label = self._paint(_STYLES[probe.status], f"{probe.status.value}:")
+        sentence = self._clean(one_line(headline(probe)))
+        return f"{label} {sentence if probe.status is ProbeStatus.COLD else self._paint('title', sentence)}"
+
+    def _size(self, probe: ModuleProbe) -> str:
+        if probe.modules_loaded is None:
+            return ""
+        return f" ({plural(probe.modules_loaded, 'module')} in {duration(probe.seconds)})"
+
+    def _also(self, others: Sequence[ModuleProbe]) -> str:
+        names = [probe.module for probe in others]
+        shown = ", ".join(names[:_MOST_ALIKE])
+        more = f" and {len(names) - _MOST_ALIKE} more" if len(names) > _MOST_ALIKE else ""
+        return f"in the same way for {plural(len(names), 'other module')}: {shown}{more}"
+
+    def _woken(self, probe: ModuleProbe, others: Sequence[ModuleProbe]) -> Iterator[str]:
+        waker = probe.waker
+        if waker is not None:
+            yield from self._site(waker, probe.text)
+            yield from self._calls(probe, waker)
+            yield from self._imports(waker)
+        if probe.level is not None:
+            yield self._note(consequence(probe))
+        if deeper_sentence(probe):
+            yield self._note(deeper_sentence(probe))
+        yield self._note(self._seen(probe))
+        if others:
+            yield self._note(self._also(others))
+        if probe.reason:
+            yield self._note(probe.reason)
+        yield from self._output(probe)
+        yield self._help(f"{remedy(probe)}; read more: coldfork rule {rule(probe)}")
+
+    def _site(self, waker: Waker, text: str) -> Iterator[str]:
+        arrow = self._paint("quiet", "-->")
+        if waker.path is None:
+            known = waker.module or f"not known; {waker.thread.removeprefix('unknown: ')} did it"
+            yield f"  {arrow} {self._clean(known)}"
+            return
+        where = standing(waker.function)
+        yield f"  {arrow} {self._place(waker.path, waker.line)}" + (
+            f"  {self._clean(where)}" if where else ""
+        )
+        if text:
+            yield _INDENT + self._alphabet.cut(self._alphabet.first_line(text), self._room(len(_INDENT)))
+
+    def _calls(self, probe: ModuleProbe, waker: Waker) -> Iterator[str]:
+        rows = [(frame.function, self._place(frame.path, frame.line)) for frame in way(probe)]
+        if waker.call:
+            rows.append((waker.call, effect_sentence(probe)))
+        yield from self._table(rows, numbered=True)
+        if not waker.call and waker.line is not None:
+            yield f"{_INDENT}{self._clean(effect_sentence(probe))}"
+
+    def _imports(self, waker: Waker) -> Iterator[str]:
+        chain = waker.import_chain
+        if len(chain) < 2:
+            return
+        yield "  imported through"
+        rows = [(site.module, self._place(site.path, site.line) if site.path else "") for site in chain]
+        yield from self._table(rows, numbered=False)
+
+    def _table(self, rows: Sequence[tuple[str, str]], *, numbered: bool) -> Iterator[str]:
+        widths = [cells(self._clean(name)) + 2 for name, _ in rows[: None if not numbered else -1]]
+        column = max(_NARROWEST, *(width for width in widths if width <= _WIDEST), 0)
+        for number, row in enumerate(rows, 1):
+            if row is not rows[-1] and _MOST_ROWS // 2 < number <= len(rows) - _MOST_ROWS // 2:
+                if number == _MOST_ROWS // 2 + 1:
+                    left = plural(len(rows) - _MOST_ROWS, "line")
+                    yield f"{_INDENT}{self._alphabet.ellipsis} {left} left out; --format json has them all"
+                continue
+            name, behind = self._clean(row[0]), row[1]
+            gap = "   " if cells(name) > column - 2 else " " * (column - cells(name))
+            head = f"  {number:2}. " if numbered else _INDENT
+            yield f"{head}{name}{gap}{behind}".rstrip()
+
+    def _seen(self, probe: ModuleProbe) -> str:
+        kind = "forked child of a fresh interpreter" if self._probing.forked else "fresh interpreter"
+        sentence = f"seen on {self._probing.device} in a {kind}"
+        if probe.modules_loaded is not None:
+            loaded = plural(probe.modules_loaded, "module")
+            sentence += f" that loaded {loaded} in {duration(probe.seconds)}"
+        if probe.waker is not None and probe.waker.thread not in ("MainThread", "") and probe.waker.module:
+            sentence += f", on the thread {probe.waker.thread}"
+        return sentence
+
+    def _unjudged(self, probe: ModuleProbe) -> Iterator[str]:
+        if probe.failure is not None and probe.failure.stack:
+            last = probe.failure.stack[-1]
+            yield f"  {self._paint('quiet', '-->')} {self._place(last.path, last.line)}"
+        yield from self._output(probe)
+        yield self._help(advice(probe))
+
+    def _output(self, probe: ModuleProbe) -> Iterator[str]:
+        printed = probe.output.rstrip().splitlines()
+        if not printed:
+            return
+        shown = printed[-_MOST_OUTPUT:]
+        cut = probe.output_cut or len(shown) < len(printed)
+        yield self._note(f"{'the end of what' if cut else 'what'} it printed:")
+        for line in shown:
+            yield f"{_INDENT}| {self._alphabet.cut(self._clean(line), self._room(len(_INDENT) + 2))}".rstrip()
+
+    def _summary(self) -> Iterator[str]:
+        probing = self._probing
+        style = _STYLES[probing.status]
+        behind = f" on {probing.device}, in forked children" if probing.forked else f" on {probing.device}"
+        total = plural(len(probing.modules), "module")
+        yield f"{self._paint(style, counts(probing))} of {total}{behind} in {duration(probing.seconds)}"
+        if probing.interrupted:
+            yield self._paint("warning", self._clean(interruption(probing)))
+        if probing.device == "none":
+            yield "this machine has no accelerator to wake; coldfork probe --virtual h100 gives it one"
+
+    def _note(self, sentence: str) -> str:
+        return f"   = {self._clean(one_line(sentence))}"
+
+    def _help(self, sentence: str) -> str:
+        return f"   = {self._paint('help', 'help:')} {self._clean(one_line(sentence))}"
+
+    def _place(self, path: str, line: int | None) -> str:
+        where = self._clean(self._options.locate(path))
+        return self._paint("place", where if line is None else f"{where}:{line}")
+
+    def _clean(self, text: str) -> str:
+        return self._alphabet.clean(text)
+
+    def _paint(self, style: str, text: str) -> str:
+        if not self._options.colour:
+            return text
+        from coldfork.report.shared.colour import painted
+
+        return painted(style, text)
+
+    def _room(self, used: int) -> int | None:
+        width = self._options.width
+        return None if width is None else max(20, width - used)

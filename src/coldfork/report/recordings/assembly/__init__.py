@@ -1,0 +1,1 @@
+"""From the lines of a recording to the lives of its processes."""

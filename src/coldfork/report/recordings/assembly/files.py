@@ -1,0 +1,86 @@
+"""From a file to a `Recording`; a file that is none is refused in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from coldfork.model.errors import UsageError
+from coldfork.model.recordings import SCHEMA_VERSION
+from coldfork.model.timelines import Recording
+from coldfork.report.recordings.assembly.lines import Lines, header, is_newer, words
+from coldfork.report.recordings.assembly.lives import assemble
+
+#: No line that coldfork writes is longer; a file without line ends must not fill the memory.
+LONGEST_LINE = 16 * 1024 * 1024
+
+
+def read(file: Path) -> Recording:
+    """Read the recording in a file, up to where it was cut."""
+    try:
+        with file.open("rb") as stream:
+            return recording(_lines(stream), str(file))
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from None
+
+
+def recording(content: Iterable[bytes], name: str) -> Recording:
+    """Put together the recording that these lines hold."""
+    rest = iter(content)
+    head = _header(next(rest, b""), name)
+    lines = Lines(rest)
+    processes, cut, troubles = assemble(lines)
+    return Recording(
+        name=name,
+        tool=_tool(head.get("tool")),
+        started=_text(head.get("started")),
+        python=_text(head.get("python")),
+        platform=_text(head.get("platform")),
+        command=words(head.get("command")),
+        cwd=_text(head.get("cwd")),
+        device=_text(head.get("device")),
+        environment=_environment(head.get("environment")),
+        processes=processes,
+        cut=cut,
+        troubles=troubles,
+        damage=lines.damage,
+    )
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    while line := stream.readline(LONGEST_LINE):
+        yield line
+
+
+def _header(line: bytes, name: str) -> dict[str, Any]:
+    if not line.strip():
+        raise UsageError(f"{name} is empty: nothing was recorded in it")
+    head = header(line)
+    if head is None and line.startswith(b'{"') and not line.endswith(b"\n"):
+        raise UsageError(f"{name} was cut off within its first line, so nothing of it can be read")
+    if head is None:
+        raise UsageError(f"{name} is no recording of coldfork: its first line is not the header of one")
+    if is_newer(head):
+        version = head["schema_version"]
+        raise UsageError(
+            f"{name} was recorded by a newer coldfork (schema_version {version}); "
+            f"this one reads {SCHEMA_VERSION} and older"
+        )
+    return head
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _tool(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(_text(value.get(key)) for key in ("name", "version")).strip()
+    return _text(value)
+
+
+def _environment(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    return {name: _text(setting) for name, setting in value.items()}

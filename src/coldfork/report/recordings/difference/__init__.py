@@ -1,0 +1,1 @@
+"""In what two recordings differ, in every format."""

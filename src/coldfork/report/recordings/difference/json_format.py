@@ -1,0 +1,77 @@
+"""The JSON of `coldfork report` with two recordings, described by `schemas/difference.schema.json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coldfork.model.timelines import Recording
+from coldfork.report.recordings.difference.comparison import ModuleSeen, difference
+from coldfork.report.recordings.familiar_paths import for_people
+from coldfork.report.recordings.json_format import (
+    SCHEMA_VERSION,
+    recording_object,
+    verdict_object,
+    wake_object,
+    written,
+)
+from coldfork.report.recordings.view import View
+from coldfork.report.shared.characters import well_formed
+
+
+def render(before: Recording, after: Recording, view: View) -> str:
+    """Write the difference as JSON in plain ASCII."""
+    before, after = (for_people(recording, view)[0] for recording in (before, after))
+    found = difference(before, after)
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "coldfork", "version": view.version},
+        "before": {"recording": recording_object(before), "verdict": verdict_object(found.before)},
+        "after": {"recording": recording_object(after), "verdict": verdict_object(found.after)},
+        "same": found.same,
+        "wakes_gone": [wake_object(wake) for wake in found.wakes_gone],
+        "wakes_new": [wake_object(wake) for wake in found.wakes_new],
+        "starts": [
+            {"what": well_formed(one.what), "before": one.before, "after": one.after} for one in found.starts
+        ],
+        "states": [
+            {
+                "processes": well_formed(one.processes),
+                "before": well_formed(one.before),
+                "after": well_formed(one.after),
+            }
+            for one in found.states
+        ],
+        "modules": {"before": found.modules[0], "after": found.modules[1]},
+        "import_seconds": {"before": round(found.seconds[0], 6), "after": round(found.seconds[1], 6)},
+        "imports_gone": [_module(one) for one in found.imports_gone],
+        "imports_new": [_module(one) for one in found.imports_new],
+        "importers": [
+            {
+                "module": well_formed(new.module),
+                "before": _optional(old.importer),
+                "after": _optional(new.importer),
+            }
+            for old, new in found.importers
+        ],
+        "times": [
+            {
+                "module": well_formed(change.module),
+                "before": round(change.before, 6),
+                "after": round(change.after, 6),
+            }
+            for change in found.times
+        ],
+    }
+    return written(document)
+
+
+def _module(one: ModuleSeen) -> dict[str, Any]:
+    return {
+        "module": well_formed(one.module),
+        "importer": _optional(one.importer),
+        "own_seconds": round(one.own_seconds, 6),
+    }
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else well_formed(text)

@@ -1,0 +1,128 @@
+"""In what two recordings differ, in the terminal: what went with a minus, what came with a plus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from coldfork.model.timelines import Recording, Wake
+from coldfork.report.findings.words import plural
+from coldfork.report.recordings.difference.comparison import Difference, ModuleSeen, difference, roots
+from coldfork.report.recordings.familiar_paths import for_people
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.outcomes import Outcome
+from coldfork.report.recordings.text.sheets import Sheet
+from coldfork.report.recordings.view import View
+
+_MOST = 15
+
+
+def render(before: Recording, after: Recording, view: View) -> str:
+    """Write the difference as text."""
+    sheet = Sheet(view)
+    before, after = (for_people(recording, view)[0] for recording in (before, after))
+    found = difference(before, after)
+    parts = (
+        [_verdict("before", before, found.before, sheet), _verdict("after ", after, found.after, sheet)],
+        _doubts(found, sheet),
+        _wakes(found, sheet),
+        _starts(found, sheet),
+        _states(found, sheet),
+        _imports(found, sheet),
+        _times(found, sheet),
+        [sheet.paint("clean", "nothing but times differs")] if found.same else [],
+    )
+    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
+
+
+def wake_words(wake: Wake) -> str:
+    """A wake in one line: what, where, through which imports."""
+    waker = wake.waker
+    if waker is None:
+        return f"{phrases.waking(wake)} by {phrases.NO_PLACE}"
+    inside = f" in {waker.function}" if waker.function else ""
+    chain = " > ".join(site.module for site in waker.import_chain)
+    return f"{phrases.waking(wake)} by {phrases.place(waker.path, waker.line)}{inside}" + (
+        f", through {chain}" if chain else ""
+    )
+
+
+def module_words(one: ModuleSeen, along: int) -> str:
+    """A module that came or went, who imports it, and what came along."""
+    importer = f", imported by {one.importer}" if one.importer else ""
+    more = f", with {plural(along, 'module')} below it" if along else ""
+    return f"{one.module}{importer}{more}"
+
+
+def _verdict(label: str, recording: Recording, summed_up: Outcome, sheet: Sheet) -> str:
+    standing = sheet.paint("title", summed_up.standing.value)
+    return f"{label}  {sheet.say(recording.name)}: {standing}: {sheet.say(summed_up.headline)}"
+
+
+def _doubts(found: Difference, sheet: Sheet) -> Iterator[str]:
+    for label, summed_up in (("before", found.before), ("after", found.after)):
+        for doubt in summed_up.doubts:
+            yield f"  {sheet.paint('warning', '!')} {label}: {sheet.say(doubt)}"
+
+
+def _wakes(found: Difference, sheet: Sheet) -> Iterator[str]:
+    gone = [wake_words(wake) for wake in found.wakes_gone]
+    new = [wake_words(wake) for wake in found.wakes_new]
+    yield from _titled("wakes", _signed(gone, new, sheet), sheet)
+
+
+def _starts(found: Difference, sheet: Sheet) -> Iterator[str]:
+    lines = [f"  {one.before} -> {one.after}  {sheet.say(one.what)}" for one in found.starts]
+    yield from _titled("forks and other starts", lines, sheet)
+
+
+def _states(found: Difference, sheet: Sheet) -> Iterator[str]:
+    lines = []
+    for one in found.states:
+        lines.append(f"  {sheet.say(one.processes)}")
+        lines.append(f"    {sheet.say(one.before)} -> {sheet.say(one.after)}")
+    yield from _titled("states at the end", lines, sheet)
+
+
+def _imports(found: Difference, sheet: Sheet) -> Iterator[str]:
+    counts = f"imports: {found.modules[0]} -> {found.modules[1]} modules"
+    whole = f"{phrases.span(found.seconds[0])} -> {phrases.span(found.seconds[1])} in the first process"
+    yield f"{sheet.paint('title', counts)}, {whole}"
+    gone = [module_words(one, along) for one, along in roots(found.imports_gone)]
+    new = [module_words(one, along) for one, along in roots(found.imports_new)]
+    yield from _signed(gone, new, sheet)
+    moved = [
+        f"{new.module}: first imported by {new.importer or 'the program'}, before by {old.importer or 'it'}"
+        for old, new in found.importers
+    ]
+    yield from (f"  ~ {sheet.cut(line, 4)}" for line in moved[:_MOST])
+    yield from _more(len(moved), sheet)
+
+
+def _times(found: Difference, sheet: Sheet) -> Iterator[str]:
+    lines = []
+    for change in found.times[:_MOST]:
+        sign = "+" if change.seconds > 0 else "-"
+        times = f"{phrases.span(change.before)} -> {phrases.span(change.after)}"
+        change_words = sign + phrases.span(abs(change.seconds))
+        lines.append(f"  {change_words:>9}  {sheet.say(change.module)}  {times}")
+    lines += _more(len(found.times), sheet)
+    yield from _titled("own import times", lines, sheet)
+
+
+def _titled(title: str, lines: Iterable[str], sheet: Sheet) -> Iterator[str]:
+    held = list(lines)
+    if held:
+        yield sheet.paint("title", title)
+        yield from held
+
+
+def _signed(gone: list[str], new: list[str], sheet: Sheet) -> Iterator[str]:
+    for sign, style, items in (("-", "clean", gone), ("+", "warning", new)):
+        yield from (f"  {sheet.paint(style, sign)} {sheet.cut(item, 4)}" for item in items[:_MOST])
+        yield from _more(len(items), sheet)
+
+
+def _more(count: int, sheet: Sheet) -> Iterator[str]:
+    if count > _MOST:
+        words = f"{count - _MOST} more; --format json has them all"
+        yield f"  {sheet.paint('quiet', f'{sheet.letters.ellipsis} {words}')}"

@@ -1,0 +1,1 @@
+"""What a recording comes to: verdicts, doubts, chains, and the words for them."""

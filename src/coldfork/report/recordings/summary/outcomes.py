@@ -1,0 +1,251 @@
+"""What a recording comes to: cold, woken, poisoned or unknown, by whom, and what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coldfork.model.states import Status, Waker
+from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, How, Process, Recording, Stretch, Wake
+from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.doubts import reasons, remarks
+
+
+class Standing(StrEnum):
+    """The one word for a recording."""
+
+    COLD = "cold"
+    """No device was woken in any process, and everything was seen."""
+    WOKEN = "woken"
+    """A device was woken, and no process was forked from one where it was awake."""
+    POISONED = "poisoned"
+    """A process was forked from one where a device, or a runtime that survives no fork, was awake."""
+    UNKNOWN = "unknown"
+    """Nothing is known to have been woken, and not everything could be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a recording comes to, with everything that a reader needs to act on it."""
+
+    standing: Standing
+    headline: str
+    accelerator: str | None = None
+    wake: Wake | None = None
+    """The first wake that led to it; None when nothing was woken or nobody saw who did."""
+    wake_process: Process | None = None
+    poisoned: tuple[Process, ...] = ()
+    """Processes that were forked from one where the accelerator was awake, and stayed as they were."""
+    escaped: tuple[Process, ...] = ()
+    """Processes forked likewise that executed another program afterwards, which clears the state."""
+    notes: tuple[str, ...] = ()
+    """What else happened that matters, one sentence each."""
+    doubts: tuple[str, ...] = ()
+    """Why the recording may not tell everything, one sentence each."""
+    next_command: str = ""
+    next_reason: str = ""
+
+
+def outcome(recording: Recording) -> Outcome:
+    """Sum up a recording."""
+    processes = recording.processes
+    poison = _poison(processes)
+    wakes = _wakes(processes)
+    doubts = tuple(reasons(recording))
+    if poison:
+        return _poisoned(processes, poison, wakes, doubts)
+    device_wakes = [pair for pair in wakes if pair[1].accelerator not in FORK_UNSAFE_RUNTIMES]
+    if device_wakes:
+        return _woken(processes, device_wakes, wakes, doubts)
+    unseen = _awake_unseen(processes)
+    if unseen is not None:
+        return _woken_unseen(processes, unseen, wakes, doubts)
+    if doubts:
+        return Outcome(
+            Standing.UNKNOWN,
+            "nothing was seen to wake an accelerator, but not everything was seen",
+            notes=(*_notes(wakes, None), *remarks(processes)),
+            doubts=doubts,
+            next_command="coldfork check",
+            next_reason="looks for what wakes a device without running anything",
+        )
+    return Outcome(
+        Standing.COLD,
+        "no accelerator was woken",
+        notes=(*_notes(wakes, None), *remarks(processes)),
+        next_command="coldfork check",
+        next_reason="looks at the code that this run did not reach, too",
+    )
+
+
+def by_import(waker: Waker | None) -> bool:
+    """Whether importing something woke the device, and not the program's own work."""
+    return waker is not None and waker.module not in (None, *phrases.PROGRAM)
+
+
+def _poisoned(
+    processes: Sequence[Process],
+    poison: Sequence[tuple[Process, Stretch]],
+    wakes: Sequence[tuple[Process, Wake]],
+    doubts: tuple[str, ...],
+) -> Outcome:
+    accelerator = poison[0][1].accelerator
+    struck = tuple(process for process, stretch in poison if stretch.accelerator == accelerator)
+    escaped = tuple(
+        process
+        for process in processes
+        if process not in struck and any(_is_poison(one, accelerator) for one in process.stretches)
+    )
+    origin = _origin(processes, struck[0], accelerator)
+    wake = _wake_before(origin, accelerator, struck[0].begin)
+    parent = f"process {phrases.pid(origin)}"
+    them = (
+        "a process that was forked from it" if len(struck) == 1 else f"{len(struck)} processes forked from it"
+    )
+    command, reason = _next(wake)
+    return Outcome(
+        Standing.POISONED,
+        f"{accelerator} was awake in {parent}, and {them} cannot use it",
+        accelerator,
+        wake,
+        origin,
+        struck,
+        escaped,
+        (*_notes(wakes, wake), *remarks(processes)),
+        doubts,
+        command,
+        reason,
+    )
+
+
+def _woken(
+    processes: Sequence[Process],
+    device_wakes: Sequence[tuple[Process, Wake]],
+    wakes: Sequence[tuple[Process, Wake]],
+    doubts: tuple[str, ...],
+) -> Outcome:
+    process, wake = device_wakes[0]
+    waker = wake.waker
+    if by_import(waker) and waker is not None:
+        cause = f"while {waker.module or 'a module'} was imported"
+    elif waker is not None and waker.path is not None:
+        cause = f"by {phrases.place(waker.path, waker.line)}"
+    else:
+        cause = "and who did it was not seen"
+    command, reason = _next(wake)
+    return Outcome(
+        Standing.WOKEN,
+        f"{phrases.waking(wake)} {cause}",
+        wake.accelerator,
+        wake,
+        process,
+        notes=(_safe_children(process, wake.at), *_notes(wakes, wake), *remarks(processes)),
+        doubts=doubts,
+        next_command=command,
+        next_reason=reason,
+    )
+
+
+def _woken_unseen(
+    processes: Sequence[Process],
+    unseen: tuple[Process, Stretch],
+    wakes: Sequence[tuple[Process, Wake]],
+    doubts: tuple[str, ...],
+) -> Outcome:
+    process, stretch = unseen
+    command, reason = _next(None)
+    return Outcome(
+        Standing.WOKEN,
+        f"{stretch.accelerator} was found awake in process {phrases.pid(process)}; who woke it was not seen",
+        stretch.accelerator,
+        None,
+        process,
+        notes=(_safe_children(process, stretch.begin), *_notes(wakes, None), *remarks(processes)),
+        doubts=doubts,
+        next_command=command,
+        next_reason=reason,
+    )
+
+
+def _is_poison(stretch: Stretch, accelerator: str | None = None) -> bool:
+    return stretch.status is Status.POISONED and accelerator in (None, stretch.accelerator)
+
+
+def _poison(processes: Iterable[Process]) -> list[tuple[Process, Stretch]]:
+    """Every poisoned process that went on as it was; devices before other runtimes, then by time."""
+    found = [
+        (process, stretch)
+        for process in processes
+        for stretch in process.stretches
+        if _is_poison(stretch) and process.executed_at is None
+    ]
+    return sorted(
+        found, key=lambda pair: (pair[1].accelerator in FORK_UNSAFE_RUNTIMES, pair[0].begin, pair[0].number)
+    )
+
+
+def _origin(processes: Sequence[Process], process: Process, accelerator: str) -> Process:
+    """The process in which the accelerator was awake when the poisoned line of forks began."""
+    origin = process
+    while origin.parent is not None:
+        origin = processes[origin.parent]
+        if not any(_is_poison(stretch, accelerator) for stretch in origin.stretches):
+            break
+    return origin
+
+
+def _wake_before(process: Process, accelerator: str, moment: float) -> Wake | None:
+    wakes = [wake for wake in process.wakes if wake.accelerator == accelerator and wake.at <= moment]
+    return wakes[0] if wakes else None
+
+
+def _wakes(processes: Iterable[Process]) -> list[tuple[Process, Wake]]:
+    pairs = [(process, wake) for process in processes for wake in process.wakes]
+    return sorted(pairs, key=lambda pair: pair[1].at)
+
+
+def _awake_unseen(processes: Iterable[Process]) -> tuple[Process, Stretch] | None:
+    """The first device that was found awake although no wake was seen."""
+    found = [
+        (process, stretch)
+        for process in processes
+        for stretch in process.stretches
+        if stretch.status is Status.AWAKE and stretch.accelerator not in FORK_UNSAFE_RUNTIMES
+    ]
+    return min(found, key=lambda pair: pair[1].begin, default=None)
+
+
+def _safe_children(process: Process, since: float) -> str:
+    fresh = sum(going.at >= since and going.how is How.SPAWN for going in process.departures)
+    if fresh:
+        return f"{phrases.processes(fresh)} spawned after that began fresh; none was forked"
+    return "no process was forked after that; one that is forked later cannot use it"
+
+
+def _notes(wakes: Iterable[tuple[Process, Wake]], told: Wake | None) -> Iterator[str]:
+    """The other wakes, each place once."""
+    said = set() if told is None else {_wake_key(told)}
+    for process, wake in wakes:
+        if _wake_key(wake) in said:
+            continue
+        said.add(_wake_key(wake))
+        waker = wake.waker
+        where = phrases.NO_PLACE if waker is None else phrases.place(waker.path, waker.line)
+        yield f"{phrases.waking(wake)} too, by {where} in process {phrases.pid(process)}"
+
+
+def _wake_key(wake: Wake) -> tuple[object, ...]:
+    waker = wake.waker
+    return (wake.accelerator, wake.level, waker and waker.path, waker and waker.line)
+
+
+def _next(wake: Wake | None) -> tuple[str, str]:
+    waker = None if wake is None else wake.waker
+    if waker is None or not by_import(waker):
+        return "coldfork check", "finds every line that wakes a device without running anything"
+    if waker.line is None and waker.module:
+        module = shlex.quote(waker.module)
+        return f"coldfork run --exact {module} ...", f"runs it again and names the line of {module}"
+    return "coldfork rule device-init-at-import", "says why that is trouble and what to write instead"

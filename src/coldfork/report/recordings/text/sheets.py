@@ -1,0 +1,41 @@
+"""What a terminal or a pipe can say: its letters, its colours, the lines that draw a tree."""
+
+from __future__ import annotations
+
+from coldfork.report.recordings.view import View
+from coldfork.report.shared.characters import Alphabet, alphabet, one_line
+
+
+def _unpainted(style: str, text: str) -> str:
+    return text
+
+
+class Sheet:
+    """Writes foreign text safely, in colour where somebody looks."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.letters: Alphabet = alphabet(view.encoding)
+        self.paint = _unpainted
+        if view.colour:
+            from coldfork.report.shared.colour import painted
+
+            self.paint = painted
+        self.branch, self.last, self.trunk = self._drawn()
+
+    def say(self, text: str) -> str:
+        """Foreign text on one line."""
+        return self.letters.clean(one_line(text))
+
+    def cut(self, text: str, used: int = 0) -> str:
+        """Foreign text on one line that ends where the terminal does."""
+        width = self.view.width
+        return self.letters.cut(self.say(text), None if width is None else max(20, width - used))
+
+    def _drawn(self) -> tuple[str, str, str]:
+        drawn = ("├─ ", "└─ ", "│  ")
+        try:
+            "".join(drawn).encode(self.letters.encoding)
+        except UnicodeError:
+            return ("|- ", "`- ", "|  ")
+        return drawn

@@ -1,0 +1,1 @@
+"""What the formats of every report share: characters, colours, progress, options."""

@@ -1,0 +1,99 @@
+"""A progress bar on standard error: only where somebody watches, and gone without a trace at the end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from coldfork.report.shared.characters import alphabet, cells
+
+_BAR = 24
+_INTERVAL = 0.1
+_FALLBACK_WIDTH = 80
+
+
+class ProgressBar:
+    """Shows how far the analysis is, one line that is overwritten; silent unless the stream is a terminal.
+
+    Nothing it does raises: a closed or broken stream turns it silent.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None,
+        *,
+        enabled: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        width: Callable[[], int] | None = None,
+    ) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._width = width or self._columns
+        self._active = _is_terminal(stream) if enabled is None else enabled and stream is not None
+        self._next_time = clock() + _INTERVAL
+        self._shown = 0
+
+    def update(self, stage: str, done: int, total: int) -> None:
+        """Say that `done` of `total` are through with a stage; a total of 0 means that nobody knows it."""
+        if not self._active:
+            return
+        now = self._clock()
+        # The first interval passes silently, so that a fast run shows nothing at all.
+        if now < self._next_time:
+            return
+        self._next_time = now + _INTERVAL
+        line = self._line(stage, done, total)
+        # Blanks instead of an escape sequence: they erase on terminals that know no escape sequences too.
+        self._write("\r" + line + " " * (self._shown - cells(line)))
+        self._shown = cells(line)
+
+    def close(self) -> None:
+        """Take the line away; more updates say nothing."""
+        if self._active and self._shown:
+            self._write("\r" + " " * self._shown + "\r")
+        self._active = False
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _line(self, stage: str, done: int, total: int) -> str:
+        letters = alphabet(getattr(self._stream, "encoding", None))
+        name = letters.clean(stage)
+        if total <= 0:
+            return letters.cut(f"{name} {done}", self._width() - 1)
+        filled = min(_BAR, max(0, done * _BAR // total))
+        bar = "#" * filled + "-" * (_BAR - filled)
+        return letters.cut(f"{name} [{bar}] {done}/{total}", self._width() - 1)
+
+    def _columns(self) -> int:
+        # Of this very stream: standard output may be a file while somebody watches standard error.
+        try:
+            # A terminal that nobody has given a size says that it has no columns.
+            columns = os.get_terminal_size(self._stream.fileno()).columns if self._stream else 0
+            return columns or _FALLBACK_WIDTH
+        except (OSError, ValueError):
+            return _FALLBACK_WIDTH
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._active = False
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,98 @@
+"""Turns an effect and a rule's sentences into a finding; the registry adds the id later."""
+
+from __future__ import annotations
+
+from coldfork.model.chains import Chain
+from coldfork.model.effects import Effect, Verdict
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules.findings import wording
+
+_BY_VERDICT = {
+    Verdict.CERTAIN: Severity.ERROR,
+    Verdict.CONDITIONAL: Severity.WARNING,
+    Verdict.POSSIBLE: Severity.NOTE,
+}
+_ONE_STEP_LOWER = {
+    Severity.ERROR: Severity.WARNING,
+    Severity.WARNING: Severity.NOTE,
+    Severity.NOTE: Severity.NOTE,
+}
+
+
+def severity(verdict: Verdict, test: bool) -> Severity:
+    """How loudly a verdict is said; code of tests one step lower, because nobody else imports it."""
+    loudness = _BY_VERDICT[verdict]
+    return _ONE_STEP_LOWER[loudness] if test else loudness
+
+
+def on_effect(
+    effect: Effect,
+    *,
+    rule: str,
+    message: str,
+    consequence: str,
+    remedy: str,
+    verdict: Verdict | None = None,
+    condition: str | None = None,
+) -> Finding:
+    """A finding about an effect; `verdict` and `condition` replace the effect's where given."""
+    verdict = verdict or effect.verdict
+    return Finding(
+        id="",
+        rule=rule,
+        severity=severity(verdict, effect.test),
+        verdict=verdict,
+        condition=condition or effect.condition,
+        presumed=effect.presumed,
+        accelerator=effect.accelerator,
+        effect=effect.kind.value,
+        module=effect.module,
+        path=effect.path,
+        line=effect.line,
+        column=effect.column,
+        position=effect.position.value,
+        test=effect.test,
+        message=message,
+        consequence=consequence,
+        remedy=remedy,
+        chain=effect.chain,
+        text=effect.text,
+        where=wording.where(effect),
+        end_line=effect.end_line,
+    )
+
+
+def on_file(
+    path: str,
+    line: int,
+    column: int,
+    *,
+    rule: str,
+    verdict: Verdict,
+    message: str,
+    consequence: str,
+    remedy: str,
+    text: str = "",
+) -> Finding:
+    """A warning about a file rather than about a device: it has no chain."""
+    return Finding(
+        id="",
+        rule=rule,
+        severity=Severity.WARNING,
+        verdict=verdict,
+        condition=None,
+        presumed=(),
+        accelerator=None,
+        effect=None,
+        module=wording.dotted(path),
+        path=path,
+        line=line,
+        column=column,
+        position=None,
+        test=False,
+        message=message,
+        consequence=consequence,
+        remedy=remedy,
+        chain=Chain(()),
+        text=text,
+    )

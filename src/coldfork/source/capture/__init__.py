@@ -1,0 +1,1 @@
+"""Follows the code that CUDA graphs capture, over objects that have an identity."""

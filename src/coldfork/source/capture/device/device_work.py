@@ -1,0 +1,119 @@
+"""What code computes on the device, and where the outcome is kept: only that can be missing from a graph.
+
+A first run that compiles, tunes or allocates leaves nothing behind that hangs on the batch. One that puts a
+computed tensor into an attribute, or writes into a buffer that was there before, does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
+from coldfork.source.capture.objects import Tensor, Thing, Value
+from coldfork.source.capture.state import FIXED, PERHAPS, Work
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.quoting import text_of
+
+if TYPE_CHECKING:
+    from coldfork.source.capture.follower import Follower
+
+#: Methods that hardly anything but a tensor has.
+_COMPUTING = frozenset(
+    {
+        "cumsum", "cumprod", "index_select", "gather", "masked_fill", "argsort", "topk", "softmax", "matmul",
+        "bmm", "repeat_interleave", "logical_and", "amax", "argmax", "clamp", "floor_divide", "contiguous",
+        "abs", "exp", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "log_softmax", "norm", "square", "amin",
+        "logical_or", "logical_not", "index_add", "scatter_add", "masked_select", "tril", "triu",
+    }
+)  # fmt: skip
+_WRITING = frozenset(
+    {
+        "copy_", "add_", "mul_", "sub_", "div_", "clamp_", "cumsum_", "index_copy_", "index_fill_",
+        "scatter_", "scatter_add_", "masked_fill_", "fill_", "zero_",
+    }
+)  # fmt: skip
+#: These write the same each time, unless they are given something else to write.
+_ERASING = frozenset({"zero_", "fill_", "normal_", "uniform_", "random_"})
+#: Functions whose outcome is no data, whatever they are given to look at.
+_PREPARING = re.compile(r"compil|build|jit|tun(?:e|ing)|load|creat|make|config|select|choose|descriptor")
+
+
+def of_function(f: Follower, node: Node, name: str, made: Thing, arguments: list[Value]) -> None:
+    """What a function that is not ours computes."""
+    root, _, last = name.rpartition(".")
+    if not root or root.startswith("torch.cuda") or last in FACTORIES or last in SHAPE:
+        return
+    level = _level(f, node)
+    if not root.startswith("torch"):
+        if _PREPARING.search(name) is None and _tensors(arguments):
+            made.data = (min(level, PERHAPS), text_of(node))
+        return
+    if last in ("tensor", "as_tensor", "from_numpy"):
+        level = min(level, PERHAPS)
+    made.data = (level, text_of(node))
+    if root.startswith("torch.ops"):
+        launched(f, node, arguments)
+    for keyword, value in node[3]:
+        if keyword == "out":
+            target = f.evaluate(value)
+            if type(target) is Thing:
+                written(f, target, level, text_of(node))
+
+
+def of_method(f: Follower, node: Node, method: str, receiver: Thing, made: Thing) -> None:
+    """What a method of a tensor computes."""
+    if method in SHAPE or (receiver.tensor is None and method not in _COMPUTING | _WRITING):
+        return
+    text = text_of(node)
+    if method.endswith("_") and not method.endswith("__"):
+        level = max((f.level(one) for one in node[2]), default=FIXED)
+        if method not in _ERASING:
+            level = max(level, f.level(node[1][1]))
+        written(f, receiver, level, text)
+        made.data = receiver.data
+    else:
+        made.tensor = made.tensor or Tensor()
+        made.data = (f.level(node), text)
+
+
+def launched(f: Follower, node: Node, arguments: Iterable[Value]) -> None:
+    """A kernel was started with these: it may have written into any of them."""
+    level, text = _level(f, node), text_of(node)
+    owners = [owner for owner, _ in f.run.lazily]
+    for one in arguments:
+        if type(one) is Thing:
+            one.data = max(one.data, (level, text))
+            if any(owner.holds(one) for owner in owners):
+                f.run.work(Work(level, text, one))
+
+
+def written(f: Follower, target: Thing, level: int, text: str) -> None:
+    """Something was written into a tensor."""
+    target.data = max(target.data, (level, text))
+    f.run.work(Work(level, text, target))
+
+
+def stored(f: Follower, owner: Thing, value: Value) -> None:
+    """Something was put into an attribute or a container."""
+    if type(value) is not Thing:
+        return
+    for one in (value, *value.items()):
+        if type(one) is Thing and one.data[0] > FIXED:
+            f.run.work(Work(*one.data, owner))
+
+
+def kept(works: Iterable[Work], around: Iterable[Value]) -> Work:
+    """Of what was done, that which hangs most on the batch and is kept by something from before."""
+    roots = [one for one in around if type(one) is Thing]
+    lasting = [work for work in works if any(root.holds(work.target) for root in roots)]
+    return max(lasting, key=lambda work: work.level, default=Work(FIXED, "", Thing("", False)))
+
+
+def _level(f: Follower, node: Node) -> int:
+    return max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
+
+
+def _tensors(arguments: Iterable[Value]) -> bool:
+    return any(type(value) is Thing and value.tensor is not None for value in arguments)

@@ -1,0 +1,176 @@
+"""Which calls make the host wait for the device, or read from it: a stream that is captured refuses them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from coldfork.source.capture.objects import Known, Tensor, Thing, Value
+
+#: Functions that wait for the whole device.
+WAITING = frozenset(
+    {
+        "torch.cuda.synchronize",
+        "torch.accelerator.synchronize",
+        "torch.xpu.synchronize",
+        "torch.hip.synchronize",
+    }
+)
+#: What these give belongs to the stream that is captured.
+CURRENT_STREAM = frozenset({"torch.cuda.current_stream", "torch.accelerator.current_stream"})
+_WAITED_FOR = frozenset({"torch.cuda.Stream", "torch.cuda.Event", "torch.Stream", "torch.Event"})
+#: Functions whose result has a size that only the device knows, or that answer to the host.
+_READING = frozenset(
+    {"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "equal", "allclose"}
+)
+#: Methods of a tensor that read it on the host.
+_HOST_METHODS = frozenset(
+    {"item", "tolist", "cpu", "numpy", "nonzero", "unique", "masked_select", "argwhere"}
+)
+_HOST = re.compile(r"(?:^|[._])(?:cpu|np|numpy|host|pinned|list)(?:$|[._\[(])")
+#: Questions that a tensor answers without being read.
+SHAPE = frozenset(
+    {
+        "shape", "device", "dtype", "ndim", "is_cuda", "layout", "itemsize", "nbytes", "requires_grad",
+        "names", "size", "dim", "numel", "stride", "element_size", "is_contiguous", "data_ptr",
+        "storage_offset",        "ndimension", "is_floating_point", "get_device", "untyped_storage",
+    }
+)  # fmt: skip
+#: Functions of torch that make a tensor of what is no tensor: the same for every batch.
+_MAKING = frozenset(
+    {
+        "empty", "zeros", "ones", "full", "arange", "linspace", "eye", "rand", "randn", "randint",
+        "empty_like", "zeros_like", "ones_like", "full_like", "empty_strided", "tril_indices",
+        "triu_indices",
+    }
+)  # fmt: skip
+FACTORIES = _MAKING | {"Generator", "device", "finfo", "iinfo", "dtype", "Size", "Stream", "Event"}
+_LIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"})
+
+
+class Sync(NamedTuple):
+    """A call that a capture refuses: what has to be so of the value, and whether that could be narrowed."""
+
+    condition: str
+    possible: bool = False
+
+
+SURE = Sync("")
+
+
+def of_function(name: str, arguments: list[Value]) -> Sync | None:
+    """Whether calling a function of torch's waits for the device."""
+    if name in WAITING:
+        return SURE
+    root, _, last = name.rpartition(".")
+    if root == "torch" and arguments and (last in _READING or (last == "where" and len(arguments) == 1)):
+        return _of_tensor(arguments[0], True)
+    return None
+
+
+def of_method(receiver: Value, method: str, text: str, keywords: dict[str, Value]) -> Sync | None:
+    """Whether calling a method waits for the device."""
+    if method == "synchronize" and type(receiver) is Thing:
+        if receiver.made_by in CURRENT_STREAM:
+            return SURE
+        if receiver.made_by in _WAITED_FOR:
+            return Sync(f"{text} takes part in the capture")
+        return None
+    if type(receiver) is not Thing or method not in _HOST_METHODS:
+        return None
+    if method == "unique" and receiver.tensor is None:
+        return None  # arrays and tables have one too
+    if receiver.tensor is not None:
+        return _of_tensor(receiver, True, text)
+    if receiver.cls is not None or receiver.typed is not None or _on_host(receiver, text):
+        return None
+    return Sync(f"{text} is a tensor on the GPU", True)
+
+
+def _on_host(value: Thing, text: str) -> bool:
+    """True for an array of numpy's, and for what its name says is kept on the host."""
+    return value.made_by.startswith("numpy.") or _HOST.search(text) is not None
+
+
+def _of_tensor(value: Value, known: bool, text: str = "it") -> Sync | None:
+    if type(value) is not Thing or value.tensor is None:
+        return Sync(f"{text} is on the GPU", True) if type(value) is Thing and not known else None
+    if value.tensor.device == "cpu" or (not value.tensor.device and _on_host(value, text)):
+        return None
+    return SURE if value.tensor.device == "cuda" else Sync(f"{text} is on the GPU")
+
+
+def of_truth(value: Value, text: str) -> Sync | None:
+    """Whether asking for the truth of a value, its number or its text reads the device."""
+    if type(value) is Thing and value.tensor is not None:
+        return _of_tensor(value, True, text)
+    return None
+
+
+# -- what is known of tensors ---------------------------------------------------------------------------
+
+
+def device_of(value: Value | None) -> str | None:
+    """`cuda` or `cpu` when a device argument says so, empty when it says something unknown, else None."""
+    if isinstance(value, Known):
+        if isinstance(value.value, int) and not isinstance(value.value, bool):
+            return "cuda"
+        if isinstance(value.value, str):
+            kind = value.value.partition(":")[0]
+            return kind if kind in ("cuda", "cpu") else None
+        return None
+    if type(value) is Thing and value.made_by == "torch.device":
+        return device_of(value.parts.get("type"))
+    return "" if value is not None else None
+
+
+def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> Tensor | None:
+    """The tensor that a function of torch's gives; None when it gives no tensor, or nothing is known."""
+    root, _, last = name.rpartition(".")
+    given = next((placed(a) for a in arguments if type(a) is Thing and a.tensor is not None), None)
+    if root == "torch":
+        if last in _LIKE:
+            return given or Tensor()
+        if last in _MAKING or last in ("tensor", "as_tensor"):
+            return Tensor(device_of(keywords.get("device")) or "")
+        if last == "from_numpy":
+            return Tensor("cpu")
+    if root in ("torch", "torch.nn.functional") and given is not None and not last.startswith("is_"):
+        return Tensor(given.device)
+    return None
+
+
+def placed(value: Thing) -> Tensor | None:
+    """A tensor, on the host if its name says so and nothing else does."""
+    if value.tensor is not None and not value.tensor.device and _on_host(value, value.name):
+        return Tensor("cpu", value.tensor.mask)
+    return value.tensor
+
+
+_NO_TENSOR = SHAPE | {"item", "tolist", "numpy", "synchronize", "record_stream", "backward"}
+
+
+def of_tensor_method(
+    tensor: Tensor, method: str, arguments: list[Value], keywords: dict[str, Value]
+) -> Tensor | None:
+    """The tensor that a method of a tensor gives."""
+    if method in _NO_TENSOR:
+        return None
+    if method == "cpu":
+        return Tensor("cpu", tensor.mask)
+    if method == "cuda":
+        return Tensor("cuda", tensor.mask)
+    if method == "to":
+        wanted = [device_of(value) for value in (*arguments[:1], keywords.get("device"))]
+        device = next((one for one in wanted if one), None)
+        return Tensor(device if device is not None else tensor.device if None in wanted else "", tensor.mask)
+    if method in ("bool", "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "logical_not", "logical_and"):
+        return Tensor(tensor.device, True)
+    return Tensor(tensor.device)
+
+
+def copies_to_host(method: str, arguments: list[Value], keywords: dict[str, Value]) -> bool:
+    """True for `.to("cpu")` that waits."""
+    if method != "to" or keywords.get("non_blocking") not in (None, Known(False)):
+        return False
+    return "cpu" in [device_of(value) for value in (*arguments[:1], keywords.get("device"))]

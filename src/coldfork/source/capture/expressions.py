@@ -1,0 +1,266 @@
+"""Expressions of code around and inside a capture: which object, or which definition, each one gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.capture.attributes import attribute
+from coldfork.source.capture.calls import call
+from coldfork.source.capture.device.synchronisation import SURE, Sync
+from coldfork.source.capture.objects import (
+    ANY,
+    SOME_CALL,
+    Func,
+    Known,
+    Outside,
+    Tensor,
+    Thing,
+    Value,
+)
+from coldfork.source.capture.recording import asked_for_truth, told
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.quoting import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coldfork.source.capture.follower import Follower
+
+
+def evaluate(f: Follower, node: Node) -> Value:
+    """What an expression gives."""
+    handler = _EXPRESSIONS.get(node[0])
+    if handler is not None:
+        return handler(f, node)
+    for part in node[1:]:
+        _anything(f, part)
+    return f.fresh("it")
+
+
+def _anything(f: Follower, part: object) -> None:
+    """Evaluate the expressions in a part of a node that is not looked at closely."""
+    if type(part) is tuple and part:
+        if type(part[0]) is int and part[0] < nodes.EXPR and len(part) > 1 and part[0] in _EXPRESSIONS:
+            if not all(isinstance(one, int) for one in part):
+                evaluate(f, part)
+        elif type(part[0]) is not int:
+            for one in part:
+                _anything(f, one)
+
+
+def _const(f: Follower, node: Node) -> Value:
+    return Known(node[1])
+
+
+def _name(f: Follower, node: Node) -> Value:
+    name = node[1]
+    env = f.frame.env.holder(name)
+    if env is not None and name not in f.frame.env.globals:
+        found = env.names[name]
+        if f.run.region is not None and type(found) is Thing:
+            f.run.touched[id(found)] = found
+        return found
+    value = f.names.of_module(f.frame.func.module, name)
+    return value if value is not None else Outside(name)
+
+
+def _attr(f: Follower, node: Node) -> Value:
+    _, base, name, line = node
+    f.frame.line = line
+    return attribute(f, f.evaluate(base), name)
+
+
+def _index(f: Follower, node: Node) -> Value:
+    _, base, key, line = node
+    owner, index = f.evaluate(base), f.evaluate(key)
+    f.frame.line = line
+    if type(owner) is not Thing:
+        return f.fresh("item")
+    if owner.tensor is not None:
+        mask = type(index) is Thing and index.tensor is not None and index.tensor.mask
+        if mask and f.run.region is not None and owner.tensor.device != "cpu":
+            sure = SURE if owner.tensor.device == "cuda" else Sync(f"{text_of(base)} is on the GPU")
+            told(f, sure, f"{text_of(base)}[{text_of(key)}]")
+        made = f.fresh("item", SOME_CALL)
+        made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
+        return made
+    part = owner.part(f"[{index.value!r}]" if isinstance(index, Known) else ANY)
+    if f.run.region is not None and type(part) is Thing:
+        f.run.touched[id(part)] = part
+    return part
+
+
+def _lambda(f: Follower, node: Node) -> Value:
+    return Func(f.frame.func.module, node[1], "<lambda>", node[1][5] or f.frame.line, f.frame.env)
+
+
+def _ifexp(f: Follower, node: Node) -> Value:
+    _, test, body, orelse, _, span = node
+    truth = f.truth(f.evaluate(test))
+    if truth is not None:
+        return f.evaluate(body if truth else orelse)
+    frame = f.frame
+    outer = frame.conditions
+    frame.conditions = (*outer, f.condition(span))
+    first = f.evaluate(body)
+    frame.conditions = (*outer, f.condition(span, True))
+    second = f.evaluate(orelse)
+    frame.conditions = outer
+    return first if first is second or first == second else f.fresh("it")
+
+
+def _bool(f: Follower, node: Node) -> Value:
+    _, is_and, values, _, spans = node
+    frame = f.frame
+    outer = frame.conditions
+    unsure = False
+    value: Value = Known(is_and)
+    for index, (part, span) in enumerate(zip(values, spans, strict=True)):
+        value = f.evaluate(part)
+        truth = f.truth(value)
+        if truth is not None and truth is not is_and:
+            break
+        if truth is None and index < len(values) - 1:
+            unsure = True
+            frame.conditions = (*frame.conditions, f.condition(span, not is_and))
+    frame.conditions = outer
+    truth = f.truth(value)
+    if truth is not None and truth is not is_and:
+        return value
+    return f.fresh("it") if unsure else value
+
+
+def _not(f: Follower, node: Node) -> Value:
+    truth = f.truth(f.evaluate(node[1]))
+    return Known(not truth) if truth is not None else f.fresh("it")
+
+
+def _compare(f: Follower, node: Node) -> Value:
+    _, left, operators, comparators = node
+    first = f.evaluate(left)
+    others = [f.evaluate(one) for one in comparators]
+    if len(others) == 1:
+        known = _compared(f, first, operators[0], others[0])
+        if known is not None:
+            return Known(known)
+        for one in (first, others[0]):
+            if (
+                type(one) is Thing
+                and one.tensor is not None
+                and not operators[0].startswith(("is", "in", "not"))
+            ):
+                made = f.fresh("it")
+                made.tensor = Tensor(one.tensor.device, True)
+                return made
+    return f.fresh("it")
+
+
+def _compared(f: Follower, first: Value, operator: str, second: Value) -> bool | None:
+    same: bool | None = None
+    if isinstance(first, Known) and isinstance(second, Known):
+        same = type(first.value) is type(second.value) and bool(first.value == second.value)
+    elif isinstance(first, Outside) and isinstance(second, Outside):
+        root = first.name.rpartition(".")[0]
+        if first == second:
+            same = True
+        elif root and root == second.name.rpartition(".")[0]:
+            same = False
+    elif second == Known(None) and operator in ("is", "is not"):
+        same = _is_none(first)
+    if same is None or operator not in ("is", "is not", "==", "!="):
+        return None
+    return same if operator in ("is", "==") else not same
+
+
+def _is_none(value: Value) -> bool | None:
+    if type(value) is Thing:
+        known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
+        return False if known or value.cls is not None else None
+    return False
+
+
+def _sequence(f: Follower, node: Node) -> Value:
+    made = f.fresh("items", SOME_CALL)
+    for index, element in enumerate(node[2]):
+        value = f.evaluate(element)
+        made.parts[ANY if element[0] == nodes.STAR else f"[{index}]"] = value
+    return made
+
+
+def _dict(f: Follower, node: Node) -> Value:
+    made = f.fresh("items", SOME_CALL)
+    for key, element in zip(node[1], node[2], strict=True):
+        value = f.evaluate(element)
+        made.parts[f"[{key[1]!r}]" if key is not None and key[0] == nodes.CONST else ANY] = value
+    return made
+
+
+def _comprehension(f: Follower, node: Node) -> Value:
+    from coldfork.source.capture.statements import assign
+
+    _, _, elements, generators, _ = node
+    frame = f.frame
+    outer, names = frame.conditions, dict(frame.env.names)
+    for target, iterable, tests in generators:
+        value = f.evaluate(iterable)
+        items = value.items() if type(value) is Thing else []
+        one = items[0] if items else value.part(ANY) if type(value) is Thing else f.fresh("item")
+        assign(f, target, one, f.level(iterable))
+        for test, span in tests:
+            f.evaluate(test)
+            frame.conditions = (*frame.conditions, f.condition(span))
+    made = f.fresh("items", SOME_CALL)
+    value = [f.evaluate(element) for element in elements][-1]
+    made.parts[ANY] = value
+    frame.conditions, frame.env.names = outer, names
+    return made
+
+
+def _binary(f: Follower, node: Node) -> Value:
+    _, _, left, right, line = node
+    values = [f.evaluate(left), f.evaluate(right)]
+    f.frame.line = line
+    made = f.fresh("it", SOME_CALL)
+    tensors = [one.tensor for one in values if type(one) is Thing and one.tensor is not None]
+    if tensors:
+        made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
+        if f.run.listeners:
+            made.data = (f.level(node), "the arithmetic")
+    return made
+
+
+def _unary(f: Follower, node: Node) -> Value:
+    value = f.evaluate(node[2])
+    made = f.fresh("it")
+    if type(value) is Thing:
+        made.tensor = value.tensor
+    return made
+
+
+def _walrus(f: Follower, node: Node) -> Value:
+    value = f.evaluate(node[2])
+    f.frame.env.names[node[1]] = value
+    f.frame.env.levels[node[1]] = f.level(node[2])
+    return value
+
+
+def _joined(f: Follower, node: Node) -> Value:
+    for part in node[1]:
+        value = f.evaluate(part)
+        asked_for_truth(f, value, part, "the text of ")
+    return f.fresh("text", SOME_CALL)
+
+
+def _wrapped(f: Follower, node: Node) -> Value:
+    return f.evaluate(node[1])
+
+
+_EXPRESSIONS: dict[int, Callable[[Follower, Node], Value]] = {
+    nodes.CONST: _const, nodes.NAME: _name, nodes.ATTR: _attr,
+    nodes.CALL: call, nodes.INDEX: _index, nodes.LAMBDA: _lambda,
+    nodes.IFEXP: _ifexp, nodes.BOOL: _bool,
+    nodes.NOT: _not, nodes.COMPARE: _compare, nodes.SEQUENCE: _sequence,
+    nodes.DICT: _dict, nodes.COMPREHENSION: _comprehension, nodes.BINARY: _binary, nodes.UNARY: _unary,
+    nodes.WALRUS: _walrus, nodes.JOINED: _joined, nodes.AWAIT: _wrapped, nodes.STAR: _wrapped,
+}  # fmt: skip

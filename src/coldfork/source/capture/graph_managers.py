@@ -1,0 +1,184 @@
+"""Functions that capture what they are given, and captures of what never ran before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from coldfork.model.captures import CaptureKind
+from coldfork.source.capture.objects import ANY, Func, Known, Outside, Thing, Value
+from coldfork.source.capture.state import DATA, Captor, Caught
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.quoting import text_of
+
+if TYPE_CHECKING:
+    from coldfork.source.capture.follower import Follower
+
+_MANAGER = "coldfork.graphs.GraphManager"
+_CHECK = "coldfork.graphs.check"
+_CALLABLES = frozenset({"torch.cuda.make_graphed_callables", "torch.cuda.graphs.make_graphed_callables"})
+_PHASE = "coldfork.graphs.Phase"
+Place = tuple[int, int, int]
+
+
+def call(
+    f: Follower,
+    receiver: Value | None,
+    method: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    place: Place,
+) -> Value | None:
+    """A method of ours that captures; None for every other."""
+    if type(receiver) is Thing and receiver.made_by == _MANAGER and method == "capture":
+        return _managed(f, arguments, keywords, place)
+    return None
+
+
+def function(
+    f: Follower, name: str, arguments: list[Value], keywords: dict[str, Value], place: Place
+) -> Value | None:
+    """A function that captures what it is given; None for every other."""
+    if name == _CHECK:
+        return _managed(f, arguments, keywords, place)
+    if name in _CALLABLES and arguments:
+        return _graphed(f, arguments, keywords, place)
+    return None
+
+
+def _managed(f: Follower, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
+    """`capture(create_forward, ...)`: made and run for the warm-up, made anew and captured."""
+    create = arguments[0] if arguments else keywords.get("create_forward")
+    if not callable_here(create):
+        return f.fresh("states")
+    assert create is not None
+    states = keywords.get("states")
+    pair = states.part(ANY) if type(states) is Thing else None
+    made: dict[str, Value] = {}
+    for phase in ("warmup", "capture"):
+        handed: list[Value] = [f.fresh("descriptor"), Outside(f"{_PHASE}.{phase.upper()}")]
+        if type(pair) is Thing:
+            handed.append(pair.part(phase))
+        result = invoke(f, create, handed)
+        forward = result.part("[0]") if type(result) is Thing else result
+        made[phase] = result.part("[1]") if type(result) is Thing else f.fresh("state")
+        if phase == "capture":
+            f.begin(*(place[0], place[1], place[2]))
+        if callable_here(forward):
+            invoke(f, forward, [f.fresh("mode")])
+    f.end()
+    both = f.fresh("pair")
+    both.parts |= made
+    captured = f.fresh("states")
+    captured.parts[ANY] = both
+    return captured
+
+
+def _graphed(f: Follower, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
+    """`make_graphed_callables(f, samples)`: run a few times, then captured."""
+    given = arguments[0]
+    several = given.items() if type(given) is Thing and given.cls is None and not given.made_by else []
+    samples = arguments[1] if len(arguments) > 1 else f.fresh("samples")
+    handed = samples.items() if type(samples) is Thing else []
+    callables = [one for one in several or [given] if callable_here(one)]
+    if keywords.get("num_warmup_iters") != Known(0):
+        for one in callables:
+            invoke(f, one, list(handed))
+    for one in callables:
+        opened = f.begin(*place)
+        invoke(f, one, list(handed))
+        if opened:
+            f.end()
+    return given
+
+
+def callable_here(value: Value | None) -> bool:
+    """True for what can be followed into."""
+    return isinstance(value, Func) or (type(value) is Thing and value.cls is not None)
+
+
+def invoke(f: Follower, target: Value, arguments: list[Value]) -> Value:
+    """Call something with what was made up for it."""
+    levels = [DATA if type(one) is Thing else 0 for one in arguments]
+    if isinstance(target, Func):
+        if f.run.region is not None:
+            f.run.called.append((("function", *target.place, target.bound), target))
+        return f.call(target, arguments, {}, levels)
+    if type(target) is Thing and target.cls is not None:
+        for name in ("__call__", "forward"):
+            method = f.names.of_class(target.cls, name)
+            if isinstance(method, Func):
+                bound = Func(
+                    method.module, method.code, method.name, method.line, method.env, method.owner, target
+                )
+                return f.call(bound, arguments, {}, levels)
+    return f.fresh("it")
+
+
+# -- what never ran -------------------------------------------------------------------------------------
+
+#: Methods that run nothing of what a model computes.
+_PREPARING = frozenset(
+    {
+        "parameters", "named_parameters", "buffers", "state_dict", "load_state_dict", "compile", "modules",
+        "requires_grad_", "share_memory", "zero_grad", "named_modules", "register_buffer", "children",
+    }
+)  # fmt: skip
+
+
+def tried(f: Follower, receiver: Thing, method: str) -> None:
+    """A method of an object was called that may have run it."""
+    if method not in _PREPARING and f.run.region is None:
+        receiver.escaped = True
+        f.run.ran.add(("object", receiver))
+
+
+def first_run(f: Follower, identity: object, node: Node, target: Func | Thing) -> Caught | None:
+    """Captured code calls something: what there is to say, if that can be its first run."""
+    run = f.run
+    if type(target) is Thing:
+        if target.cls is None and not target.made_by.startswith("torch."):
+            run.opaque.add(_captor(f.frame.func))
+        if not _is_new(f, identity, target):
+            return None
+    if type(target) is Func and (target.env is None or target.bound is not None or _ran(f, identity, target)):
+        return None  # a function that others can call may have run anywhere
+    run.ran.add(identity)
+    text = text_of(node[1])
+    assert run.region is not None
+    sink = f"{text}, for the first time"
+    return Caught(CaptureKind.NOT_WARMED_UP, run.region, run.hops(), sink, text, run.conditions())
+
+
+def _captor(func: Func) -> Captor:
+    """The function that captures, as its callers know it."""
+    name = func.name
+    owner = func.owner.name.partition(".")[0] if func.owner is not None else name
+    return Captor(func.module.name, owner if name == "__init__" else name, owner)
+
+
+@contextmanager
+def watched(f: Follower, first: Caught | None, closure: bool = False) -> Iterator[None]:
+    """Follow what may be a first run: it is none if what it calls ran before, or may have."""
+    start = len(f.run.called)
+    yield
+    inside = f.run.called[start:]
+    if first is None or not all(_is_new(f, identity, one) for identity, one in inside):
+        return
+    if inside or not closure:  # operators alone are no more than the block itself may call
+        f.run.caught.append(first)
+
+
+def _is_new(f: Follower, identity: object, target: Func | Thing) -> bool:
+    """True for what cannot have run before: made here, and in nobody else's hands."""
+    if type(target) is Func:
+        return target.bound is not None or not _ran(f, identity, target)
+    assert type(target) is Thing
+    known = not target.before and (target.cls is not None or target.made_by.startswith("torch.nn."))
+    return known and not target.escaped and identity not in f.run.ran
+
+
+def _ran(f: Follower, identity: object, target: Func) -> bool:
+    places = {one[1:3] for one in f.run.ran if isinstance(one, tuple) and one[0] == "function"}
+    return identity in f.run.ran or target.place in places

@@ -1,0 +1,213 @@
+"""What names hold while captured code is followed: definitions, names from outside, and things with identity.
+
+Other than the values of an import, these are not about what a name *is* but about *which* object it is: a
+flag that the warm-up sets matters to a capture only if both look at the same object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+
+if TYPE_CHECKING:
+    from coldfork.source.program.program import ModuleState
+
+#: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
+SOME_CALL = "()"
+#: Any item of a container whose keys are not known.
+ANY = "[*]"
+
+
+class Known(NamedTuple):
+    """A constant of the source."""
+
+    value: object
+
+
+class Outside(NamedTuple):
+    """A dotted name that does not belong to the checked code."""
+
+    name: str
+
+
+class Inside(NamedTuple):
+    """A module of the checked code."""
+
+    name: str
+
+
+class ClassDef(NamedTuple):
+    """A class of the checked code."""
+
+    module: ModuleState
+    node: Node
+
+    @property
+    def name(self) -> str:
+        """The name behind `class`."""
+        return str(self.node[2])
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from every other class."""
+        return self.module.name, self.node[1]
+
+
+class Above(NamedTuple):
+    """What `super()` gives: the classes behind `owner`, and the object."""
+
+    owner: ClassDef
+    instance: Thing
+
+
+class Env:
+    """The names of a function, and of those around it."""
+
+    __slots__ = ("globals", "levels", "names", "outer", "own")
+
+    def __init__(self, outer: Env | None = None) -> None:
+        self.names: dict[str, Value] = {}
+        self.levels: dict[str, int] = {}
+        self.outer = outer
+        self.globals: set[str] = set()
+        self.own: Thing | None = None
+        """The object whose method this is."""
+
+    def holder(self, name: str) -> Env | None:
+        """The nearest function that binds a name."""
+        env: Env | None = self
+        while env is not None and name not in env.names:
+            env = env.outer
+        return env
+
+
+class Func:
+    """A function of the checked code, perhaps bound to an object, with the names around it."""
+
+    __slots__ = ("bound", "code", "env", "line", "module", "name", "owner")
+
+    def __init__(
+        self,
+        module: ModuleState,
+        code: Node,
+        name: str,
+        line: int,
+        env: Env | None = None,
+        owner: ClassDef | None = None,
+        bound: Thing | None = None,
+    ) -> None:
+        self.module = module
+        self.code = code
+        self.name = name
+        self.line = line
+        self.env = env
+        self.owner = owner
+        self.bound = bound
+
+    @property
+    def symbol(self) -> str:
+        """How chains call it."""
+        return f"{self.owner.name}.{self.name}" if self.owner is not None else self.name
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where it is defined."""
+        return self.module.name, self.line
+
+
+class Tensor(NamedTuple):
+    """What is known of a tensor."""
+
+    device: str = ""
+    """`cuda`, `cpu`, or nothing when it is not known."""
+    mask: bool = False
+    """True when it holds truth values."""
+
+
+class First(NamedTuple):
+    """Work that is done on the first run only: where, how much of it hangs on data, and what does it."""
+
+    module: str
+    line: int
+    level: int
+    work: str
+    runs: int
+    """How many calls there had been."""
+    captured: bool
+    """True when a capture has recorded it."""
+    conditions: tuple[Condition, ...] = ()
+
+
+class Thing:
+    """An object with an identity: a parameter, an instance, a container, the result of a call."""
+
+    __slots__ = (
+        "before",
+        "cls",
+        "data",
+        "done",
+        "escaped",
+        "given",
+        "made_by",
+        "name",
+        "parts",
+        "present",
+        "tensor",
+        "typed",
+    )
+
+    def __init__(self, name: str, before: bool, cls: ClassDef | None = None, made_by: str = "") -> None:
+        self.name = name
+        self.before = before
+        """True when it is there before the function that is followed runs."""
+        self.cls = cls
+        self.made_by = made_by
+        self.parts: dict[str, Value] = {}
+        """Attributes by name, items as `[key]`."""
+        self.tensor: Tensor | None = None
+        self.present = False
+        """True when an annotation says that it is not None."""
+        self.typed: ClassDef | None = None
+        """The class that an annotation gives it: it tells what the attributes are, not which methods run."""
+        self.done: dict[str, First] = {}
+        """Attributes that were initialised lazily so far."""
+        self.given: set[str] = set()
+        """Attributes that were assigned where it could be seen."""
+        self.data: tuple[int, str] = (0, "")
+        """How much what it holds hangs on the batch, and what computed it; noted while somebody listens."""
+        self.escaped = False
+        """True when code that was not followed may have called it."""
+
+    def part(self, key: str) -> Value:
+        """An attribute or item; one that is met for the first time is as old as the object."""
+        found = self.parts.get(key)
+        if found is None and key.startswith("["):
+            found = self.parts.get(ANY)
+        if found is None:
+            joint = key if key.startswith("[") else f".{key}"
+            found = self.parts[key] = Thing(f"{self.name}{joint}", self.before)
+        return found
+
+    def items(self) -> list[Value]:
+        """The different items that are known."""
+        found: list[Value] = []
+        for key, value in self.parts.items():
+            if key.startswith("[") and not any(value is other for other in found):
+                found.append(value)
+        return found
+
+    def holds(self, other: Thing, seen: set[int] | None = None) -> bool:
+        """True when the other object is this one or part of it."""
+        if self is other:
+            return True
+        seen = seen if seen is not None else set()
+        seen.add(id(self))
+        return any(
+            type(part) is Thing and id(part) not in seen and part.holds(other, seen)
+            for part in list(self.parts.values())
+        )
+
+
+Value = Known | Outside | Inside | ClassDef | Above | Func | Thing

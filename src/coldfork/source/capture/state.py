@@ -1,0 +1,189 @@
+"""The state of following captured code: calls, the region that is captured, and what was found in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coldfork.model.captures import CaptureKind
+from coldfork.source.capture.names import Names
+from coldfork.source.capture.objects import Env, First, Func, Thing, Value
+from coldfork.source.syntax.nodes import NO_SPAN
+from coldfork.source.values.conditions import Condition
+
+#: How much a value hangs on the batch: not at all, perhaps, or surely.
+FIXED, PERHAPS, DATA = 0, 1, 2
+_MOST_STEPS = 12_000
+_DEEPEST = 14
+
+
+class Frame:
+    """One function that is being followed."""
+
+    __slots__ = ("aliases", "arguments", "column", "conditions", "end", "env", "func", "line", "returns")
+
+    def __init__(self, func: Func, env: Env, arguments: tuple[Value, ...] = ()) -> None:
+        self.func = func
+        self.env = env
+        self.arguments = arguments
+        self.conditions: tuple[Condition, ...] = ()
+        self.line = func.line
+        self.column = 0
+        self.end = func.line
+        self.returns: list[tuple[Value, int]] = []
+        self.aliases: dict[str, tuple[Thing, str, str]] = {}
+        """Names that were read from an attribute: of which object, and which."""
+
+
+class Region(NamedTuple):
+    """What is captured: from where, in which function, and under what conditions."""
+
+    module: str
+    line: int
+    end: int
+    column: int
+    captor: Func
+    depth: int
+    """How many functions stand around the captured code."""
+    conditions: tuple[Condition, ...]
+
+
+class Hop(NamedTuple):
+    """A step of a chain: which function, where, and at which of its lines."""
+
+    symbol: str
+    module: str
+    line: int
+
+
+class Caught(NamedTuple):
+    """Something in a captured region that a rule may want to speak of."""
+
+    kind: CaptureKind
+    region: Region
+    hops: tuple[Hop, ...]
+    sink: str
+    what: str
+    conditions: tuple[Condition, ...]
+    possible: bool = False
+    earlier: tuple[str, int] | None = None
+
+    @property
+    def culprit(self) -> tuple[str, int]:
+        """Where it happens."""
+        return self.hops[-1].module, self.hops[-1].line
+
+
+class Work(NamedTuple):
+    """What was done while somebody listened: how much it hangs on data, its text, and what holds it."""
+
+    level: int
+    text: str
+    target: Thing
+
+
+class Captor(NamedTuple):
+    """A function that captures what it is given: where, what its calls say, and what is imported for them."""
+
+    module: str
+    name: str
+    symbol: str
+
+
+class Kept(NamedTuple):
+    """What a call found built by an earlier one: which object, by what, and the calls that were under way."""
+
+    thing: Thing
+    first: First
+    hops: tuple[Hop, ...]
+    text: str
+    envs: tuple[Env, ...]
+
+
+def contradictory(conditions: tuple[Condition, ...]) -> bool:
+    """True when one of them is another's negation: both arms of one test."""
+    known = set(conditions)
+    return any(one.span != NO_SPAN and one._replace(negated=not one.negated) in known for one in conditions)
+
+
+class Spent(Exception):
+    """Following took longer than it is worth."""
+
+
+class Run:
+    """One function followed from its beginning, with what its captures were seen to hold."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.stack: list[Frame] = []
+        self.region: Region | None = None
+        self.caught: list[Caught] = []
+        self.ran: set[object] = set()
+        """What was called outside captured regions."""
+        self.runs = 0
+        """How many calls of other functions there were outside captured regions."""
+        self.listeners: list[list[Work]] = []
+        self.lazily: list[tuple[Thing, str]] = []
+        """What is being initialised lazily at the moment."""
+        self.kept: list[Kept] = []
+        """What a second call found built by the first."""
+        self.touched: dict[int, Thing] = {}
+        """The objects that captured code looked at."""
+        self.opaque: set[Captor] = set()
+        """Functions that capture something they were given."""
+        self.begun = 0
+        """How many captures were begun, inside others too."""
+        self.called: list[tuple[object, Func | Thing]] = []
+        """What captured code called."""
+        self.nested: list[Func] = []
+        self.followed: set[tuple[str, int]] = set()
+        self._steps = 0
+
+    def step(self) -> None:
+        """Count one statement."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise Spent
+
+    def may_enter(self, func: Func) -> bool:
+        """True when following a call leads somewhere: not too deep, not round in circles."""
+        again = sum(frame.func.place == func.place for frame in self.stack)
+        return len(self.stack) < _DEEPEST and again < 2
+
+    def work(self, work: Work) -> None:
+        """Tell those who listen that something was done."""
+        for listener in self.listeners:
+            listener.append(work)
+
+    def hops(self) -> tuple[Hop, ...]:
+        """The functions between the capture and the present line."""
+        start = self.region.depth - 1 if self.region is not None else 0
+        return tuple(
+            [Hop(frame.func.symbol, frame.func.module.name, frame.line) for frame in self.stack[start:]]
+        )
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """What has to hold for the captured region to come to the present line."""
+        if self.region is None:
+            return tuple(dict.fromkeys(c for frame in self.stack for c in frame.conditions))
+        inside = self.stack[self.region.depth - 1 :]
+        every = dict.fromkeys(condition for frame in inside for condition in frame.conditions)
+        return tuple(condition for condition in every if condition not in self.region.conditions)
+
+    def catch(
+        self,
+        kind: CaptureKind,
+        what: str,
+        sink: str = "",
+        extra: tuple[Condition, ...] = (),
+        possible: bool = False,
+        earlier: tuple[str, int] | None = None,
+        hops: tuple[Hop, ...] | None = None,
+    ) -> None:
+        """Note what happens at the present line of the captured region."""
+        assert self.region is not None
+        every = dict.fromkeys((*self.conditions(), *extra))
+        conditions = tuple(one for one in every if one not in self.region.conditions)
+        if contradictory((*conditions, *self.region.conditions)):
+            return
+        hops = hops if hops is not None else self.hops()
+        self.caught.append(Caught(kind, self.region, hops, sink or what, what, conditions, possible, earlier))

@@ -1,0 +1,1 @@
+"""Follows the import of one module over abstract values, and records what it wakes."""

@@ -1,0 +1,1 @@
+"""What a call does: of our functions, of classes, and of what has no source here."""

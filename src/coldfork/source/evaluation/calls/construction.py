@@ -1,0 +1,128 @@
+"""Make objects: metaclass `__call__`, `__new__`, `__init__`, and what dataclasses add."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
+from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.syntax import nodes
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Bound,
+    ClassRef,
+    External,
+    Function,
+    Instance,
+    Keywords,
+    StaticMethod,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def construct(
+    ev: Evaluator,
+    frame: Frame,
+    cls: ClassRef,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    by_meta: bool = True,
+) -> Value:
+    """Call a class."""
+    top = cls.module.name.partition(".")[0]
+    if top in ev.known_libraries:
+        symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
+        if known_effects.about_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(
+            symbol
+        ):
+            return External(f"{symbol}()")
+    meta = metaclass(ev, cls) if by_meta else None
+    if meta is not None:
+        held = ev.member(meta, "__call__")
+        if held is not None and isinstance(held[0], Function):
+            return ev.call(frame, Bound(held[0], cls), positional, keywords)
+    made: Value = Instance(cls)
+    creator = ev.member(cls, "__new__")
+    if creator is not None and isinstance(creator[1], ClassRef):
+        function = creator[0].function if isinstance(creator[0], StaticMethod) else creator[0]
+        result = ev.call(frame, function, (cls, *positional), keywords)
+        if isinstance(result, Instance):
+            made = result
+        elif not isinstance(result, External) and result is not UNKNOWN:
+            return result
+    if not isinstance(made, Instance):
+        return made
+    _initialise(ev, frame, made, positional, keywords)
+    return made
+
+
+def _initialise(
+    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+) -> None:
+    cls = made.cls
+    initialiser = ev.member(cls, "__init__")
+    if initialiser is not None and isinstance(initialiser[1], ClassRef):
+        ev.call(frame, Bound(initialiser[0], made), positional, keywords)
+        return
+    if any(isinstance(base, ClassRef) and base.dataclass for base in linear(ev, cls)) or _decorated(cls):
+        _fields(ev, frame, made, positional, keywords)
+        return
+    for base in external_bases(ev, cls):
+        if known_effects.about_call(ev, frame, base, positional, keywords):
+            return
+
+
+def _decorated(cls: ClassRef) -> bool:
+    """True for a dataclass whose decorator has not been run: looked up by its name."""
+    for node, _ in cls.node[3]:
+        named = node[1] if node[0] == nodes.CALL else node
+        if named[-2] == "dataclass" or (named[0] == nodes.NAME and named[1] == "dataclass"):
+            return True
+    return False
+
+
+def _fields(
+    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+) -> None:
+    """The generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
+    rest = list(positional)
+    for base in reversed(linear(ev, made.cls)):
+        if not isinstance(base, ClassRef):
+            continue
+        for name, entries in base.binds.items():
+            if not any(entry[0] == nodes.BY_TYPE for entry in entries):
+                continue
+            if name in keywords:
+                made.attributes[name] = keywords[name]
+            elif rest:
+                made.attributes[name] = rest.pop(0)
+            else:
+                _default(ev, frame, made, base, name, entries)
+    after = ev.member(made.cls, "__post_init__")
+    if after is not None and isinstance(after[1], ClassRef):
+        ev.call(frame, Bound(after[0], made))
+
+
+def _default(
+    ev: Evaluator, frame: Frame, made: Instance, base: ClassRef, name: str, entries: tuple[nodes.Node, ...]
+) -> None:
+    for how, payload, _line, _guards in entries:
+        if how != nodes.BY_VALUE:
+            continue
+        if payload[0] == nodes.CALL:
+            for keyword, node in payload[3]:
+                if keyword == "default_factory":
+                    factory = ev.quietly(base.module, base.env, node)
+                    made.attributes[name] = ev.call(frame, factory)
+                    return
+                if keyword == "default":
+                    made.attributes[name] = ev.quietly(base.module, base.env, node)
+                    return
+        value = class_value(ev, base, name)
+        if value is not None:
+            made.attributes[name] = value

@@ -1,0 +1,115 @@
+"""What calling built-ins, the standard library and other code without source does and returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.objects.attributes import known_value
+from coldfork.source.evaluation.objects.classes import external_bases
+from coldfork.source.evaluation.objects.containers import container_method
+from coldfork.source.evaluation.objects.mutation import set_attribute
+from coldfork.source.evaluation.objects.names import module_object
+from coldfork.source.evaluation.overlays.registry import MODELS
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    ClassRef,
+    Const,
+    External,
+    Instance,
+    Keywords,
+    Method,
+    Super,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_LONGEST_NAME = 120
+
+
+def known_result(ev: Evaluator, symbol: str) -> Value:
+    """What a call of a known function returns."""
+    known = ev.catalogue.values.get(f"{symbol}()")
+    if known is not None:
+        return known_value(known)
+    return External(f"{symbol}()")
+
+
+def call_external(
+    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """Call something that is known only by its dotted name."""
+    model = MODELS.get(name)
+    if model is not None:
+        result = model(ev, frame, positional, keywords)
+        if result is not None:
+            return result
+    symbol = known_effects.original_name(name)
+    if name.startswith("importlib.metadata.EntryPoint[") and name.endswith("].load"):
+        return _load_entry_point(ev, frame, name[len("importlib.metadata.EntryPoint[") : -len("].load")])
+    if "()" in name:
+        return _external_method(ev, frame, symbol, positional, keywords)
+    if not name.startswith("builtins."):
+        known_effects.about_call(ev, frame, symbol, positional, keywords)
+    if len(name) > _LONGEST_NAME:
+        return UNKNOWN
+    if name == "torch.device" and positional:
+        given = getattr(positional[0], "value", None)
+        if isinstance(given, str):
+            return External(f"torch.device({given})")
+    return known_result(ev, symbol)
+
+
+def _load_entry_point(ev: Evaluator, frame: Frame, target: str) -> Value:
+    """`EntryPoint.load`: import the module, take the attribute."""
+    module, _, attribute = target.partition("[")[0].strip().partition(":")
+    ev.imports(frame, module)
+    value: Value = module_object(ev, module)
+    for part in attribute.split("."):
+        if part:
+            value = ev.attribute(frame, value, part)
+    return value
+
+
+def _external_method(
+    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """A method of what an external call returned."""
+    made, _, method = name.rpartition("().")
+    if made and "." not in method and method != "__enter__":
+        returned = ev.catalogue.returned(made)
+        receivers = [made] if returned is None else [returned, made]
+        if method and known_effects.about_method(ev, frame, receivers, method, positional, keywords):
+            return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
+    known_effects.about_call(ev, frame, name.replace("()", ""), positional, keywords)
+    return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
+
+
+def call_method(
+    ev: Evaluator, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """A method of a built-in value, or of an object whose class has bases without source."""
+    receiver = method.receiver
+    if isinstance(receiver, (Instance, Super)):
+        cls = receiver.cls if isinstance(receiver, Instance) else receiver.after
+        bases = external_bases(ev, cls)
+        if known_effects.about_method(ev, frame, bases, method.name, positional, keywords):
+            return receiver
+        if isinstance(receiver, Super) and method.name == "__init__":
+            for base in bases:
+                known_effects.about_call(ev, frame, base, positional, keywords)
+        if isinstance(receiver, Super) and method.name == "__new__" and positional:
+            if isinstance(positional[0], ClassRef):
+                return Instance(positional[0])
+        if isinstance(receiver, Super) and method.name == "__setattr__" and len(positional) == 2:
+            if isinstance(receiver.receiver, Instance) and isinstance(positional[0], Const):
+                set_attribute(ev, frame, receiver.receiver, str(positional[0].value), positional[1])
+        if isinstance(receiver, Super) and method.name == "__call__":
+            if isinstance(receiver.receiver, ClassRef):
+                return construct(ev, frame, receiver.receiver, positional, keywords, by_meta=False)
+        return UNKNOWN
+    return container_method(ev, frame, receiver, method.name, positional, keywords)

@@ -1,0 +1,321 @@
+"""Call values: functions with their arguments bound, classes, bound methods, externals, and what is lazy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.knowledge.catalogue import Fact
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.calls import external_calls, known_effects
+from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
+from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import PAUSED, CallResult, Frame, Raised
+from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    ClassMethod,
+    ClassRef,
+    Env,
+    External,
+    Function,
+    Instance,
+    Keywords,
+    Lazy,
+    Method,
+    Partial,
+    Sequence,
+    StaticMethod,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import under, union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_RECURSION = 6
+
+
+def call(
+    ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """Call `callee`; what that runs goes to `frame`."""
+    kind = type(callee)
+    if kind is Function:
+        return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
+    if isinstance(callee, Bound):
+        return call(ev, frame, callee.function, (callee.receiver, *positional), keywords)
+    if isinstance(callee, External):
+        return external_calls.call_external(ev, frame, callee.name, positional, keywords)
+    if isinstance(callee, ClassRef):
+        return construct(ev, frame, callee, positional, keywords)
+    if isinstance(callee, Method):
+        return external_calls.call_method(ev, frame, callee, positional, keywords)
+    if isinstance(callee, Union):
+        return ev.each(frame, callee, lambda single: call(ev, frame, single, positional, keywords))
+    if isinstance(callee, Instance):
+        method = ev.attribute(frame, callee, "__call__")
+        if isinstance(method, (Bound, Function, Union)):
+            return call(ev, frame, method, positional, keywords)
+        return UNKNOWN
+    if isinstance(callee, Partial):
+        return call(
+            ev, frame, callee.function, (*callee.positional, *positional), {**callee.keywords, **keywords}
+        )
+    if isinstance(callee, (StaticMethod, ClassMethod)):
+        return call(ev, frame, callee.function, positional, keywords)
+    return UNKNOWN
+
+
+def call_function(
+    ev: Evaluator,
+    frame: Frame,
+    function: Function,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    lazily: bool = False,
+    combinations: int = 1,
+) -> Value:
+    """Call a function whose source is at hand, unless the knowledge base answers for it."""
+    facts: tuple[Fact, ...] = ()
+    symbol = ""
+    name = function.module.name
+    if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
+        symbol = known_effects.original_name(f"{name}.{function.qualified}")
+        facts = known_effects.facts_of(ev, symbol, positional, keywords)
+        known = ev.catalogue.values.get(f"{symbol}()")
+        if (
+            known is not None
+            or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
+            or ev.catalogue.is_harmless(symbol)
+        ):
+            for fact in facts:
+                ev.fact(frame, fact)
+            return external_calls.known_result(ev, symbol)
+    code = ev.program.code_of(function)
+    if code is None or ev.exhausted:
+        for fact in facts:
+            ev.fact(frame, fact)
+        return UNKNOWN
+    if not lazily:
+        if function.context:
+            return Lazy("context", (function, positional, keywords))
+        if code[2]:
+            return Lazy("generator", (function, positional, keywords))
+        if code[3]:
+            return Lazy("coroutine", (function, positional, keywords))
+    # Inside itself a function is followed with its arguments joined: else each level would multiply the ways.
+    nested = bool(ev.active.get((function.module.name, id(code))))
+    split = None if nested else first_union(positional, keywords, combinations)
+    if split is not None:
+        return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
+    result = _result(ev, function, code, positional, keywords)
+    for fact in facts:  # what the source does not show, because it goes through compiled code or dispatch
+        if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
+            ev.fact(frame, fact)
+    _absorb(ev, frame, result)
+    vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
+    if facts and vague:  # the catalogue may know what methods of the result do
+        return external_calls.known_result(ev, symbol)
+    return result.value
+
+
+def run_lazily(
+    ev: Evaluator, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """Run the body of a generator, coroutine or context manager."""
+    if isinstance(function, Function):
+        return call_function(ev, frame, function, positional, keywords, lazily=True)
+    if isinstance(function, External) and function.name == "builtins.map":
+        items, exact = iterate(ev, frame, positional[1])
+        return Sequence("list", tuple([ev.call(frame, positional[0], (item,)) for item in items]), exact)
+    if isinstance(function, External) and function.name == "builtins.filter":
+        items, _ = iterate(ev, frame, positional[1])
+        if positional[0] != NONE:
+            for item in items:
+                ev.call(frame, positional[0], (item,))
+        return Sequence("list", items, exact=False)
+    return UNKNOWN
+
+
+def _call_split(
+    ev: Evaluator,
+    frame: Frame,
+    function: Function,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    split: int | str,
+    lazily: bool,
+    combinations: int,
+) -> Value:
+    value = positional[split] if isinstance(split, int) else keywords[split]
+    assert isinstance(value, Union)
+    made = combinations * len(value.alternatives)
+
+    def one(single: Value) -> Value:
+        if isinstance(split, int):
+            chosen = (*positional[:split], single, *positional[split + 1 :])
+            return call_function(ev, frame, function, chosen, keywords, lazily, made)
+        return call_function(ev, frame, function, positional, {**keywords, split: single}, lazily, made)
+
+    return ev.each(frame, value, one)
+
+
+def _result(
+    ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+) -> CallResult:
+    """What the call comes to, remembered for the same arguments."""
+    first_yield_only, ev.first_yield_only = ev.first_yield_only and bool(code[2]), False
+    # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
+    identity: object = function if function.env is None else (function.module.name, id(code), function.env)
+    key = (
+        identity,
+        positional,
+        tuple(keywords.items()),
+        ev.environment_key,
+        first_yield_only,
+    )
+    known = ev.results.get(key)
+    if known is None and ev.journal.outstanding:
+        known = ev.journal.kept(key)
+    if known is not None:
+        ev.fuel -= 1
+        ev.program.consulted |= known.consulted
+        return known
+    place = (function.module.name, id(code))
+    if ev.toil.is_vain(place):
+        ev.fuel -= 1
+        answer = ev.toil.answer(place)
+        ev.program.consulted |= answer.consulted
+        return answer
+    active = ev.active.setdefault(place, [])
+    again = ev.pending.get(key)
+    if again is not None or len(active) >= _RECURSION:
+        ev.cut = min(ev.cut, active[0] if again is None else again)
+        return NOTHING
+    ev.level += 1
+    active.append(ev.level)
+    ev.pending[key] = ev.level
+    ev.depth += 1
+    fuel = ev.fuel
+    ev.fuel -= 5
+    ev.failing.append([])
+    outer, ev.program.consulted = ev.program.consulted, function.module.bit
+    changes = ev.journal.shared
+    seen = ev.toil.seen(place)
+    try:
+        result = _run(ev, function, code, positional, keywords, first_yield_only)
+        result = result._replace(consulted=ev.program.consulted)
+        if fuel - ev.fuel >= LONG:
+            ev.toil.took_long(place, result, seen)
+        too_long = ev.fuel <= 0 and ev.plenty(
+            fuel
+        )  # nor would it end next time: take what was found for the answer
+        holds = ev.cut >= ev.level and ev.journal.shared == changes
+        if too_long or (holds and not ev.journal.outstanding):
+            ev.results[key] = result
+        elif holds:
+            ev.journal.keep(key, result)
+    finally:
+        ev.program.consulted |= outer
+        ev.failing.pop()
+        ev.depth -= 1
+        active.pop()
+        ev.pending.pop(key, None)
+        ev.finished()
+    return result
+
+
+def _run(
+    ev: Evaluator,
+    function: Function,
+    code: Node,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    first_yield_only: bool = False,
+) -> CallResult:
+    inner = Frame(function.module, Env(function.env), function)
+    inner.symbol = function.qualified
+    inner.first_yield_only = first_yield_only
+    inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
+    bind_arguments(ev, inner, function, code[0], positional, keywords)
+    raises, outright = "", False
+    try:
+        ended = ev.execute(inner, code[1])
+        if ended == FALLS and not (inner.off is not None and inner.returns):
+            inner.returns.append((NONE, inner.off))
+            inner.exit_musts.append(set(inner.must))
+    except Raised as problem:
+        if problem.kind == PAUSED:
+            problem.kind = ""
+            inner.returns.append((NONE, inner.off))
+            inner.exit_musts.append(set(inner.must))
+        raises = problem.kind if not inner.returns else ""
+        outright = problem.outright
+        inner.raise_musts.append(set(inner.must))
+        if raises:
+            inner.exit_musts.append(set(inner.must))
+    must = frozenset(set.intersection(*inner.exit_musts)) if inner.exit_musts else frozenset()
+    if code[2]:
+        value: Value = Sequence("list", tuple(inner.yields), not (inner.conditions or inner.partial))
+    else:
+        value = _returned(ev, inner, function, code)
+    raise_must = frozenset(set.intersection(*inner.raise_musts)) if inner.raise_musts else None
+    return CallResult(
+        value,
+        tuple(inner.wakes.values()),
+        tuple(inner.edges.values()),
+        must,
+        raises,
+        tuple(ev.failing[-1]),
+        0,
+        inner.nominal_presumed,
+        raise_must,
+        outright,
+    )
+
+
+def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Value:
+    """What the call returns; failing all else, an object of the annotated class."""
+    nominal = [value for value, off in inner.returns if off is None]
+    others = [under(value, off) for value, off in inner.returns if off is not None]
+    value = union([*nominal, *others])
+    foreign = isinstance(value, External) and value.name.partition(".")[0] not in ev.known_libraries
+    unclear = value is UNKNOWN or (foreign and value.name.endswith(")"))  # type: ignore[attr-defined]
+    if unclear and code[6] is not None:
+        annotated = ev.instance_of(function.module, function.env, code[6])
+        return value if annotated is UNKNOWN else annotated
+    return value
+
+
+def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
+    """Let the caller have what the callee did."""
+    if result.raise_must is not None:
+        frame.raise_musts.append(frame.must | result.raise_must)
+    must = result.strict if frame.tries else result.must
+    for wake in result.wakes:
+        sure = wake.surety in must
+        if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
+            wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
+        frame.wake(wake, sure)
+    for edge in result.edges:
+        frame.edge(edge, False)
+    if result.failures and ev.failing:
+        ev.failing[-1].extend(result.failures)
+    if result.raises and not _doubted(frame, result):
+        raise Raised(result.raises, result.outright and frame.gate == 0)
+
+
+def _doubted(frame: Frame, result: CallResult) -> bool:
+    """True where a call seems to end the import of a module: a module that always fails is not written.
+
+    Most such calls look into a table that modules fill which have been imported by then. What stands behind
+    them is followed; only a `raise` that no test stands before, or leaving the program, ends a module.
+    """
+    return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

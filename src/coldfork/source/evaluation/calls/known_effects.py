@@ -1,0 +1,142 @@
+"""Bring the knowledge base to bear: facts become wakes, known calls have known values or fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.trace import Failure, Frame, Link, Raised, Wake
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, External, Sequence, Value
+from coldfork.source.values.unions import alternatives
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
+
+
+def libraries(catalogue: Catalogue) -> frozenset[str]:
+    """Top-level names of the libraries the catalogue speaks of."""
+    names: set[str] = set()
+    for table in (
+        catalogue.calls,
+        catalogue.attributes,
+        catalogue.imports,
+        catalogue.raises,
+        catalogue.call_wildcards,
+    ):
+        names.update(name.partition(".")[0] for name in table)
+    names.update(name.partition(".")[0] for name in catalogue.harmless)
+    return frozenset(names)
+
+
+def original_name(dotted: str) -> str:
+    """The name without the package that carries a copy of the library."""
+    for marker in _VENDORED:
+        if marker in dotted:
+            return dotted.rpartition(marker)[2]
+    return dotted
+
+
+def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
+    """Record a fact at the current line."""
+    if fact.unless_env is not None:
+        variable, wanted = fact.unless_env
+        if ev.environment.get(variable) == wanted:
+            fact = fact.softened()
+    conditions: tuple[Condition, ...] = ()
+    if fact.condition:
+        conditions = (Condition(words=fact.condition),)
+    link = Link(StepKind.SINK, fact.symbol, None, None, None)
+    presumed = (fact.presumes,) if fact.presumes else ()
+    wake = Wake(
+        fact.accelerator,
+        fact.does,
+        conditions,
+        presumed,
+        1,
+        link,
+        fact.remedy,
+        bool(conditions),
+        fact.unless_env,
+    )
+    frame.wake(wake, fact.does in WAKING and not conditions)
+
+
+def facts_of(
+    ev: Evaluator, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+) -> tuple[Fact, ...]:
+    """What calling `symbol` with these arguments is known to do; raises if the call is known to fail."""
+    raises = ev.catalogue.raises.get(symbol)
+    if raises is not None:
+        if raises.fails:
+            raise Raised("other")
+        if ev.failing:
+            # The profile says that it works: the other way is kept, but only as possible.
+            condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
+            ev.failing[-1].append(Failure(condition, False, "other"))
+    return tuple(fact for fact in ev.catalogue.call(symbol) if _applies(fact, positional, keywords))
+
+
+def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:
+    """Whether a fact belongs to a call with these arguments."""
+    if fact.argument is not None and not _passes(fact.argument, positional, keywords):
+        return False
+    return fact.unless_argument is None or not _passes(fact.unless_argument, positional, keywords)
+
+
+def about_call(
+    ev: Evaluator, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+) -> bool:
+    """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
+    facts = facts_of(ev, symbol, positional, keywords)
+    for fact in facts:
+        note(ev, frame, fact)
+    return bool(facts)
+
+
+def _without(presumed: str) -> str:
+    """The opposite of a presumption such as `NVML works`, in words."""
+    subject, _, verb = presumed.rpartition(" ")
+    return f"a host where {subject} does not work" if verb == "works" else f"not: {presumed}"
+
+
+def _passes(test: ArgumentTest, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:
+    """Whether the argument that the test looks at passes it."""
+    value = keywords.get(test.name)
+    if value is None and test.position is not None and test.position < len(positional):
+        value = positional[test.position]
+    if value is None:
+        return False
+    return any(_accepts(test, alternative) for alternative, _ in alternatives(value))
+
+
+def _accepts(test: ArgumentTest, value: Value) -> bool:
+    if isinstance(value, Const):
+        return test.accepts(value.value)
+    if isinstance(value, External) and value.name.startswith("torch.device("):
+        return test.accepts(value.name[len("torch.device(") : -1])
+    return isinstance(value, Sequence) and not test.startswith
+
+
+def about_method(
+    ev: Evaluator,
+    frame: Frame,
+    receivers: list[str],
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: dict[str | None, Value],
+) -> bool:
+    """Record what a method of an object of one of these classes is known to do."""
+    known = False
+    for entry in ev.catalogue.methods.get(name, ()):
+        if not any(receiver in entry.receivers for receiver in receivers):
+            continue
+        if not _applies(entry.fact, positional, keywords):
+            continue
+        note(ev, frame, entry.fact)
+        known = True
+    return known

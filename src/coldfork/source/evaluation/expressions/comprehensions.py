@@ -1,0 +1,131 @@
+"""Comprehensions and generator expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from coldfork.model.positions import Position
+from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.objects.assignment import assign
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
+from coldfork.source.values.unions import union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def comprehension(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    """What a comprehension makes; a generator expression is made, and run later."""
+    _, kind, _, generators, _ = node
+    outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
+    before = frame.conditions
+    iterated = ev.evaluate(frame, generators[0][1])
+    if kind == "generator":
+        return _generator(frame, node, iterated)
+    first, exact = iterate(ev, frame, iterated)
+    filled = type(iterated) is Sequence and iterated.filled
+    if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
+        frame.position = Position.COMPREHENSION
+    frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls
+    made: list[Value] = []
+    try:
+        complete = _generate(ev, frame, node, 0, first, exact, made, filled)
+    finally:
+        frame.env, frame.position, frame.binds, frame.cls = outer_env, outer_position, outer_binds, outer_cls
+        frame.conditions = before
+    if kind == "dict":
+        pairs = dict(zip(made[::2], made[1::2], strict=False))
+        return Mapping(pairs, complete)
+    return Sequence(kind, tuple(made), complete)
+
+
+def _generator(frame: Frame, node: Node, iterated: Value) -> Value:
+    """A generator expression: only its outermost iterable is evaluated now, the rest where it is consumed."""
+    _, _, elements, generators, line = node
+    block: nodes.Block = ((nodes.EXPR, line, line, (nodes.YIELD, elements[0], False, line)),)
+    for index in range(len(generators) - 1, -1, -1):
+        target, iterable, tests = generators[index]
+        for test, span in reversed(tests):
+            block = ((nodes.IF, line, test, block, (), span),)
+        block = ((nodes.FOR, line, target, (nodes.NAME, ".0", line) if index == 0 else iterable, block, ()),)
+    parameters = ((".0",), (), None, (), (), None)
+    code: Node = (parameters, block, True, False, "<genexpr>", line, None, ())
+    env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
+    return Lazy("generator", (Function(frame.module, line, "<genexpr>", code, env, None), (iterated,), {}))
+
+
+def _generate(
+    ev: Evaluator,
+    frame: Frame,
+    node: Node,
+    depth: int,
+    items: tuple[Value, ...],
+    exact: bool,
+    made: list[Value],
+    filled: bool = False,
+) -> bool:
+    """One `for` of a comprehension, with all that is inside it; whether what was made is complete."""
+    _, _, elements, generators, line = node
+    target, _, tests = generators[depth]
+    complete = exact
+
+    def inside() -> int:
+        nonlocal complete
+        if depth + 1 < len(generators):
+            more, whole = iterate(ev, frame, ev.evaluate(frame, generators[depth + 1][1]))
+            complete = _generate(ev, frame, node, depth + 1, more, whole, made) and complete
+        else:
+            made.extend([ev.evaluate(frame, element) for element in elements])
+        return FALLS
+
+    def one(item: Value) -> None:
+        nonlocal complete
+        assign(ev, frame, target, item)
+        saved = frame.conditions
+        for test, span in tests:
+            outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
+            if outcome.nominal is False and outcome.when_true is None:
+                frame.conditions = saved
+                return
+            if outcome.nominal is not True:
+                complete = False
+                frame.conditions = (*frame.conditions, outcome.when_true or quoted(frame.module, span, False))
+        _maybe(frame, inside, len(frame.conditions) > len(saved))
+        frame.conditions = saved
+
+    if exact:
+        for item in items:
+            one(item)
+    elif filled:
+        one(union(items))
+    else:
+        condition = Condition(
+            words=f"the comprehension at line {line} of {frame.module.name} has something to iterate"
+        )
+        arms = Arms(ev, frame)
+
+        def around() -> int:
+            one(union(items) if items else UNKNOWN)
+            return FALLS
+
+        arms.follow(around, condition, True)
+        arms.follow(lambda: FALLS, None, True)
+        arms.join()
+    return complete
+
+
+def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
+    """Do `work`; when it is uncertain, nothing it wakes is certain."""
+    if not uncertain:
+        work()
+        return
+    must = set(frame.must)
+    work()
+    frame.must = must

@@ -1,0 +1,296 @@
+"""Evaluate expressions to abstract values, noting what evaluating them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.expressions.comprehensions import comprehension
+from coldfork.source.evaluation.expressions.operators import LONGEST_CONSTANT, binary, compare, unary
+from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
+from coldfork.source.evaluation.objects.names import name_value
+from coldfork.source.evaluation.objects.protocols import awaited, iterate
+from coldfork.source.evaluation.trace import PAUSED, Frame, Raised
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import (
+    FALSE,
+    NONE,
+    TRUE,
+    TRUTHY,
+    UNKNOWN,
+    ClassRef,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Union,
+    Unknown,
+    Value,
+)
+from coldfork.source.values.unions import joined, union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_LONGEST_CHAIN = 40
+
+
+def _const(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    return Const(node[1])
+
+
+def _name(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    return name_value(ev, frame, node[1])
+
+
+def _attr(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    value = ev.evaluate(frame, node[1])
+    if not frame.quiet:
+        frame.line = node[3]
+        if frame.end_line < node[3]:
+            frame.end_line = node[3]
+    return ev.attribute(frame, value, node[2])
+
+
+def _call(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    _, function, positional, keywords, line, column, end_line = node
+    callee = ev.evaluate(frame, function)
+    given: list[Value] = []
+    for argument in positional:
+        if argument[0] == nodes.STAR:
+            items, exact = iterate(ev, frame, ev.evaluate(frame, argument[1]))
+            given.extend(items if exact else (*items, UNKNOWN))
+        else:
+            given.append(ev.evaluate(frame, argument))
+    named: dict[str | None, Value] = {}
+    for name, value in keywords:
+        evaluated = ev.evaluate(frame, value)
+        if name is None and isinstance(evaluated, Mapping):
+            for key, item in evaluated.items.items():
+                if isinstance(key, Const):
+                    named[str(key.value)] = item
+            if not evaluated.exact:
+                named[None] = UNKNOWN
+        else:
+            named[name] = evaluated
+    frame.line, frame.column = line, column
+    if frame.end_line < end_line or frame.end_line > end_line + 400:
+        frame.end_line = end_line
+    return ev.call(frame, callee, tuple(given), named)
+
+
+def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    _, test, body, orelse, _, span = node
+    outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
+    if outcome.nominal is True and outcome.when_false is None:
+        return ev.evaluate(frame, body)
+    if outcome.nominal is False and outcome.when_true is None:
+        return ev.evaluate(frame, orelse)
+    results: list[tuple[Value, Condition | None]] = []
+    arms = Arms(ev, frame)
+
+    def follow(part: Node, off: Condition | None) -> Callable[[], int]:
+        def work() -> int:
+            results.append((ev.evaluate(frame, part), off))
+            return FALLS
+
+        return work
+
+    unknown = outcome.nominal is None
+    for part, wanted, off in ((body, True, outcome.when_true), (orelse, False, outcome.when_false)):
+        nominal = unknown or outcome.nominal is wanted
+        condition = quoted(frame.module, span, not wanted) if unknown else None if nominal else off
+        other = outcome.when_false if wanted else outcome.when_true
+        arms.follow(
+            follow(part, None if nominal else off),
+            condition,
+            nominal,
+            other.presumes if nominal and other else "",
+        )
+    arms.join()
+    return joined(results)
+
+
+def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    """`and` and `or`: later operands are evaluated only as far as the earlier ones let them."""
+    _, is_and, values, line, spans = node
+    if len(values) > _LONGEST_CHAIN:
+        values = (*values[: _LONGEST_CHAIN - 1], (nodes.OTHER, values[_LONGEST_CHAIN - 1 :]))
+    value = ev.evaluate(frame, values[0])
+    if len(values) == 1:
+        return value
+    outcome = test_of(tested(ev, frame, value))
+    goes_on = outcome if is_and else outcome.inverted()
+    rest = (node[0], is_and, values[1:], line, spans[1:])
+    if goes_on.nominal is True and goes_on.when_false is None:
+        return _bool(ev, frame, rest)
+    if goes_on.nominal is False and goes_on.when_true is None:
+        return value
+    collected: list[Value] = []
+
+    def follow() -> int:
+        collected.append(_bool(ev, frame, rest))
+        return FALLS
+
+    arms = Arms(ev, frame)
+    if goes_on.nominal is True:
+        presumes = goes_on.when_false.presumes if goes_on.when_false else ""
+        arms.follow(follow, None, True, presumes)
+        arms.join()
+        return collected[0] if collected else UNKNOWN
+    nominal = goes_on.nominal is None
+    arms.follow(follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal)
+    arms.follow(lambda: FALLS, None, True)
+    arms.join()
+    if not nominal:
+        return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])
+    # Cut short, `and` yields something false, `or` something true.
+    short = FALSE if is_and else TRUTHY if isinstance(value, Unknown) else value
+    return union([*collected, short])
+
+
+def _not(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    value = ev.evaluate(frame, node[1])
+    outcome = test_of(tested(ev, frame, value))
+    if outcome.nominal is None:
+        return UNKNOWN
+    nominal = FALSE if outcome.nominal else TRUE
+    other = outcome.when_false if outcome.nominal else outcome.when_true
+    if other is None:
+        return nominal
+    return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
+
+
+def _sequence(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    items: list[Value] = []
+    exact = True
+    for element in node[2]:
+        if element[0] == nodes.STAR:
+            more, complete = iterate(ev, frame, ev.evaluate(frame, element[1]))
+            items.extend(more)
+            exact = exact and complete
+        else:
+            items.append(ev.evaluate(frame, element))
+    if node[1] == "tuple" and exact and items and all(type(item) is Const for item in items):
+        return Const(tuple(item.value for item in items))  # type: ignore[attr-defined]
+    return Sequence(node[1], tuple(items), exact)
+
+
+def _dict(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    items: dict[Value, Value] = {}
+    exact = True
+    for key, value in zip(node[1], node[2], strict=True):
+        held = ev.evaluate(frame, value)
+        if key is None:
+            if isinstance(held, Mapping):
+                items.update(held.items)
+                exact = exact and held.exact
+            else:
+                exact = False
+        else:
+            items[ev.evaluate(frame, key)] = held
+    return Mapping(items, exact)
+
+
+def _index(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    container = ev.evaluate(frame, node[1])
+    key = ev.evaluate(frame, node[2])
+    return ev.item(frame, container, key)
+
+
+def _lambda(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    code = node[1]
+    for default in (*code[0][1], *code[0][4]):
+        if default is not None:
+            ev.evaluate(frame, default)
+    return Function(
+        frame.module, code[5], "<lambda>", code, defining_env(frame) if frame.toplevel else frame.env, None
+    )
+
+
+def _walrus(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    value = ev.evaluate(frame, node[2])
+    if frame.env is not None:
+        bind_name(ev, frame, node[1], value)
+    return value
+
+
+def _has(ev: Evaluator, value: Instance, name: str) -> bool:
+    """Whether the code of a class says what `name` does, `object`'s own apart."""
+    held = ev.member(value.cls, name)
+    return held is not None and isinstance(held[1], ClassRef)
+
+
+def _joined(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    parts = [ev.evaluate(frame, part) for part in node[1]]
+    asked = node[2] if len(node) > 2 else ("__format__", "__str__")
+    for part in parts:
+        if isinstance(part, Instance):
+            method = next((name for name in asked if _has(ev, part, name)), "__repr__")
+            ev.call(frame, ev.attribute(frame, part, method))
+    if all(isinstance(part, Const) for part in parts):
+        text = "".join(str(part.value) for part in parts if isinstance(part, Const))
+        return Const(text) if len(text) <= LONGEST_CONSTANT else UNKNOWN
+    return UNKNOWN
+
+
+def _yield(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    if node[1] is None:
+        frame.yields.append(NONE)
+        return UNKNOWN
+    value = ev.evaluate(frame, node[1])
+    if node[2]:
+        items, exact = iterate(ev, frame, value)
+        frame.yields.extend(items if exact else (*items, UNKNOWN))
+        return UNKNOWN
+    frame.yields.append(value)
+    if frame.first_yield_only and not frame.conditions:
+        raise Raised(PAUSED)
+    return UNKNOWN
+
+
+def _await(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    value = ev.evaluate(frame, node[1])
+    frame.line = node[2]
+    return awaited(ev, frame, value)
+
+
+def _star(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    return ev.evaluate(frame, node[1])
+
+
+def _others(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    for part in node[1]:
+        ev.evaluate(frame, part)
+    return UNKNOWN
+
+
+EVALUATE: dict[int, Callable[[Evaluator, Frame, Node], Value]] = {
+    nodes.CONST: _const,
+    nodes.NAME: _name,
+    nodes.ATTR: _attr,
+    nodes.CALL: _call,
+    nodes.IFEXP: _ifexp,
+    nodes.BOOL: _bool,
+    nodes.NOT: _not,
+    nodes.COMPARE: compare,
+    nodes.SEQUENCE: _sequence,
+    nodes.DICT: _dict,
+    nodes.INDEX: _index,
+    nodes.LAMBDA: _lambda,
+    nodes.COMPREHENSION: comprehension,
+    nodes.BINARY: binary,
+    nodes.WALRUS: _walrus,
+    nodes.JOINED: _joined,
+    nodes.YIELD: _yield,
+    nodes.AWAIT: _await,
+    nodes.STAR: _star,
+    nodes.SLICE: _others,
+    nodes.OTHER: _others,
+    nodes.UNARY: unary,
+}

@@ -1,0 +1,260 @@
+"""Operators: arithmetic, comparison and membership, on constants and through methods of classes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import (
+    NONE,
+    RELEASE,
+    SETTLED,
+    TRUE,
+    TRUTHY,
+    UNKNOWN,
+    Attributes,
+    Bound,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    ModuleRef,
+    Sequence,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import alternatives, joined
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+#: Longer constants are not worked out.
+LONGEST_CONSTANT = 2_000
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "or": operator.or_,
+    "and": operator.and_,
+    "xor": operator.xor,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COMPARE_METHODS = {
+    "==": "__eq__",
+    "!=": "__ne__",
+    "<": "__lt__",
+    "<=": "__le__",
+    ">": "__gt__",
+    ">=": "__ge__",
+}
+
+
+def compare(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    """One comparison, or a chain of them."""
+    _, left_node, operators, comparators = node
+    left = ev.evaluate(frame, left_node)
+    result: Value = TRUE
+    for name, right_node in zip(operators, comparators, strict=True):
+        right = ev.evaluate(frame, right_node)
+        result = _compare_pair(ev, frame, name, left, right)
+        if len(operators) > 1 and test_of(result).nominal is not True:
+            return result if test_of(result).nominal is False else UNKNOWN
+        left = right
+    return result
+
+
+def _compare_pair(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
+    if isinstance(left, Union) or isinstance(right, Union):
+        found = []
+        for one, first in alternatives(left):
+            for other, second in alternatives(right):
+                outcome = _compare_single(ev, frame, name, one, other)
+                found.append((outcome, first or second))
+        return joined(found)
+    return _compare_single(ev, frame, name, left, right)
+
+
+def _compare_single(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
+    if name in ("is", "is not"):
+        same = _identical(left, right)
+        if same is None:
+            return UNKNOWN
+        return Const(same if name == "is" else not same)
+    if name in ("in", "not in"):
+        if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
+            return Const(name == "not in")  # a release number holds no words
+        held = _contains(ev, frame, left, right)
+        if held is None:
+            return UNKNOWN
+        return Const(held if name == "in" else not held)
+    if isinstance(left, Const) and isinstance(right, Const):
+        try:
+            return Const(bool(_COMPARISONS[name](left.value, right.value)))
+        except TypeError:
+            return UNKNOWN
+    if left is TRUTHY and isinstance(right, Const) and right.value == 0 and name in (">", "!=", "=="):
+        return Const(name != "==")  # a number that is known not to be zero
+    if isinstance(left, Instance):
+        method = ev.attribute(frame, left, _COMPARE_METHODS[name])
+        if isinstance(method, Bound) and isinstance(method.function, Function):
+            return ev.call(frame, method, (right,))
+    if name in ("==", "!="):
+        same = _identical(left, right)
+        if same is not None:
+            return Const(same if name == "==" else not same)
+    return UNKNOWN
+
+
+def _identical(left: Value, right: Value) -> bool | None:
+    """Whether two values are the same object, as far as that can be told."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        return type(left.value) is type(right.value) and bool(left.value == right.value)
+    solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)
+    if (left is NONE or left == NONE) or (right is NONE or right == NONE):
+        other = right if left == NONE else left
+        if (
+            isinstance(other, solid)
+            or (isinstance(other, External) and other.is_module)
+            or getattr(other, "truthy", False)
+        ):
+            return False
+        return None
+    if isinstance(left, (Function, ClassRef, ModuleRef)) and isinstance(
+        right, (Function, ClassRef, ModuleRef)
+    ):
+        return left is right or left == right
+    if isinstance(left, Instance) and isinstance(right, Instance):
+        if left is right:
+            return True
+        return False if left.is_member and right.is_member else None
+    if isinstance(left, Instance) and left.is_member and isinstance(right, Const):
+        held = left.attributes.get("value")
+        return held == right if isinstance(held, Const) else None
+    if (
+        isinstance(left, External)
+        and isinstance(right, External)
+        and left.name == right.name
+        and "(" not in left.name
+    ):
+        return True
+    return None
+
+
+def _contains(ev: Evaluator, frame: Frame, item: Value, container: Value) -> bool | None:
+    if isinstance(container, External) and container.name in ("os.environ", "os.environ.keys()"):
+        if isinstance(item, Const):
+            return ev.environment.get(str(item.value)) is not None
+        return None
+    if isinstance(container, Attributes):
+        container = container.held
+    if isinstance(container, Mapping) and isinstance(item, SETTLED):
+        if item in container.items:
+            return True
+        return False if container.exact and all(isinstance(k, SETTLED) for k in container.items) else None
+    if isinstance(container, Sequence):
+        if item in container.items and isinstance(item, (Const, Function, ClassRef, Instance)):
+            return True
+        if container.exact and isinstance(item, Instance) and item.is_member:
+            outcomes = [_identical(item, other) for other in container.items]
+            return False if all(outcome is False for outcome in outcomes) else None
+        known = (
+            container.exact and isinstance(item, Const) and all(isinstance(i, Const) for i in container.items)
+        )
+        return False if known else None
+    if isinstance(container, Const) and isinstance(item, Const):
+        try:
+            return item.value in container.value
+        except TypeError:
+            return None
+    if isinstance(container, Instance):
+        method = ev.attribute(frame, container, "__contains__")
+        if isinstance(method, Bound):
+            return test_of(ev.call(frame, method, (item,))).nominal
+    return None
+
+
+def binary(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    """A binary operator with its operands."""
+    _, name, left_node, right_node, _ = node
+    return operate(ev, frame, name, ev.evaluate(frame, left_node), ev.evaluate(frame, right_node))
+
+
+def operate(
+    ev: Evaluator, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
+) -> Value:
+    """A binary operator, in place first where it is asked to be."""
+    if in_place and isinstance(left, Instance):
+        method = ev.attribute(frame, left, f"__i{name}__")
+        if isinstance(method, Bound):
+            return ev.call(frame, method, (right,))
+    if isinstance(left, Const) and isinstance(right, Const) and name in _ARITHMETIC:
+        try:
+            result = _ARITHMETIC[name](left.value, right.value)
+        except Exception:  # arithmetic on constants may raise anything
+            return UNKNOWN
+        if isinstance(result, (str, bytes, tuple)) and len(result) > LONGEST_CONSTANT:
+            return UNKNOWN
+        return Const(result)
+    if isinstance(left, Sequence) and name == "add":
+        items, exact = iterate(ev, frame, right)
+        return Sequence(left.kind, (*left.items, *items), left.exact and exact)
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and name in ("and", "or", "sub"):
+        return _set_operation(name, left, right)
+    if isinstance(left, Mapping) and isinstance(right, Mapping) and name == "or":
+        return Mapping({**left.items, **right.items}, left.exact and right.exact)
+    return _by_method(ev, frame, name, left, right)
+
+
+def _by_method(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
+    """An operator that a class of either side defines."""
+    for single, _ in alternatives(left):
+        if isinstance(single, Instance):
+            method = ev.attribute(frame, single, f"__{name}__")
+            if isinstance(method, Bound):
+                return ev.call(frame, method, (right,))
+    for single, _ in alternatives(right):
+        if isinstance(single, Instance):
+            method = ev.attribute(frame, single, f"__r{name}__")
+            if isinstance(method, Bound):
+                return ev.call(frame, method, (left,))
+    return UNKNOWN
+
+
+def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
+    """Intersection, union and difference of sets."""
+    exact = left.exact and right.exact and all(isinstance(i, Const) for i in (*left.items, *right.items))
+    if name == "or":
+        return Sequence("set", tuple(dict.fromkeys((*left.items, *right.items))), left.exact and right.exact)
+    wanted = name == "and"
+    kept = tuple(i for i in left.items if (i in right.items) is wanted) if exact else left.items
+    return Sequence("set", kept, exact)
+
+
+def unary(ev: Evaluator, frame: Frame, node: Node) -> Value:
+    """A unary operator, on a number or through a method."""
+    value = ev.evaluate(frame, node[2])
+    if isinstance(value, Const) and isinstance(value.value, int):
+        return Const({"neg": -value.value, "pos": +value.value, "invert": ~value.value}[node[1]])
+    if isinstance(value, Instance):
+        method = ev.attribute(frame, value, f"__{node[1]}__")
+        if isinstance(method, Bound):
+            return ev.call(frame, method)
+    return UNKNOWN

@@ -1,0 +1,76 @@
+"""Guards around a binding: whether the statement that binds a name is reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
+from coldfork.source.evaluation.flow.truth_tests import handles, test_of
+from coldfork.source.evaluation.trace import Failure, Frame, Raised
+from coldfork.source.program.program import ModuleState
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Env
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def guards_hold(
+    ev: Evaluator, module: ModuleState, env: Env | None, guards: tuple[Node, ...]
+) -> tuple[bool | None, Condition | None]:
+    """Whether a binding under `guards` happens: yes, no, maybe; and the condition that makes a no a maybe."""
+    outcome: bool | None = True
+    off: Condition | None = None
+    for guard in guards:
+        if guard[0] == nodes.WHEN:
+            test = test_of(ev.quietly(module, env, guard[1]))
+            if not guard[2]:
+                test = test.inverted()
+            holds, condition = test.nominal, test.when_true
+        else:
+            holds, condition = _failure_reached(ev, module, env, guard)
+        if holds is False:
+            if condition is None:
+                return False, None
+            outcome, off = False, off or condition
+        elif holds is None and outcome is True:
+            outcome = None
+    if off is not None:
+        return False, off
+    return outcome, None
+
+
+def _failure_reached(
+    ev: Evaluator, module: ModuleState, env: Env | None, guard: Node
+) -> tuple[bool | None, Condition | None]:
+    """Whether the handler of a `try` runs, told by what its block may fail at."""
+    _, block, kinds, line = guard
+    if cannot_fail(ev, module, env, block):
+        return False, None
+    raised, failures = try_quietly(ev, module, env, block)
+    if raised is not None:
+        return (True, None) if handles(kinds, raised) else (False, None)
+    for condition, even, kind in failures:
+        if handles(kinds, kind):
+            return (None, None) if even else (False, condition)
+    return False, Condition(words=f"the `try` above line {line} of {module.name} fails")
+
+
+def try_quietly(
+    ev: Evaluator, module: ModuleState, env: Env | None, block: nodes.Block
+) -> tuple[str | None, list[Failure]]:
+    """Run the block of a `try` for its failures alone."""
+    frame = Frame(module, Env(env))
+    frame.quiet = True
+    ev.failing.append([])
+    mark = ev.journal.mark()
+    try:
+        ev.execute(frame, block)
+        return None, ev.failing[-1]
+    except Raised as raised:
+        return raised.kind, ev.failing[-1]
+    finally:
+        ev.failing.pop()
+        ev.journal.forget(mark)

@@ -1,0 +1,72 @@
+"""What a test tells about the variable it asks about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.flow.truth_tests import Test, test_of, tested
+from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Union, Value
+from coldfork.source.values.unions import alternatives
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def narrowing_test(
+    ev: Evaluator, frame: Frame, node: Node
+) -> tuple[Test, dict[str, Value], dict[str, Value]]:
+    """The outcome of a test, and what it tells about a variable where it holds and where it does not."""
+    outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
+    name = _union_variable(frame, node)
+    if name is None or outcome.nominal is not None:
+        return outcome, {}, {}
+    assert frame.env is not None
+    value = frame.env.names[name]
+    holds: list[tuple[Value, Condition | None]] = []
+    fails: list[tuple[Value, Condition | None]] = []
+    quiet = Frame(frame.module, frame.env, frame.function)
+    quiet.quiet = True
+    outer = frame.env.names
+    for option, condition in alternatives(value):
+        frame.env.names = {**outer, name: option}
+        try:
+            told = test_of(ev.evaluate(quiet, node)).nominal
+        except Raised:
+            told = None
+        if told is not False:
+            holds.append((option, condition))
+        if told is not True:
+            fails.append((option, condition))
+    frame.env.names = outer
+    return outcome, _narrowed(name, holds), _narrowed(name, fails)
+
+
+def _narrowed(name: str, options: list[tuple[Value, Condition | None]]) -> dict[str, Value]:
+    if not options:
+        return {}
+    if len(options) == 1 and options[0][1] is None:
+        return {name: options[0][0]}
+    return {name: Union(tuple(options))}
+
+
+def _union_variable(frame: Frame, node: Node) -> str | None:
+    """A local variable in a test that may be one of several values."""
+    if frame.env is None or frame.toplevel:
+        return None
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if current[0] == nodes.NAME and type(frame.env.names.get(current[1])) is Union:
+            name: str = current[1]
+            return name
+        if current[0] == nodes.COMPARE:
+            pending += [current[1], *current[3]]
+        elif current[0] == nodes.NOT:
+            pending.append(current[1])
+        elif current[0] == nodes.BOOL:
+            pending += current[2]
+    return None

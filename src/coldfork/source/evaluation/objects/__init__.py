@@ -1,0 +1,1 @@
+"""Names, attributes, classes and containers: how they are looked up and changed."""

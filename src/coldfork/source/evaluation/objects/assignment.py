@@ -1,0 +1,165 @@
+"""Assign to names, attributes and items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Attributes,
+    ClassRef,
+    Const,
+    Env,
+    External,
+    Instance,
+    Mapping,
+    Property,
+    Sequence,
+    Value,
+)
+from coldfork.source.values.unions import alternatives, union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def stored(frame: Frame, name: str) -> bool:
+    """True when running code has to keep `name` itself; names a body binds once are looked up lazily."""
+    if frame.env is None:
+        return False
+    if frame.binds is None:
+        return True
+    entries = frame.binds.get(name, ())
+    return len(entries) != 1 or bool(entries[0][3]) or entries[0][0] == nodes.BY_STATEMENT
+
+
+def bind_name(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+    """Give a variable of the frame a value; `global` and `nonlocal` ones belong to others too."""
+    assert frame.env is not None
+    frame.env.names[name] = value
+    if name in frame.globals and frame.off is None:
+        ev.set_global(frame, name, value)
+    elif name in frame.nonlocals and frame.off is None:
+        outer = frame.env.outer
+        while outer is not None:
+            if name in outer.names:
+                ev.journal.note_variable(outer.names, name)
+                outer.names[name] = value if not frame.conditions else union((outer.names[name], value))
+                break
+            outer = outer.outer
+
+
+def defining_env(frame: Frame) -> Env | None:
+    """What a function defined here closes over: nothing but the module at top level, never a class body."""
+    if frame.cls is not None:
+        return frame.cls.env
+    return None if frame.toplevel else frame.env
+
+
+def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
+    """Assign a value to a target."""
+    kind = target[0]
+    if kind == nodes.TO_NAME:
+        if stored(frame, target[1]):
+            bind_name(ev, frame, target[1], value)
+    elif kind == nodes.TO_TUPLE:
+        _unpack(ev, frame, target[1], value)
+    elif kind == nodes.TO_STAR:
+        assign(ev, frame, target[1], value)
+    elif kind == nodes.TO_ATTR:
+        assign_attribute(ev, frame, ev.evaluate(frame, target[1]), target[2], value)
+    elif kind == nodes.TO_INDEX:
+        _set_item(ev, frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]), value)
+
+
+def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
+    items, exact = iterate(ev, frame, value)
+    starred = [index for index, target in enumerate(targets) if target[0] == nodes.TO_STAR]
+    if exact and not starred and len(items) == len(targets):
+        for target, item in zip(targets, items, strict=True):
+            assign(ev, frame, target, item)
+        return
+    if exact and len(starred) == 1 and len(items) >= len(targets) - 1:
+        at = starred[0]
+        tail = len(targets) - at - 1
+        middle = items[at : len(items) - tail]
+        parts = [*items[:at], Sequence("list", tuple(middle)), *items[len(items) - tail :]]
+        for target, item in zip(targets, parts, strict=True):
+            assign(ev, frame, target, item)
+        return
+    rest = union(items) if items else UNKNOWN
+    for target in targets:
+        assign(ev, frame, target, UNKNOWN if exact else rest)
+
+
+def assign_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, value: Value) -> None:
+    """`receiver.name = value`, with the code that this runs."""
+    for single, _ in alternatives(receiver):
+        if isinstance(single, Instance):
+            _assign_to_instance(ev, frame, single, name, value)
+        elif isinstance(single, ClassRef):
+            set_on_class(ev, frame, single, name, value)
+
+
+def _assign_to_instance(ev: Evaluator, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
+    """A descriptor's `__set__`, a property's setter, the class's `__setattr__`, else the object itself."""
+    held = ev.member(receiver.cls, name)
+    if held is not None and isinstance(held[0], Instance):
+        setter = ev.member(held[0].cls, "__set__")
+        if setter is not None:
+            ev.call(frame, ev.attribute(frame, held[0], "__set__"), (receiver, value))
+            return
+    if held is not None and isinstance(held[0], Property) and held[0].setter is not None:
+        ev.call(frame, held[0].setter, (receiver, value))
+        return
+    custom = ev.member(receiver.cls, "__setattr__")
+    if custom is not None and not isinstance(custom[0], External):
+        ev.call(frame, ev.attribute(frame, receiver, "__setattr__"), (Const(name), value))
+    set_attribute(ev, frame, receiver, name, value)
+
+
+def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
+    for single, _ in alternatives(receiver):
+        if isinstance(single, Mapping):
+            set_item(ev, frame, single, key, value)
+        elif isinstance(single, Attributes):
+            if isinstance(key, Const):
+                set_attribute(ev, frame, single.owner, str(key.value), value)
+        elif isinstance(single, External) and single.name == "os.environ" and isinstance(key, Const):
+            set_environment(ev, frame, str(key.value), value)
+        elif isinstance(single, Instance):
+            setter = ev.member(single.cls, "__setitem__")
+            if setter is not None and not isinstance(setter[0], External):
+                ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
+
+
+def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+    """Remember an environment variable that the followed code sets, as long as it is sure to."""
+    if frame.quiet:
+        return
+    ev.environment[name] = str(value.value) if isinstance(value, Const) and not frame.conditions else None
+    ev.environment_key = tuple(sorted(ev.environment.items(), key=str))
+    ev.journal.shared += 1
+
+
+def augmented(ev: Evaluator, frame: Frame, target: Node, operator: str, value: Value) -> None:
+    """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
+    if target[0] == nodes.TO_NAME:
+        current = ev.named(frame, target[1])
+    elif target[0] == nodes.TO_ATTR:
+        current = ev.attribute(frame, ev.evaluate(frame, target[1]), target[2])
+    elif target[0] == nodes.TO_INDEX:
+        current = ev.item(frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]))
+    else:
+        return
+    result = ev.operate(frame, operator, current, value)
+    if target[0] == nodes.TO_NAME:
+        if stored(frame, target[1]):
+            bind_name(ev, frame, target[1], result)
+    else:
+        assign(ev, frame, target, result)

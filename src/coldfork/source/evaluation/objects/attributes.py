@@ -1,0 +1,296 @@
+"""Read attributes: of modules, classes, instances and externals, with the code that reading runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from coldfork.knowledge.catalogue import Value as KnownValue
+from coldfork.knowledge.catalogue import ValueKind
+from coldfork.source.evaluation.objects.classes import (
+    dispatched,
+    external_bases,
+    is_enumeration,
+    linear,
+    metaclass,
+)
+from coldfork.source.evaluation.objects.exports import lazy_export
+from coldfork.source.evaluation.objects.names import imported_value, module_object, module_value
+from coldfork.source.evaluation.trace import Edge, Frame, Raised
+from coldfork.source.program.program import ModuleState
+from coldfork.source.syntax import nodes
+from coldfork.source.values.kinds import (
+    NONE,
+    TRUTHY,
+    UNKNOWN,
+    Attributes,
+    Bound,
+    ClassMethod,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Method,
+    ModuleRef,
+    Property,
+    Sequence,
+    StaticMethod,
+    Super,
+    Union,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_LONGEST_NAME = 160
+
+
+def known_value(known: KnownValue) -> Value:
+    """A value of the knowledge base as the evaluator's."""
+    if known.kind is ValueKind.SET:
+        return TRUTHY
+    return Const(known.constant)
+
+
+def external(ev: Evaluator, dotted: str) -> Value:
+    """A dotted name without source, or the value that it is known to have."""
+    known = ev.catalogue.values.get(dotted)
+    if known is not None:
+        return known_value(known)
+    if dotted == "sys.version_info":
+        return Const((*ev.program.target_version, 0))
+    if dotted.endswith(".__version__"):
+        version = ev.program.versions.get(dotted.partition(".")[0])
+        if version is not None:
+            return Const(version)
+    if len(dotted) > _LONGEST_NAME:
+        return UNKNOWN
+    return External(dotted)
+
+
+def attribute(ev: Evaluator, frame: Frame, value: Value, name: str) -> Value:
+    """`value.name`."""
+    reader = _READERS.get(type(value))
+    if reader is None:
+        return UNKNOWN
+    return reader(ev, frame, value, name)
+
+
+def _of_union(ev: Evaluator, frame: Frame, value: Union, name: str) -> Value:
+    return ev.each(frame, value, lambda single: attribute(ev, frame, single, name))
+
+
+def _of_module(ev: Evaluator, frame: Frame, value: ModuleRef, name: str) -> Value:
+    known = ev.catalogue.values.get(f"{value.name}.{name}")
+    if known is not None:
+        return known_value(known)
+    state = ev.program.module(value.name)
+    if state is None:  # a namespace package
+        dotted = f"{value.name}.{name}"
+        return module_object(ev, dotted) if ev.program.exists(dotted) else external(ev, dotted)
+    found = module_value(ev, state, name)
+    if found is None and ev.program.exists(f"{value.name}.{name}"):
+        found = module_object(ev, f"{value.name}.{name}")
+    if found is None:
+        return module_attribute(ev, frame, state, name)
+    _note_attribute(ev, frame, f"{value.name}.{name}")
+    return found
+
+
+def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> Value:
+    """An attribute that a module's body does not bind: its `__getattr__`, a lazy export, a compiled name."""
+    dotted = f"{state.name}.{name}"
+    if name == "__name__":
+        return Const(state.name)
+    if name == "__file__":
+        return TRUTHY
+    if name == "__dict__":
+        return UNKNOWN
+    _note_attribute(ev, frame, dotted)
+    getter = module_value(ev, state, "__getattr__")
+    if getter is not None:
+        try:
+            result = ev.call(frame, getter, (Const(name),))
+        except Raised:
+            return external(ev, dotted)  # bound by code that could not be followed, or the import fails
+        if result is not UNKNOWN:
+            return result
+        return typed_value(ev, state, name) or UNKNOWN
+    lazily = lazy_export(state, name)
+    if lazily is not None:
+        frame.edge(Edge(lazily[0], (), (), None), False)
+        return imported_value(ev, lazily[0], lazily[1])
+    return external(ev, dotted)
+
+
+def typed_value(ev: Evaluator, state: ModuleState, name: str) -> Value | None:
+    """An object of the class that only an annotation names."""
+    for how, payload, _line, _guards in state.summary.binds.get(name, ()):
+        if how == nodes.BY_TYPE:
+            return ev.instance_of(state, None, payload)
+    return None
+
+
+def _note_attribute(ev: Evaluator, frame: Frame, dotted: str) -> None:
+    for fact in ev.catalogue.attributes.get(dotted, ()):
+        ev.fact(frame, fact)
+
+
+def _of_external(ev: Evaluator, frame: Frame, value: External, name: str) -> Value:
+    dotted = f"{value.name}.{name}"
+    if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
+        for fact in ev.catalogue.attribute(dotted):
+            ev.fact(frame, fact)
+    return external(ev, dotted)
+
+
+def _of_class(ev: Evaluator, frame: Frame, value: ClassRef, name: str) -> Value:
+    found = ev.member(value, name)
+    if found is not None and not (isinstance(found[0], External) and isinstance(found[1], External)):
+        if isinstance(found[1], ClassRef) and is_enumeration(ev, found[1]):
+            return _member_of(found[1], name, found[0])
+        if isinstance(found[0], Instance) and isinstance(found[1], ClassRef):
+            return _through_descriptor(ev, frame, found[0], NONE, value)
+        return _bind_to_class(found[0], value)
+    meta = metaclass(ev, value)
+    if meta is not None:
+        through_meta = ev.member(meta, name)
+        if through_meta is not None and isinstance(through_meta[1], ClassRef):
+            return _bind(ev, frame, through_meta[0], value)
+        getter = ev.member(meta, "__getattr__")
+        if getter is not None and isinstance(getter[1], ClassRef):
+            return ev.call(frame, Bound(getter[0], value), (Const(name),))
+    if name == "__name__":
+        return Const(value.name)
+    if found is not None:
+        return found[0]
+    return UNKNOWN
+
+
+def _member_of(cls: ClassRef, name: str, value: Value) -> Value:
+    """A member of an enumeration; methods stay what they are."""
+    if isinstance(value, (Function, ClassMethod, StaticMethod, Property, ClassRef)) or name.startswith("_"):
+        return _bind_to_class(value, cls)
+    known = cls.members.get(name)
+    if known is None:
+        known = cls.members[name] = Instance(cls)
+        known.attributes.update({"name": Const(name), "value": value, "_value_": value})
+    return known
+
+
+def _bind_to_class(value: Value, cls: ClassRef) -> Value:
+    if isinstance(value, ClassMethod):
+        return Bound(value.function, cls)
+    if isinstance(value, StaticMethod):
+        return value.function
+    return value
+
+
+def _of_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -> Value:
+    own = value.attributes.get(name)
+    if own is not None:
+        return own
+    if name == "__class__":
+        return value.cls
+    if name == "__dict__":
+        return Attributes(value)
+    if value.open:
+        return _of_open_instance(ev, frame, value, name)
+    found = ev.member(value.cls, name)
+    if found is not None and isinstance(found[1], ClassRef):
+        return _bind(ev, frame, found[0], value)
+    getter = ev.member(value.cls, "__getattr__")
+    if getter is not None and isinstance(getter[1], ClassRef) and not name.startswith("__"):
+        return ev.call(frame, Bound(getter[0], value), (Const(name),))
+    if external_bases(ev, value.cls):
+        return Method(value, name)
+    return UNKNOWN
+
+
+def _of_open_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -> Value:
+    """An object of an annotated class: what the class says, or possibly what a subclass says."""
+    found = []
+    for cls, condition in dispatched(ev, value, name):
+        holder = ev.member(cls, name)
+        if holder is not None and isinstance(holder[1], ClassRef):
+            stand_in = Instance(cls, open_=True)
+            if isinstance(holder[0], Property):
+                member: Value = UNKNOWN
+            elif isinstance(holder[0], (Function, ClassMethod, StaticMethod)):
+                member = _bind(ev, frame, holder[0], stand_in)
+            else:
+                member = UNKNOWN
+            found.append((member, condition))
+    if not found:
+        return Method(value, name)
+    if len(found) == 1:
+        return found[0][0]
+    return Union(tuple(found))
+
+
+def _bind(ev: Evaluator, frame: Frame, value: Value, receiver: Value) -> Value:
+    """The descriptor protocol."""
+    if isinstance(value, (Function,)):
+        return Bound(value, receiver)
+    if isinstance(value, ClassMethod):
+        return Bound(value.function, receiver.cls if isinstance(receiver, Instance) else receiver)
+    if isinstance(value, StaticMethod):
+        return value.function
+    if isinstance(value, Property):
+        return ev.call(frame, value.getter, (receiver,))
+    if isinstance(value, Instance):
+        return _through_descriptor(
+            ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
+        )
+    if isinstance(value, Union):
+        return ev.each(frame, value, lambda single: _bind(ev, frame, single, receiver))
+    return value
+
+
+def _through_descriptor(ev: Evaluator, frame: Frame, value: Instance, receiver: Value, owner: Value) -> Value:
+    """An object found on a class: its `__get__` runs if it has one."""
+    getter = ev.member(value.cls, "__get__")
+    if getter is not None and isinstance(getter[1], ClassRef):
+        return ev.call(frame, Bound(getter[0], value), (receiver, owner))
+    return value
+
+
+def _of_super(ev: Evaluator, frame: Frame, value: Super, name: str) -> Value:
+    receiver = value.receiver
+    cls = (
+        receiver.cls
+        if isinstance(receiver, Instance)
+        else receiver
+        if isinstance(receiver, ClassRef)
+        else value.after
+    )
+    if value.after not in linear(ev, cls):
+        cls = value.after
+    found = ev.member(cls, name, after=value.after)
+    if found is None or not isinstance(found[1], ClassRef):
+        return Method(value, name)
+    if isinstance(found[0], Function) and isinstance(receiver, ClassRef) and name == "__new__":
+        return found[0]
+    return _bind(ev, frame, found[0], receiver)
+
+
+def _of_plain(ev: Evaluator, frame: Frame, value: Value, name: str) -> Value:
+    return Method(value, name)
+
+
+_READERS: dict[type[Value], Callable[[Evaluator, Frame, Any, str], Value]] = {
+    Union: _of_union,
+    ModuleRef: _of_module,
+    External: _of_external,
+    ClassRef: _of_class,
+    Instance: _of_instance,
+    Super: _of_super,
+    Attributes: _of_plain,
+    Sequence: _of_plain,
+    Mapping: _of_plain,
+    Const: _of_plain,
+    Property: _of_plain,
+}

@@ -1,0 +1,182 @@
+"""Classes: their linear order of bases, members, and objects known only by an annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.program.program import HIERARCHY, ModuleState
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.summary import Summary
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Instance, Value
+from coldfork.source.values.unions import alternatives
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_MOST_SUBCLASSES = 12
+
+
+def linear(ev: Evaluator, cls: ClassRef) -> tuple[Value, ...]:
+    """The class and its bases in method resolution order; bases without source stay as they are."""
+    if cls.linear is not None:
+        ev.program.consulted |= cls.linear_mask
+        return cls.linear
+    outer, ev.program.consulted = ev.program.consulted, cls.module.bit
+    cls.linear = (cls,)  # a class that is its own base must not loop
+    bases: list[Value] = []
+    for node in cls.node[4]:
+        expression = node[1] if node[0] in (nodes.INDEX, nodes.STAR) else node
+        value = ev.quietly(cls.module, cls.scope, expression)
+        bases.append(alternatives(value)[0][0])
+    orders = [list(linear(ev, base)) if isinstance(base, ClassRef) else [base] for base in bases]
+    cls.linear = (cls, *_merge([*orders, list(bases)]))
+    cls.linear_mask = ev.program.consulted
+    ev.program.consulted |= outer
+    return cls.linear
+
+
+def _merge(orders: list[list[Value]]) -> list[Value]:
+    """C3 merge; where the bases contradict each other, first come first."""
+    merged: list[Value] = []
+    while True:
+        orders = [order for order in orders if order]
+        if not orders:
+            return merged
+        for order in orders:
+            head = order[0]
+            if not any(head in other[1:] for other in orders):
+                break
+        else:
+            head = orders[0][0]
+        merged.append(head)
+        orders = [[v for v in order if v is not head and v != head] for order in orders]
+
+
+def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
+    """The class's metaclass, if the source of one is at hand."""
+    for base in linear(ev, cls):
+        if not isinstance(base, ClassRef):
+            continue
+        for name, node in base.node[5]:
+            if name == "metaclass":
+                value = ev.quietly(base.module, base.scope, node)
+                return value if isinstance(value, ClassRef) else None
+    return None
+
+
+def member(
+    ev: Evaluator, cls: ClassRef, name: str, after: ClassRef | None = None
+) -> tuple[Value, Value] | None:
+    """The first binding of `name` along the bases, with the class or the external base that holds it."""
+    skipping = after is not None
+    for base in linear(ev, cls):
+        if skipping:
+            skipping = base is not after
+            continue
+        if isinstance(base, ClassRef):
+            value = class_value(ev, base, name)
+            if value is not None:
+                return value, base
+        elif isinstance(base, External):
+            if base.name not in ("builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"):
+                return External(f"{base.name}.{name}"), base
+    return None
+
+
+def external_bases(ev: Evaluator, cls: ClassRef) -> list[str]:
+    """The dotted names of the bases without source."""
+    return [base.name for base in linear(ev, cls) if isinstance(base, External)]
+
+
+def is_enumeration(ev: Evaluator, cls: ClassRef) -> bool:
+    """True for a class derived from one of `enum`'s."""
+    return any(name.startswith("enum.") for name in external_bases(ev, cls))
+
+
+def subclasses(ev: Evaluator, cls: ClassRef) -> list[ClassRef]:
+    """Classes of the modules read so far that derive from `cls`."""
+    ev.program.consulted |= ev.program.bit(HIERARCHY)
+    if ev.subclass_index is None:
+        ev.subclass_index = _index(ev)
+    found: list[ClassRef] = []
+    pending = [cls]
+    while pending and len(found) < _MOST_SUBCLASSES:
+        name = pending.pop().name
+        for module in ev.subclass_index.get(name, ()):
+            for node in _deriving(ev, module, name):
+                candidate = ev.program.class_ref(node[0], node[1], None, "")
+                if candidate in found or candidate is cls or cls not in linear(ev, candidate):
+                    continue
+                found.append(candidate)
+                pending.append(candidate)
+    return found
+
+
+def _index(ev: Evaluator) -> dict[str, list[str]]:
+    """The modules with a top-level class that has a base so named."""
+    index: dict[str, list[str]] = {}
+    for module, bases in sorted(ev.program.derived.items()):
+        for name in bases:
+            index.setdefault(name, []).append(module)
+    return index
+
+
+def _deriving(ev: Evaluator, module: str, name: str) -> list[tuple[ModuleState, Node]]:
+    """The top-level classes of a module that have a base so named."""
+    state = ev.program.module(module)
+    if state is None:
+        return []
+    return [(state, node) for base, node in _bases(state.summary) if base == name]
+
+
+def base_names(summary: Summary) -> tuple[str, ...]:
+    """What the top-level classes of a file derive from: the last part of each name."""
+    return tuple(dict.fromkeys([name for name, _ in _bases(summary)]))
+
+
+def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
+    for entries in summary.binds.values():
+        for how, payload, _line, _guards in entries:
+            if how != nodes.BY_CLASS:
+                continue
+            for base in payload[4]:
+                last = base[2] if base[0] == nodes.ATTR else base[1] if base[0] == nodes.NAME else None
+                if last is not None:
+                    yield last, payload
+
+
+def instance_of_annotation(ev: Evaluator, module: ModuleState, env: Env | None, node: Node) -> Value:
+    """An object of the annotated class or of one derived from it; Optional and quotes are looked through."""
+    if node[0] == nodes.CONST and isinstance(node[1], str):
+        return UNKNOWN
+    if node[0] == nodes.INDEX:
+        head = node[1]
+        name = head[1] if head[0] == nodes.NAME else head[2] if head[0] == nodes.ATTR else ""
+        if name in ("Optional", "Final", "ClassVar", "Annotated"):
+            inner = node[2]
+            if inner[0] == nodes.SEQUENCE and inner[2]:
+                inner = inner[2][0]
+            return instance_of_annotation(ev, module, env, inner)
+        return UNKNOWN
+    if node[0] == nodes.BINARY and node[1] == "or":
+        return instance_of_annotation(ev, module, env, node[2])
+    if node[0] not in (nodes.NAME, nodes.ATTR):
+        return UNKNOWN
+    value = alternatives(ev.quietly(module, env, node))[0][0]
+    if isinstance(value, ClassRef):
+        return Instance(value, open_=True)
+    return UNKNOWN
+
+
+def dispatched(ev: Evaluator, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
+    """The classes whose `name` a call on an annotated object may run; overrides are only possible."""
+    found: list[tuple[ClassRef, Condition | None]] = [(instance.cls, None)]
+    for cls in subclasses(ev, instance.cls):
+        if name in cls.binds:
+            words = f"the {instance.cls.name} is a {cls.qualified}"
+            found.append((cls, Condition(words=words, possible=True)))
+    return found

@@ -1,0 +1,243 @@
+"""Methods and items of built-in containers and constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.objects.classes import metaclass
+from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
+from coldfork.source.evaluation.objects.names import global_value, module_object
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.values.kinds import (
+    NONE,
+    SETTLED,
+    UNKNOWN,
+    Attributes,
+    Bound,
+    ClassRef,
+    Const,
+    External,
+    Instance,
+    Keywords,
+    Mapping,
+    Sequence,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import alternatives, union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+# fmt: off
+_TEXT_METHODS = frozenset((
+    "capitalize", "casefold", "count", "endswith", "find", "format", "index", "isalpha", "isdigit",
+    "isidentifier", "islower", "isnumeric", "isupper", "join", "lower", "lstrip", "partition",
+    "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip", "split",
+    "splitlines", "startswith", "strip", "title", "upper", "zfill",
+))
+# fmt: on
+
+
+_GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
+
+
+def container_method(
+    ev: Evaluator, frame: Frame, receiver: Value, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
+    """Call a method of a list, dictionary, set, tuple or constant."""
+    if isinstance(receiver, Mapping):
+        return _mapping(ev, frame, receiver, name, positional, keywords)
+    if isinstance(receiver, Attributes):
+        return _attributes(ev, frame, receiver, name, positional, keywords)
+    if isinstance(receiver, Sequence):
+        return _sequence(ev, frame, receiver, name, positional, keywords)
+    if isinstance(receiver, Const):
+        return _constant(receiver, name, positional, keywords)
+    return UNKNOWN
+
+
+def _constant(receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+    if not isinstance(receiver.value, str) or name not in _TEXT_METHODS or keywords:
+        return UNKNOWN
+    arguments: list[object] = []
+    for value in positional:
+        if isinstance(value, Const):
+            arguments.append(value.value)
+        elif isinstance(value, Sequence) and value.exact and all(isinstance(i, Const) for i in value.items):
+            arguments.append([i.value for i in value.items if isinstance(i, Const)])
+        else:
+            return UNKNOWN
+    try:
+        result = getattr(receiver.value, name)(*arguments)
+    except Exception:  # a method of text may raise anything for wrong arguments
+        return UNKNOWN
+    if isinstance(result, list):
+        return Sequence("list", tuple(Const(item) for item in result))
+    return Const(result)
+
+
+def _mapping(
+    ev: Evaluator,
+    frame: Frame,
+    receiver: Mapping,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    if name in ("get", "setdefault", "pop") and positional:
+        default = positional[1] if len(positional) > 1 else NONE
+        found = mapping_item(receiver, positional[0])
+        if name == "setdefault" and found is None:
+            set_item(ev, frame, receiver, positional[0], default)
+        if found is None:
+            return (
+                default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
+            )
+        return found
+    if name in ("keys", "__iter__"):
+        return Sequence("list", tuple(receiver.items), receiver.exact)
+    if name == "values":
+        return Sequence("list", tuple(receiver.items.values()), receiver.exact)
+    if name == "items":
+        pairs = tuple(Sequence("tuple", (key, value)) for key, value in receiver.items.items())
+        return Sequence("list", pairs, receiver.exact)
+    if name == "copy":
+        return Mapping(dict(receiver.items), receiver.exact)
+    if name == "update":
+        given: dict[Value, Value] = {Const(key): value for key, value in keywords.items() if key is not None}
+        exact = not positional or (isinstance(positional[0], Mapping) and positional[0].exact)
+        if positional and isinstance(positional[0], Mapping):
+            given = {**positional[0].items, **given}
+        update(ev, frame, receiver, given, exact)
+        return NONE
+    return UNKNOWN
+
+
+def _attributes(
+    ev: Evaluator,
+    frame: Frame,
+    receiver: Attributes,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    """A method of an object's `__dict__`: what it writes, the object has."""
+    held = receiver.held
+    before = dict(held.items)
+    result = _mapping(ev, frame, held, name, positional, keywords)
+    if name in ("update", "setdefault"):
+        for key, value in held.items.items():
+            if before.get(key) is not value and isinstance(key, Const):
+                set_attribute(ev, frame, receiver.owner, str(key.value), value)
+    return result
+
+
+def mapping_item(container: Mapping, key: Value) -> Value | None:
+    """What a dictionary holds under `key`; None when it may lack it."""
+    if isinstance(key, Union):
+        found = [mapping_item(container, single) for single, _ in alternatives(key)]
+        known = [value for value in found if value is not None]
+        return union(known) if known else None
+    found_value = container.items.get(key)
+    if found_value is not None:
+        return found_value
+    if isinstance(key, SETTLED):
+        if container.exact and all(isinstance(k, SETTLED) for k in container.items):
+            return None
+        others = [v for k, v in container.items.items() if not isinstance(k, SETTLED)]
+        return union([*others, UNKNOWN]) if others else None
+    if container.exact:
+        return union(container.items.values()) if container.items else None
+    return union([*container.items.values(), UNKNOWN])
+
+
+def _sequence(
+    ev: Evaluator,
+    frame: Frame,
+    receiver: Sequence,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    if name in _GROWING and positional:
+        more, exact = (
+            iterate(ev, frame, positional[0]) if name in ("extend", "update") else ((positional[-1],), True)
+        )
+        extend(ev, frame, receiver, more, exact)
+        return NONE
+    if name == "copy":
+        return Sequence(receiver.kind, receiver.items, receiver.exact)
+    if name in ("pop", "popleft"):
+        return union(receiver.items) if receiver.items else UNKNOWN
+    if name == "sort" and "key" in keywords:
+        for item in receiver.items[:4]:
+            ev.call(frame, keywords["key"], (item,))
+        return NONE
+    if name in ("union", "intersection", "difference"):
+        return Sequence(receiver.kind, receiver.items, exact=False)
+    return UNKNOWN
+
+
+def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
+    """`container[key]`."""
+    if isinstance(container, Union):
+        return ev.each(frame, container, lambda single: item(ev, frame, single, key))
+    if isinstance(container, Attributes):
+        container = container.held
+    if isinstance(container, Mapping):
+        found = mapping_item(container, key)
+        if found is None and container.exact and not container.shared:
+            raise Raised("KeyError")
+        return found if found is not None else UNKNOWN
+    if isinstance(container, Sequence):
+        return _element(container.items, container.exact, key)
+    if isinstance(container, Const) and isinstance(key, Const):
+        try:
+            return Const(container.value[key.value])
+        except Exception:  # indexing a constant may raise anything
+            return UNKNOWN
+    if isinstance(container, Instance):
+        getter = ev.attribute(frame, container, "__getitem__")
+        if isinstance(getter, Bound):
+            return ev.call(frame, getter, (key,))
+        return UNKNOWN
+    if isinstance(container, ClassRef):
+        return _class_item(ev, frame, container, key)
+    if isinstance(container, External):
+        return _external_item(ev, frame, container, key)
+    return UNKNOWN
+
+
+def _element(items: tuple[Value, ...], exact: bool, key: Value) -> Value:
+    if isinstance(key, Const) and isinstance(key.value, int) and exact:
+        return items[key.value] if -len(items) <= key.value < len(items) else UNKNOWN
+    return union([*items, UNKNOWN] if not exact else items) if items else UNKNOWN
+
+
+def _class_item(ev: Evaluator, frame: Frame, cls: ClassRef, key: Value) -> Value:
+    """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
+    getter = ev.member(cls, "__class_getitem__")
+    if getter is not None and isinstance(getter[1], ClassRef):
+        return ev.call(frame, ev.attribute(frame, cls, "__class_getitem__"), (key,))
+    meta = metaclass(ev, cls)
+    if meta is not None:
+        held = ev.member(meta, "__getitem__")
+        if held is not None and isinstance(held[1], ClassRef):
+            return ev.call(frame, Bound(held[0], cls), (key,))
+    return cls
+
+
+def _external_item(ev: Evaluator, frame: Frame, container: External, key: Value) -> Value:
+    if container.name == "os.environ" and isinstance(key, Const):
+        value = ev.environment.get(str(key.value))
+        if value is not None:
+            return Const(value)
+        return UNKNOWN
+    if container.name == "builtins.globals()" and isinstance(key, Const):
+        return global_value(ev, frame.module, str(key.value))
+    if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
+        return module_object(ev, key.value)
+    return UNKNOWN

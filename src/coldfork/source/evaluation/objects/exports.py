@@ -1,0 +1,55 @@
+"""What a module offers to others, as far as its bindings tell without running it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from coldfork.source.files.reading import Unreadable, read_source
+from coldfork.source.program.program import ModuleState
+from coldfork.source.syntax import nodes
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
+    """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
+    for how, payload, _line, guards in state.summary.binds.get(name, ()):
+        if how == nodes.BY_FROM and guards:
+            source, level, imported = payload
+            return state.absolute(source, level), imported
+    return None
+
+
+def star_names(ev: Evaluator, target: str) -> list[str]:
+    """The names that `from target import *` brings, as far as the module's bindings tell."""
+    state = ev.program.module(target)
+    if state is None:
+        return []
+    listed = state.summary.binds.get("__all__")
+    if listed:
+        names: list[str] = []
+        for how, payload, _line, _guards in listed:
+            if how == nodes.BY_VALUE and payload[0] == nodes.SEQUENCE:
+                names += [e[1] for e in payload[2] if e[0] == nodes.CONST and isinstance(e[1], str)]
+        if names:
+            return names
+    return [name for name in state.summary.binds if not name.startswith("_")]
+
+
+#: With these a module may bind names that no statement of its own shows.
+_HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
+
+
+def lacks(state: ModuleState, name: str) -> bool:
+    """True when importing `name` from a plain module is sure to fail: nothing in it could bind the name."""
+    summary = state.summary
+    if state.located.is_package or summary.error is not None:
+        return False
+    if name.startswith("__") or "__getattr__" in summary.binds or summary.stars or name in summary.rebound:
+        return False
+    try:
+        return _HIDDEN.search(read_source(state.path)) is None
+    except Unreadable:
+        return False

@@ -1,0 +1,88 @@
+"""Imports as they run: the edges they add, what of them may fail, and modules that a catalogue blames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.trace import Edge, Failure, Frame, Raised
+from coldfork.source.program.program import ModuleState
+from coldfork.source.values.conditions import Condition
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+_MISSING = "ModuleNotFoundError"
+
+
+def note(ev: Evaluator, frame: Frame, target: str) -> None:
+    """An import of `target` runs here; in a `try` it may fail."""
+    if not target:
+        return
+    top = target.partition(".")[0]
+    if not frame.quiet:
+        frame.edge(Edge(target, _needs(ev, frame, top), (), None), True)
+    if ev.failing:
+        foreign = _FOREIGN.get(top)
+        if (
+            foreign is not None
+            and foreign not in ev.program.profile.accelerators
+            and not ev.program.exists(top)
+        ):
+            raise Raised(_MISSING)
+        _may_fail(ev, frame, target)
+
+
+def _needs(ev: Evaluator, frame: Frame, top: str) -> tuple[Condition, ...]:
+    """What has to hold for an import that a test or a `try` allows to be missing, and that is not here."""
+    optional = frame.gate or frame.tries
+    if not optional or top not in ev.known_libraries or ev.is_stdlib(top) or ev.program.exists(top):
+        return ()
+    return (Condition(words=f"{top} is installed"),)
+
+
+def absent(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> None:
+    """`from package import name` where the package's source has no such name: presumably compiled."""
+    if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
+        target = f"{state.name}.{name}"
+        ev.failing[-1].append(
+            Failure(
+                Condition(words=f"{target} does not import", presumes=f"{target} imports"),
+                False,
+                "ImportError",
+            )
+        )
+
+
+#: Runtimes of other hardware: on the profile's machine they are taken to be missing.
+_FOREIGN = {
+    "libtpu": "tpu",
+    "torch_xla": "tpu",
+    "intel_extension_for_pytorch": "xpu",
+    "oneccl_bindings_for_pytorch": "xpu",
+    "habana_frameworks": "hpu",
+    "torch_npu": "npu",
+    "torch_neuronx": "neuron",
+    "torch_musa": "musa",
+    "torch_mlu": "mlu",
+}
+
+
+def _may_fail(ev: Evaluator, frame: Frame, target: str) -> None:
+    """Note that an import inside a `try` may fail, and what is presumed when it does not."""
+    located = ev.program.find(target)
+    top = target.partition(".")[0]
+    if (located is not None and not located.compiled) or ev.is_stdlib(top):
+        return
+    words = f"{target} does not import"
+    if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
+        ev.failing[-1].append(Failure(Condition(words=words, presumes=f"{target} imports"), False, _MISSING))
+    else:
+        ev.failing[-1].append(Failure(Condition(words=words), True, _MISSING))
+
+
+def _in_known_package(ev: Evaluator, target: str) -> bool:
+    """A module that a package with source lacks is taken for a compiled one."""
+    parent = target.rpartition(".")[0]
+    located = ev.program.find(parent) if parent else None
+    return located is not None and located.is_package and located.path is not None

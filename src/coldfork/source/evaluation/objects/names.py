@@ -1,0 +1,319 @@
+"""Look names up: in modules and classes, lazily, the way Python would find them."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.objects.mutation import share
+from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.program.program import ModuleState
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import (
+    TRUTHY,
+    UNKNOWN,
+    ClassEnv,
+    ClassRef,
+    Const,
+    Env,
+    External,
+    ModuleRef,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import under, union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_BUILTINS = frozenset(dir(builtins))
+_DEEPEST_LOOKUP = 250
+
+
+def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
+    """What `name` means inside `frame`."""
+    env = frame.env
+    while env is not None:
+        value = env.names.get(name)
+        if value is None and type(env) is ClassEnv:
+            value = class_value(ev, env.cls, name)
+        if value is not None:
+            return value
+        env = env.outer
+    return global_value(ev, frame.module, name)
+
+
+def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
+    """What `name` means at the top level of `module`, built-ins included."""
+    found = module_value(ev, module, name)
+    if found is not None:
+        return found
+    if name == "__name__":
+        return Const(module.name)
+    if name == "__package__":
+        return Const(module.package)
+    if name == "__file__":
+        return TRUTHY  # some path: which one says nothing about a device, and would tell equal calls apart
+    if name in _BUILTINS:
+        return External(f"builtins.{name}")
+    return UNKNOWN
+
+
+def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+    """What the module binds `name` to once it has run; None when it does not bind it."""
+    key = ("", name)
+    if module is ev.running and ev.running_names is not None:
+        current = ev.running_names.names.get(name)
+        if (
+            current is not None
+        ):  # what the body being run has bound so far; a call that saw it is not remembered
+            ev.journal.shared += 1
+            return current
+    if ev.globals:
+        rebound = ev.globals.get((module.name, name))
+        if rebound is not None:
+            return rebound
+    try:
+        known, mask = module.values[key]
+        ev.program.consulted |= mask
+        return known
+    except KeyError:
+        pass
+    outer, ev.program.consulted = ev.program.consulted, module.bit
+    entries = module.summary.binds.get(name)
+    resolving = (module.name, "", name)
+    value: Value | None = None
+    if entries is not None:
+        value = _bound(ev, module, None, entries, resolving)
+    if value is None:
+        value = _from_stars(ev, module, name)
+    mask = ev.program.consulted
+    ev.program.consulted = outer | mask
+    if ev.cut > ev.level:
+        module.values[key] = value, mask
+    return value
+
+
+def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+    """What a star import brings in under `name`."""
+    stars = module.summary.stars
+    key = (module.name, "*", name)
+    if not stars or name.startswith("_") or key in ev.resolving:
+        return None
+    ev.resolving[key] = ev.level
+    try:
+        unseen: Value | None = None
+        for source, level, _guards in reversed(stars):
+            target = module.absolute(source, level)
+            state = ev.program.module(target)
+            if state is None:
+                # A package that takes over its own compiled part's names is known by its own.
+                inside = target.partition(".")[0] == module.name.partition(".")[0]
+                unseen = unseen or ev.external(f"{module.name if inside else target}.{name}")
+                continue
+            found = module_value(ev, state, name)
+            if found is not None:
+                return found
+        if name in _BUILTINS or (unseen is not None and ev.program.exists(f"{module.name}.{name}")):
+            return None
+        return unseen
+    finally:
+        del ev.resolving[key]
+
+
+def module_object(ev: Evaluator, dotted: str) -> Value:
+    """A module by its absolute name."""
+    located = ev.program.find(dotted)
+    if located is not None and not located.compiled:
+        return ModuleRef(dotted)
+    return External(dotted, is_module=True)
+
+
+def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
+    """What the class itself binds `name` to: its body, or who has set it since."""
+    if cls.outside is not None:
+        set_since = cls.outside.get(name)
+        if set_since is not None:
+            return set_since
+    entries = cls.binds.get(name)
+    if entries is None:
+        return None
+    key = (f"{cls.qualified}:{cls.line}", name)
+    if cls.env is None:
+        known = cls.module.values.get(key)
+        if known is not None:
+            ev.program.consulted |= known[1]
+            return known[0]
+    outer, ev.program.consulted = ev.program.consulted, cls.module.bit
+    resolving = (cls.module.name, *key) if cls.env is None else (cls, name)
+    value = _bound(ev, cls.module, cls, entries, resolving)
+    mask = ev.program.consulted
+    ev.program.consulted = outer | mask
+    if value is not None and cls.env is None and ev.cut > ev.level:
+        cls.module.values[key] = value, mask
+    return value
+
+
+def _bound(
+    ev: Evaluator,
+    module: ModuleState,
+    cls: ClassRef | None,
+    entries: tuple[Node, ...],
+    resolving: tuple[object, ...],
+) -> Value | None:
+    """The value that the last sure binding gives, joined with those that may override it."""
+    unfinished = ev.resolving.get(resolving)
+    if unfinished is not None or len(ev.resolving) > _DEEPEST_LOOKUP:
+        ev.cut = min(ev.cut, unfinished or 0)
+        return _earlier(ev, module, cls, entries, resolving)
+    env = ClassEnv(cls) if cls is not None else None
+    ev.level += 1
+    ev.resolving[resolving] = ev.level
+    try:
+        found: list[Value] = []
+        for index in range(len(entries) - 1, -1, -1):
+            how, payload, _line, guards = entries[index]
+            if how == nodes.BY_TYPE:
+                continue
+            ev.entry[resolving] = index
+            holds, condition = ev.guards_hold(module, env, guards) if guards else (True, None)
+            if holds is False and condition is None:
+                continue
+            value = _value_of(ev, module, cls, env, how, payload, _name_in(resolving))
+            if condition is not None:
+                value = under(value, condition)
+            found.append(value)
+            if holds is True:
+                break
+        if found:
+            found.reverse()
+            found.sort(key=_off_path)
+            return union(found)
+        for entry in entries:
+            if entry[0] == nodes.BY_TYPE and "__getattr__" not in module.summary.binds:
+                return ev.instance_of(module, env, entry[1])
+        return None
+    finally:
+        del ev.resolving[resolving]
+        ev.finished()
+
+
+def _name_in(resolving: tuple[object, ...]) -> str:
+    """The name that a key of `resolving` speaks of."""
+    return next(part for part in reversed(resolving) if isinstance(part, str))
+
+
+def _earlier(
+    ev: Evaluator,
+    module: ModuleState,
+    cls: ClassRef | None,
+    entries: tuple[Node, ...],
+    resolving: tuple[object, ...],
+) -> Value | None:
+    """What a name means while it is being bound: what it was before, or what is outside a class body."""
+    index = ev.entry.get(resolving, 0)
+    deeper = (*resolving[:-1], f"{resolving[-1]}", index)
+    before = entries[:index]
+    if any(entry[0] != nodes.BY_TYPE for entry in before) and deeper not in ev.resolving:
+        return _bound(ev, module, cls, before, deeper)
+    return None if cls is not None and all(entry[0] == nodes.BY_TYPE for entry in before) else UNKNOWN
+
+
+def _off_path(value: Value) -> bool:
+    return type(value) is Union and all(condition is not None for _, condition in value.alternatives)
+
+
+def _value_of(
+    ev: Evaluator,
+    module: ModuleState,
+    cls: ClassRef | None,
+    env: Env | None,
+    how: int,
+    payload: Node,
+    name: str,
+) -> Value:
+    outer = cls.env if cls is not None else None
+    if how == nodes.BY_DEF:
+        function = ev.program.function(module, payload, outer, cls)
+        return ev.decorated(module, env, function, payload[3]) if payload[3] else function
+    if how == nodes.BY_CLASS:
+        made = ev.program.class_ref(module, payload, outer, cls.qualified if cls else "")
+        if cls is not None and made.scope is outer:
+            made.scope = env
+        return ev.decorated(module, env, made, payload[3]) if payload[3] else made
+    if how == nodes.BY_IMPORT:
+        dotted, aliased = payload
+        return module_object(ev, dotted if aliased else dotted.partition(".")[0])
+    if how == nodes.BY_FROM:
+        source, level, imported = payload
+        return imported_value(ev, module.absolute(source, level), imported)
+    if how == nodes.BY_VALUE:
+        return share(ev.quietly(module, env, payload))
+    return _after_statement(ev, module, env, payload, name)
+
+
+def _after_statement(
+    ev: Evaluator, module: ModuleState, env: Env | None, statement: Node, name: str
+) -> Value:
+    """What a loop or another compound statement leaves in `name`."""
+    inner = Env(env)
+    frame = Frame(module, inner)
+    frame.quiet = True
+    mark = ev.journal.mark()
+    try:
+        ev.execute(frame, (statement,))
+    except Raised:
+        pass
+    finally:
+        ev.journal.forget(mark)
+    return inner.names.get(name, UNKNOWN)
+
+
+def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = None) -> Value:
+    """What `from target import name` yields; what a module's `__getattr__` does for it goes to `frame`."""
+    state = ev.program.module(target)
+    if state is not None:
+        # `from package import submodule as submodule` in the package itself names the submodule.
+        circular = (state.name, "", name) in ev.resolving
+        value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
+        if value is not None:
+            return value
+    if ev.program.exists(f"{target}.{name}"):
+        return module_object(ev, f"{target}.{name}")
+    if frame is None:
+        frame = Frame(state, None) if state is not None else None
+        if frame is not None:
+            frame.quiet = True
+    if state is None:
+        located = ev.program.find(target)
+        compiled_package = located is None or located.compiled
+        return (
+            ev.external(f"{target}.{name}")
+            if compiled_package
+            else External(f"{target}.{name}", is_module=True)
+        )
+    assert frame is not None
+    try:
+        return ev.module_attribute(frame, state, name)
+    except Raised:
+        return UNKNOWN
+
+
+def class_name_begins(ev: Evaluator, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
+    """Begin assigning a name in a class body: until its key leaves `ev.resolving`, it means what it did."""
+    cls = frame.cls
+    entries = cls.binds.get(name) if cls is not None else None
+    if cls is None or not entries:
+        return None
+    own = (f"{cls.qualified}:{cls.line}", name)
+    key: tuple[object, ...] = (cls.module.name, *own) if cls.env is None else (cls, name)
+    if key in ev.resolving or (cls.env is None and own in cls.module.values):
+        cls.module.values.pop(own, None)
+    if key in ev.resolving:
+        return None
+    ev.resolving[key] = ev.level
+    ev.entry[key] = next(
+        (i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != nodes.BY_TYPE), 0
+    )
+    return key

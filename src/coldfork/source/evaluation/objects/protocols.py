@@ -1,0 +1,121 @@
+"""Run what is lazy: iterate values, enter context managers, await coroutines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Bound,
+    ClassRef,
+    Const,
+    External,
+    Instance,
+    Lazy,
+    Mapping,
+    Sequence,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+_LONGEST_UNROLLED = 64
+
+
+def iterate(ev: Evaluator, frame: Frame, value: Value) -> tuple[tuple[Value, ...], bool]:
+    """What iterating yields, and whether that is all of it; the code that iterating runs goes to `frame`."""
+    if isinstance(value, Sequence):
+        return (
+            (value.items, value.exact) if len(value.items) <= _LONGEST_UNROLLED else (value.items[:4], False)
+        )
+    if isinstance(value, Mapping):
+        keys = tuple(value.items)
+        return (keys, value.exact) if len(keys) <= _LONGEST_UNROLLED else (keys[:4], False)
+    if isinstance(value, Const):
+        if isinstance(value.value, (tuple, str)) and len(value.value) <= _LONGEST_UNROLLED:
+            return tuple(Const(item) for item in value.value), True
+        return (UNKNOWN,), False
+    if isinstance(value, Lazy) and value.kind == "generator":
+        return _run_generator(ev, frame, value)
+    if isinstance(value, Union):
+        return _iterate_union(ev, frame, value)
+    if isinstance(value, (Instance, ClassRef)):
+        return _iterate_object(ev, frame, value)
+    return (UNKNOWN,), False
+
+
+def _run_generator(ev: Evaluator, frame: Frame, value: Lazy) -> tuple[tuple[Value, ...], bool]:
+    function, positional, keywords = value.call
+    yielded = ev.run_lazily(frame, function, positional, keywords)
+    if isinstance(yielded, Sequence):
+        return yielded.items, yielded.exact
+    return (UNKNOWN,), False
+
+
+def _iterate_union(ev: Evaluator, frame: Frame, value: Union) -> tuple[tuple[Value, ...], bool]:
+    found: list[Value] = []
+
+    def one(single: Value) -> Value:
+        items, _ = iterate(ev, frame, single)
+        found.extend(items)
+        return UNKNOWN
+
+    ev.each(frame, value, one)
+    return tuple(dict.fromkeys(found)), False
+
+
+def _iterate_object(
+    ev: Evaluator, frame: Frame, value: Instance | ClassRef
+) -> tuple[tuple[Value, ...], bool]:
+    """Objects with `__iter__` in source; for a class, its metaclass's."""
+    iterator = ev.attribute(frame, value, "__iter__")
+    if not isinstance(iterator, Bound):
+        return (UNKNOWN,), False
+    produced = ev.call(frame, iterator)
+    if isinstance(produced, Instance):
+        following = ev.attribute(frame, produced, "__next__")
+        if isinstance(following, Bound):
+            return (ev.call(frame, following),), False
+        return (UNKNOWN,), False
+    if produced is value:
+        return (UNKNOWN,), False
+    return iterate(ev, frame, produced)
+
+
+def enter_context(ev: Evaluator, frame: Frame, value: Value) -> Value:
+    """`with value as ...`: what entering and leaving run, and what entering yields."""
+    if isinstance(value, Union):
+        return ev.each(frame, value, lambda single: enter_context(ev, frame, single))
+    if isinstance(value, Lazy) and value.kind == "context":
+        function, positional, keywords = value.call
+        yielded = ev.run_lazily(frame, function, positional, keywords)
+        if isinstance(yielded, Sequence) and yielded.items:
+            return union(yielded.items)
+        return UNKNOWN
+    if isinstance(value, Instance):
+        for names in (("__enter__", "__exit__"), ("__aenter__", "__aexit__")):
+            entering = ev.attribute(frame, value, names[0])
+            if isinstance(entering, Bound):
+                entered = ev.call(frame, entering)
+                leaving = ev.attribute(frame, value, names[1])
+                if isinstance(leaving, Bound):
+                    ev.call(frame, leaving, (UNKNOWN, UNKNOWN, UNKNOWN))
+                return entered
+        return UNKNOWN
+    if isinstance(value, External):
+        return ev.call(frame, External(f"{value.name}.__enter__"))
+    return UNKNOWN
+
+
+def awaited(ev: Evaluator, frame: Frame, value: Value) -> Value:
+    """`await value`: run a coroutine's body."""
+    if isinstance(value, Lazy):
+        function, positional, keywords = value.call
+        return ev.run_lazily(frame, function, positional, keywords)
+    if isinstance(value, Union):
+        return ev.each(frame, value, lambda single: awaited(ev, frame, single))
+    return UNKNOWN

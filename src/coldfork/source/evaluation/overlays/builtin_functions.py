@@ -1,0 +1,290 @@
+"""Models of built-in functions: attributes, classes, conversions."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.objects.assignment import assign_attribute
+from coldfork.source.evaluation.objects.classes import linear
+from coldfork.source.evaluation.objects.mutation import set_attribute
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.values.kinds import (
+    FALSE,
+    NONE,
+    TRUE,
+    UNKNOWN,
+    Bound,
+    ClassMethod,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Keywords,
+    Mapping,
+    ModuleRef,
+    Partial,
+    Property,
+    Sequence,
+    StaticMethod,
+    Super,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import alternatives, union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+    from coldfork.source.evaluation.overlays.registry import Model
+
+
+def _getattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if len(positional) < 2:
+        return UNKNOWN
+    names = [name for name, _ in alternatives(positional[1])]
+    if all(isinstance(name, Const) for name in names):
+        return union(
+            [ev.attribute(frame, positional[0], str(name.value)) for name in names if isinstance(name, Const)]
+        )
+    return UNKNOWN
+
+
+def _hasattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if len(positional) != 2 or not isinstance(positional[1], Const):
+        return UNKNOWN
+    name = str(positional[1].value)
+    receiver = positional[0]
+    if isinstance(receiver, ModuleRef):
+        state = ev.program.module(receiver.name)
+        if state is not None and name in state.summary.binds:
+            return TRUE
+        ev.attribute(frame, receiver, name)
+        return UNKNOWN
+    if isinstance(receiver, (ClassRef, Instance)):
+        cls = receiver if isinstance(receiver, ClassRef) else receiver.cls
+        held = ev.member(cls, name)
+        if held is not None and isinstance(held[1], ClassRef):
+            if isinstance(receiver, Instance):
+                ev.attribute(frame, receiver, name)  # a property runs
+            return TRUE
+        if isinstance(receiver, Instance) and name in receiver.attributes:
+            return TRUE
+        if held is None and ev.member(cls, "__getattr__") is None and not name.startswith("__"):
+            return FALSE
+    return UNKNOWN
+
+
+def _setattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if len(positional) == 3 and isinstance(positional[1], Const):
+        assign_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
+    return NONE
+
+
+def _set_past(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`object.__setattr__`: the object itself, whatever its class would have done."""
+    if len(positional) == 3 and isinstance(positional[0], Instance) and isinstance(positional[1], Const):
+        set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
+    return NONE
+
+
+def _new_object(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
+
+
+def _vars(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return ev.attribute(frame, positional[0], "__dict__") if len(positional) == 1 else UNKNOWN
+
+
+def _isinstance(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    if len(positional) != 2:
+        return UNKNOWN
+    value, kinds = positional
+    wanted = list(kinds.items) if isinstance(kinds, Sequence) else [kinds]
+    if isinstance(value, Instance) and not value.open:
+        order = linear(ev, value.cls)
+        if any(kind in order for kind in wanted):
+            return TRUE
+        known = all(isinstance(kind, ClassRef) for kind in wanted) and all(
+            isinstance(b, ClassRef) for b in order
+        )
+        return FALSE if known else UNKNOWN
+    if isinstance(value, Const):
+        names = {kind.name.removeprefix("builtins.") for kind in wanted if isinstance(kind, External)}
+        own = {base.__name__ for base in type(value.value).__mro__}
+        if names & own - {"object"}:
+            return TRUE
+        if all(
+            isinstance(k, ClassRef) or (isinstance(k, External) and k.name.startswith("builtins."))
+            for k in wanted
+        ):
+            return FALSE
+    if isinstance(value, (Function, ClassRef)):
+        names = {kind.name for kind in wanted if isinstance(kind, External)}
+        if isinstance(value, Function) and names & {
+            "types.FunctionType",
+            "collections.abc.Callable",
+            "typing.Callable",
+        }:
+            return TRUE
+        if isinstance(value, ClassRef) and "builtins.type" in names:
+            return TRUE
+        if (
+            names <= {"builtins.str", "builtins.int", "builtins.list", "builtins.dict", "builtins.tuple"}
+            and names
+        ):
+            return FALSE
+    return UNKNOWN
+
+
+def _issubclass(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], ClassRef):
+        return Const(positional[1] in linear(ev, positional[0]))
+    if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], External):
+        order = linear(ev, positional[0])
+        if positional[1] in order:
+            return TRUE
+        if all(isinstance(base, ClassRef) for base in order) and isinstance(_builtin(positional[1]), type):
+            return Const(positional[1].name == "builtins.object")
+    return UNKNOWN
+
+
+def _callable(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial)):
+        return TRUE
+    if positional and isinstance(positional[0], External) and callable(_builtin(positional[0])):
+        return TRUE
+    return FALSE if positional and isinstance(positional[0], Const) else UNKNOWN
+
+
+def _builtin(value: External) -> object:
+    """The built-in object behind `builtins.x`."""
+    return (
+        getattr(builtins, value.name.removeprefix("builtins."), None)
+        if value.name.startswith("builtins.")
+        else None
+    )
+
+
+def _super(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`super()` in a method: behind the class that holds the method."""
+    if len(positional) == 2 and isinstance(positional[0], ClassRef):
+        return Super(positional[0], positional[1])
+    function = frame.function
+    env = frame.env
+    while function is None and env is not None:
+        env = env.outer
+    if function is None or function.owner is None:
+        return UNKNOWN
+    code = ev.program.code_of(function)
+    names = code[0][0] if code is not None else ()
+    receiver = frame.env.names.get(names[0], UNKNOWN) if names and frame.env is not None else UNKNOWN
+    return Super(function.owner, receiver)
+
+
+def _type(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if len(positional) == 1 and isinstance(positional[0], Instance):
+        return positional[0].cls
+    if len(positional) == 3 and isinstance(positional[1], Const | Sequence):
+        bases, _ = iterate(ev, frame, positional[1])
+        for base in bases:
+            if isinstance(base, ClassRef):
+                hook = ev.member(base, "__init_subclass__")
+                if hook is not None and isinstance(hook[1], ClassRef):
+                    function = hook[0].function if isinstance(hook[0], ClassMethod) else hook[0]
+                    ev.call(frame, Bound(function, base))
+                return base
+    return UNKNOWN
+
+
+def _len(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    value = positional[0] if positional else UNKNOWN
+    if isinstance(value, (Sequence, Mapping)) and value.exact:
+        return Const(len(value.items))
+    if isinstance(value, Const) and isinstance(value.value, (str, bytes, tuple)):
+        return Const(len(value.value))
+    if isinstance(value, Instance):
+        return ev.call(frame, ev.attribute(frame, value, "__len__"))
+    return UNKNOWN
+
+
+def _scalar(kind: type, method: str) -> Model:
+    def model(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+        if not positional:
+            return Const(kind())
+        value = positional[0]
+        if isinstance(value, Union):
+            return ev.each(
+                frame, value, lambda single: model(ev, frame, (single, *positional[1:]), keywords) or UNKNOWN
+            )
+        if isinstance(value, Const) and len(positional) == 1:
+            try:
+                return Const(kind(value.value))
+            except (ValueError, TypeError, OverflowError):
+                return UNKNOWN
+        if isinstance(value, Instance):
+            ev.call(frame, ev.attribute(frame, value, method))
+        if kind is bool:
+            outcome = test_of(value).nominal
+            return UNKNOWN if outcome is None else Const(outcome)
+        return UNKNOWN
+
+    return model
+
+
+def _globals(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return External("builtins.globals()")
+
+
+def _hash(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if positional and isinstance(positional[0], Instance):
+        ev.call(frame, ev.attribute(frame, positional[0], "__hash__"))
+    return UNKNOWN
+
+
+def _property(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return Property(positional[0]) if positional else None
+
+
+def _static(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return StaticMethod(positional[0]) if positional else None
+
+
+def _class_method(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return ClassMethod(positional[0]) if positional else None
+
+
+BUILTINS: dict[str, Model] = {
+    "builtins.getattr": _getattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.setattr": _setattr,
+    "builtins.object.__setattr__": _set_past,
+    "builtins.object.__new__": _new_object,
+    "builtins.vars": _vars,
+    "builtins.isinstance": _isinstance,
+    "builtins.issubclass": _issubclass,
+    "builtins.callable": _callable,
+    "builtins.super": _super,
+    "builtins.type": _type,
+    "builtins.property": _property,
+    "builtins.staticmethod": _static,
+    "builtins.classmethod": _class_method,
+    "builtins.len": _len,
+    "builtins.str": _scalar(str, "__str__"),
+    "builtins.int": _scalar(int, "__int__"),
+    "builtins.bool": _scalar(bool, "__bool__"),
+    "builtins.float": _scalar(float, "__float__"),
+    "builtins.repr": _scalar(str, "__repr__"),
+    "builtins.globals": _globals,
+    "builtins.hash": _hash,
+}

@@ -1,0 +1,191 @@
+"""Models of what makes, transforms or consumes sequences and mappings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.values.kinds import (
+    TRUTHY,
+    UNKNOWN,
+    Const,
+    External,
+    Instance,
+    Keywords,
+    Lazy,
+    Mapping,
+    Sequence,
+    Value,
+)
+from coldfork.source.values.unions import union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+    from coldfork.source.evaluation.overlays.registry import Model
+
+
+def _map(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`map` is lazy: its function runs where the result is consumed."""
+    return Lazy("generator", (External("builtins.map"), positional, {})) if len(positional) > 1 else UNKNOWN
+
+
+def _consumed(kind: str) -> Model:
+    def model(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+        if not positional:
+            return Sequence(kind, ())
+        items, exact = iterate(ev, frame, positional[0])
+        if "key" in keywords:
+            for single in items[:4]:
+                ev.call(frame, keywords["key"], (single,))
+        return Sequence(kind, items, exact)
+
+    return model
+
+
+def _iter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """With a sentinel it is a function that yields; taken to be called once, where the iterator is made."""
+    if len(positional) == 2:
+        return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
+    return _consumed("list")(ev, frame, positional, keywords)
+
+
+def _chosen(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`max`, `min`, `next`, `sum`: one of the items, or something made of them."""
+    if not positional:
+        return UNKNOWN
+    items, _ = iterate(ev, frame, positional[0]) if len(positional) == 1 else (positional, True)
+    if "key" in keywords:
+        for single in items[:4]:
+            ev.call(frame, keywords["key"], (single,))
+    return union(items) if items else UNKNOWN
+
+
+def _next(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if not positional:
+        return UNKNOWN
+    if isinstance(positional[0], Instance):
+        return ev.call(frame, ev.attribute(frame, positional[0], "__next__"))
+    ev.first_yield_only = isinstance(positional[0], Lazy)
+    try:
+        items, exact = iterate(ev, frame, positional[0])
+    finally:
+        ev.first_yield_only = False
+    if items and exact:
+        return items[0]
+    return union([*items, *positional[1:]]) if items else UNKNOWN
+
+
+def _any(wanted: bool) -> Model:
+    def model(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+        items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
+        outcomes = [test_of(item).nominal for item in items]
+        if wanted in outcomes:
+            return Const(wanted)
+        return (
+            Const(not wanted) if exact and all(outcome is (not wanted) for outcome in outcomes) else UNKNOWN
+        )
+
+    return model
+
+
+def _dict(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    items: dict[Value, Value] = {}
+    exact = None not in keywords
+    if positional:
+        if isinstance(positional[0], Mapping):
+            items.update(positional[0].items)
+            exact = exact and positional[0].exact
+        else:
+            pairs, whole = iterate(ev, frame, positional[0])
+            exact = exact and whole
+            for pair in pairs:
+                parts, _ = iterate(ev, frame, pair)
+                if len(parts) == 2:
+                    items[parts[0]] = parts[1]
+                else:
+                    exact = False
+    items.update({Const(name): value for name, value in keywords.items() if name is not None})
+    return Mapping(items, exact)
+
+
+def _zip(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    columns = [iterate(ev, frame, value) for value in positional]
+    rows = [Sequence("tuple", row) for row in zip(*[items for items, _ in columns], strict=False)]
+    return Sequence("list", tuple(rows), all(exact for _, exact in columns))
+
+
+def _enumerate(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
+    return Sequence("list", tuple(Sequence("tuple", (Const(i), item)) for i, item in enumerate(items)), exact)
+
+
+def _range(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if not positional:
+        return UNKNOWN
+    numbers = [
+        value.value for value in positional if isinstance(value, Const) and isinstance(value.value, int)
+    ]
+    if numbers and len(numbers) == len(positional) <= 3:
+        try:
+            made = range(*numbers)
+        except ValueError:
+            return UNKNOWN
+        shown = made[:64]
+        return Sequence("list", tuple(Const(n) for n in shown), len(shown) == len(made))
+    made_of = Sequence("list", (UNKNOWN,), exact=False)
+    ends = positional[1] if len(positional) == 2 and positional[0] == Const(0) else positional[0]
+    made_of.filled = len(positional) <= 2 and ends is TRUTHY  # a number that is not zero
+    return made_of
+
+
+def _filter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`filter` is lazy too."""
+    return (
+        Lazy("generator", (External("builtins.filter"), positional, {})) if len(positional) == 2 else UNKNOWN
+    )
+
+
+def _chain(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    parts = [iterate(ev, frame, value) for value in positional]
+    return Sequence("list", tuple(i for items, _ in parts for i in items), all(exact for _, exact in parts))
+
+
+def _reduce(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if len(positional) < 2:
+        return UNKNOWN
+    items, _ = iterate(ev, frame, positional[1])
+    if items:
+        return ev.call(frame, positional[0], (items[0], items[-1]))
+    return UNKNOWN
+
+
+ITERATION: dict[str, Model] = {
+    "functools.reduce": _reduce,
+    "builtins.map": _map,
+    "builtins.list": _consumed("list"),
+    "builtins.tuple": _consumed("tuple"),
+    "builtins.set": _consumed("set"),
+    "builtins.frozenset": _consumed("set"),
+    "builtins.sorted": _consumed("list"),
+    "builtins.reversed": _consumed("list"),
+    "builtins.iter": _iter,
+    "collections.deque": _consumed("list"),
+    "builtins.max": _chosen,
+    "builtins.min": _chosen,
+    "builtins.sum": _chosen,
+    "builtins.next": _next,
+    "builtins.any": _any(True),
+    "builtins.all": _any(False),
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "types.MappingProxyType": _dict,
+    "builtins.zip": _zip,
+    "builtins.enumerate": _enumerate,
+    "builtins.range": _range,
+    "builtins.filter": _filter,
+    "itertools.chain": _chain,
+}

@@ -1,0 +1,212 @@
+"""Models of the standard library: imports by name, environment variables, decorators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.objects.assignment import set_environment
+from coldfork.source.evaluation.objects.names import module_object
+from coldfork.source.evaluation.objects.protocols import awaited
+from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import (
+    NONE,
+    RELEASE,
+    TRUTHY,
+    UNKNOWN,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Keywords,
+    Partial,
+    Sequence,
+    Union,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+    from coldfork.source.evaluation.overlays.registry import Model
+
+
+def _first(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return positional[0] if positional else None
+
+
+def _transparent(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """A decorator that hands back what it is given; called with options it is one still to be applied."""
+    return positional[0] if positional and isinstance(positional[0], (Function, ClassRef, Union)) else None
+
+
+def _cast(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return positional[1] if len(positional) > 1 else None
+
+
+def _partial(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return Partial(positional[0], positional[1:], keywords) if positional else None
+
+
+def _wraps(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    return External("functools.wraps()")
+
+
+def _import_module(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """`importlib.import_module` and `__import__` with a name that is known."""
+    name = positional[0] if positional else keywords.get("name")
+    package = positional[1] if len(positional) > 1 else keywords.get("package")
+    if isinstance(name, Union):
+        return ev.each(frame, name, lambda single: _import_one(ev, frame, single, package))
+    return _import_one(ev, frame, name, package)
+
+
+def _import_one(ev: Evaluator, frame: Frame, name: Value | None, package: Value | None) -> Value:
+    if not isinstance(name, Const) or not isinstance(name.value, str) or not name.value:
+        return UNKNOWN
+    dotted = name.value
+    if dotted.startswith("."):
+        if not isinstance(package, Const) or not isinstance(package.value, str):
+            return UNKNOWN
+        level = len(dotted) - len(dotted.lstrip("."))
+        base = package.value
+        for _ in range(level - 1):
+            base = base.rpartition(".")[0]
+        dotted = f"{base}.{dotted[level:]}".rstrip(".")
+    ev.imports(frame, dotted)
+    return module_object(ev, dotted)
+
+
+def _dunder_import(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    if not positional:
+        return UNKNOWN
+    imported = _import_one(ev, frame, positional[0], None)
+    whole = len(positional) > 3 or "fromlist" in keywords
+    if whole or not isinstance(positional[0], Const):
+        return imported
+    return module_object(ev, str(positional[0].value).partition(".")[0])
+
+
+def _find_spec(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """Whether a module can be found: yes when it is at hand; when not, nobody knows."""
+    name = positional[0] if positional else None
+    if isinstance(name, Const) and isinstance(name.value, str) and name.value:
+        if "." in name.value:
+            ev.imports(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
+        if ev.program.exists(name.value) or ev.is_stdlib(name.value.partition(".")[0]):
+            return TRUTHY
+        if name.value.partition(".")[0] in ev.known_libraries:
+            missing = Condition(words=f"{name.value} is not installed", presumes=f"{name.value} is installed")
+            return Union(((TRUTHY, None), (NONE, missing)))
+    return UNKNOWN
+
+
+def _version(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`importlib.metadata.version`: from the environment at hand."""
+    name = positional[0] if positional else None
+    if isinstance(name, Const) and isinstance(name.value, str):
+        known = ev.program.versions.get(name.value.lower().replace("_", "-"))
+        if known is not None:
+            return Const(known)
+    return RELEASE
+
+
+def _entry_points(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """Entry points of the environment at hand, as objects that `load`."""
+    group = keywords.get("group")
+    if not isinstance(group, Const):
+        return None
+    found = ev.program.entry_points(str(group.value))
+    return Sequence(
+        "tuple", tuple(External(f"importlib.metadata.EntryPoint[{target}]") for _, target in found)
+    )
+
+
+def _getenv(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """An environment variable: its default, unless the followed code has set it."""
+    if not positional or not isinstance(positional[0], Const):
+        return UNKNOWN
+    name = str(positional[0].value)
+    default = positional[1] if len(positional) > 1 else keywords.get("default", NONE)
+    if name in ev.environment:
+        value = ev.environment[name]
+        return UNKNOWN if value is None else Const(value)
+    condition = Condition(words=f"the environment variable {name} is set", presumes=f"{name} is unset")
+    return Union(((default, None), (UNKNOWN, condition))) if not isinstance(default, Union) else default
+
+
+def _setenv(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if len(positional) > 1 and isinstance(positional[0], Const):
+        name = str(positional[0].value)
+        if ev.environment.get(name) is None:
+            set_environment(ev, frame, name, positional[1])
+    return NONE
+
+
+def _run_coroutine(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return awaited(ev, frame, positional[0]) if positional else UNKNOWN
+
+
+def _exit(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    raise Raised("SystemExit")
+
+
+def _exec_known(
+    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """Calls what it is given: `contextvars.Context.run`, `asyncio.to_thread` and their like."""
+    return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
+
+
+LIBRARY: dict[str, Model] = {
+    "typing.cast": _cast,
+    "typing.overload": _first,
+    "typing.final": _first,
+    "typing.runtime_checkable": _first,
+    "typing.no_type_check": _first,
+    "typing_extensions.overload": _first,
+    "typing_extensions.final": _first,
+    "typing_extensions.override": _first,
+    "typing_extensions.runtime_checkable": _first,
+    "abc.abstractmethod": _first,
+    "functools.cache": _first,
+    "functools.lru_cache": _transparent,
+    "functools.lru_cache()": _first,
+    "functools.singledispatch": _first,
+    "functools.total_ordering": _first,
+    "functools.partial": _partial,
+    "functools.partialmethod": _partial,
+    "functools.wraps": _wraps,
+    "functools.wraps()": _first,
+    "functools.update_wrapper": _first,
+    "atexit.register": _first,
+    "copy.copy": _first,
+    "copy.deepcopy": _first,
+    "importlib.import_module": _import_module,
+    "builtins.__import__": _dunder_import,
+    "importlib.util.find_spec": _find_spec,
+    "importlib.metadata.version": _version,
+    "importlib.metadata.entry_points": _entry_points,
+    "importlib_metadata.entry_points": _entry_points,
+    "importlib_metadata.version": _version,
+    "importlib.reload": _first,
+    "os.environ.get": _getenv,
+    "os.getenv": _getenv,
+    "os.environ.setdefault": _setenv,
+    "os.putenv": _setenv,
+    "asyncio.run": _run_coroutine,
+    "sys.exit": _exit,
+    "builtins.exit": _exit,
+    "contextvars.Context.run": _exec_known,
+}

@@ -1,0 +1,126 @@
+"""Run class statements: bases, metaclass, body, and the hooks that defining a class calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.model.positions import Position
+from coldfork.source.evaluation.objects.assignment import bind_name, defining_env, stored
+from coldfork.source.evaluation.objects.classes import linear, metaclass
+from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Bound,
+    ClassEnv,
+    ClassMethod,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """Everything that a class statement executes, in Python's order."""
+    _, line, name, decorators, bases, keywords, body, binds = node
+    outer_cls = frame.cls
+    cls = ev.program.class_ref(
+        frame.module, node, defining_env(frame), outer_cls.qualified if outer_cls is not None else ""
+    )
+    if outer_cls is not None:
+        cls.scope = frame.env
+    frame.at(line, line)
+    given: dict[str | None, Value] = {}
+    if bases or keywords:
+        outer = frame.enter(Position.BASE_CLASS, name)
+        for base in bases:
+            ev.evaluate(frame, base)
+        for keyword, expression in keywords:
+            given[keyword] = ev.evaluate(frame, expression)
+        frame.leave(outer)
+    if body:
+        _run_body(ev, frame, cls, body, binds)
+    if bases or keywords or binds:
+        _hooks(ev, frame, cls, given, line)
+    value: Value = cls
+    if decorators:
+        value = ev.apply_decorators(frame, cls, decorators, name)
+    if stored(frame, name):
+        bind_name(ev, frame, name, value)
+    return 0
+
+
+def _run_body(
+    ev: Evaluator, frame: Frame, cls: ClassRef, body: tuple[Node, ...], binds: dict[str, tuple[Node, ...]]
+) -> None:
+    saved = frame.env, frame.cls, frame.binds, frame.conditions
+    outer = frame.enter(Position.CLASS_BODY, cls.qualified)
+    env = ClassEnv(cls)
+    if env.outer is None:
+        env.outer = frame.env  # names the module body holds so far
+    frame.env, frame.cls, frame.binds = env, cls, binds
+    try:
+        ev.execute(frame, body)
+    finally:
+        frame.env, frame.cls, frame.binds, frame.conditions = saved
+        frame.leave(outer)
+
+
+def _hooks(ev: Evaluator, frame: Frame, cls: ClassRef, given: dict[str | None, Value], line: int) -> None:
+    """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
+    frame.at(line, line)
+    meta = metaclass(ev, cls)
+    called = given.get("metaclass")
+    if isinstance(called, (Function, Bound, Instance)):
+        outer = frame.enter(Position.METACLASS, cls.qualified)
+        ev.call(frame, called, (Const(cls.name), UNKNOWN, Mapping({}, exact=False)))
+        frame.leave(outer)
+    if meta is not None:
+        outer = frame.enter(Position.METACLASS, cls.qualified)
+        for hook in ("__prepare__", "__new__", "__init__"):
+            held = ev.member(meta, hook)
+            if held is None or not isinstance(held[1], ClassRef):
+                continue
+            function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
+            if isinstance(function, Function):
+                receiver: Value = cls if hook == "__init__" else meta
+                arguments = (Const(cls.name), UNKNOWN, Mapping({}, exact=False))
+                ev.call(
+                    frame,
+                    Bound(function, receiver),
+                    arguments,
+                    {k: v for k, v in given.items() if k != "metaclass"},
+                )
+        frame.leave(outer)
+    for name, entries in cls.binds.items():
+        if any(_may_hold_an_object(entry) for entry in entries):
+            value = class_value(ev, cls, name)
+            if isinstance(value, Instance):
+                held = ev.member(value.cls, "__set_name__")
+                if held is not None and isinstance(held[1], ClassRef):
+                    outer = frame.enter(Position.CLASS_BODY, cls.qualified)
+                    ev.call(frame, Bound(held[0], value), (cls, Const(name)))
+                    frame.leave(outer)
+    bases = linear(ev, cls)[1:]
+    if bases:
+        held = ev.member(cls, "__init_subclass__", after=cls)
+        if held is not None and isinstance(held[1], ClassRef) and not isinstance(held[0], External):
+            function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
+            outer = frame.enter(Position.CLASS_BODY, cls.qualified)
+            ev.call(frame, Bound(function, cls), (), {k: v for k, v in given.items() if k != "metaclass"})
+            frame.leave(outer)
+
+
+def _may_hold_an_object(entry: Node) -> bool:
+    """Whether a binding may hold an object that was made for it, which then may have a `__set_name__`."""
+    how, payload = entry[0], entry[1]
+    return how in (nodes.BY_VALUE, nodes.BY_STATEMENT) and payload[0] == nodes.CALL

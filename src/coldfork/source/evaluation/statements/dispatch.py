@@ -1,0 +1,263 @@
+"""Run statements over abstract values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from coldfork.model.positions import Position
+from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Arms
+from coldfork.source.evaluation.flow.narrowing import narrowing_test
+from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
+from coldfork.source.evaluation.objects.names import class_name_begins
+from coldfork.source.evaluation.objects.protocols import enter_context
+from coldfork.source.evaluation.statements.exceptions import raise_, try_
+from coldfork.source.evaluation.statements.import_statements import from_, import_
+from coldfork.source.evaluation.statements.loops import for_, while_
+from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import NONE, UNKNOWN, Const, Instance, Value
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def _expr(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[2])
+    ev.evaluate(frame, node[3])
+    return FALLS
+
+
+def _assign(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[2])
+    value = _right_side(ev, frame, node[3], node[4], node[1])
+    for target in node[3]:
+        assign(ev, frame, target, value)
+    return FALLS
+
+
+def _right_side(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
+    """The value to assign; in a class body the names assigned to are not bound yet while it is evaluated."""
+    if frame.cls is None:
+        return ev.evaluate(frame, node)
+    keys = [class_name_begins(ev, frame, t[1], line) for t in targets if t[0] == nodes.TO_NAME]
+    try:
+        return ev.evaluate(frame, node)
+    finally:
+        for key in keys:
+            if key is not None:
+                del ev.resolving[key]
+
+
+def _augmented(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[2])
+    augmented(ev, frame, node[3], node[4], ev.evaluate(frame, node[5]))
+    return FALLS
+
+
+def _annotated(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[2])
+    _, _, _, target, annotation, value = node
+    if value is not None:
+        assign(ev, frame, target, _right_side(ev, frame, (target,), value, node[1]))
+    if annotation is not None:
+        _in_position(ev, frame, Position.ANNOTATION, frame.symbol, annotation)
+    return FALLS
+
+
+def _in_position(ev: Evaluator, frame: Frame, position: Position, symbol: str, node: Node) -> Value:
+    """Evaluate an expression as what stands at a given position."""
+    outer = frame.enter(position, symbol)
+    try:
+        return ev.evaluate(frame, node)
+    finally:
+        frame.leave(outer)
+
+
+def _if(ev: Evaluator, frame: Frame, node: Node) -> int:
+    _, line, test, body, orelse, span = node
+    frame.at(line, span[2])
+    outcome, holding, failing = narrowing_test(ev, frame, test)
+    frame.gate += 1
+    try:
+        if outcome.nominal is True and outcome.when_false is None:
+            return ev.execute(frame, body)
+        if outcome.nominal is False and outcome.when_true is None:
+            return ev.execute(frame, orelse)
+        arms = Arms(ev, frame)
+        if outcome.nominal is not False:
+            presumes = outcome.when_false.presumes if outcome.when_false is not None else ""
+            condition = quoted(frame.module, span, False) if outcome.nominal is None else None
+            arms.follow(lambda: ev.execute(frame, body), condition, True, presumes, holding)
+        else:
+            arms.follow(lambda: ev.execute(frame, body), outcome.when_true, False, "", holding)
+        if outcome.nominal is not True:
+            presumes = outcome.when_true.presumes if outcome.when_true is not None else ""
+            condition = quoted(frame.module, span, True) if outcome.nominal is None else None
+            arms.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
+        else:
+            arms.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
+        return arms.leave()
+    finally:
+        frame.gate -= 1
+
+
+def _with(ev: Evaluator, frame: Frame, node: Node) -> int:
+    _, line, items, body = node
+    for context, target in items:
+        frame.at(line, line)
+        value = enter_context(ev, frame, ev.evaluate(frame, context))
+        if target is not None:
+            assign(ev, frame, target, value)
+    return ev.execute(frame, body)
+
+
+def _return(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[2])
+    value = NONE if node[3] is None else ev.evaluate(frame, node[3])
+    frame.returns.append((value, frame.off))
+    if frame.off is None:
+        frame.exit_musts.append(set(frame.must))
+    return RETURNS
+
+
+def _def(ev: Evaluator, frame: Frame, node: Node) -> int:
+    _, line, name, decorators, header, _ = node
+    if header is not None:
+        frame.at(line, line)
+        for default in header[0]:
+            _in_position(ev, frame, Position.DEFAULT_ARGUMENT, name, default)
+        for annotation in header[1]:
+            _in_position(ev, frame, Position.ANNOTATION, name, annotation)
+    kept = stored(frame, name)
+    if decorators or kept:
+        value: Value = ev.program.function(frame.module, node, defining_env(frame), frame.cls)
+        if decorators:
+            value = ev.apply_decorators(frame, value, decorators, name)
+        if kept:
+            bind_name(ev, frame, name, value)
+    return FALLS
+
+
+def _class(ev: Evaluator, frame: Frame, node: Node) -> int:
+    return ev.define_class(frame, node)
+
+
+def _global(ev: Evaluator, frame: Frame, node: Node) -> int:
+    if not frame.toplevel:
+        frame.globals = frame.globals | set(node[2])
+    return FALLS
+
+
+def _nonlocal(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.nonlocals = frame.nonlocals | set(node[2])
+    return FALLS
+
+
+def _delete(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[1])
+    for target in node[2]:
+        if target[0] == nodes.INDEX:
+            receiver, key = ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2])
+            if isinstance(receiver, Instance):
+                ev.call(frame, ev.attribute(frame, receiver, "__delitem__"), (key,))
+        elif target[0] == nodes.ATTR:
+            receiver = ev.evaluate(frame, target[1])
+            if isinstance(receiver, Instance):
+                ev.call(frame, ev.attribute(frame, receiver, "__delattr__"), (Const(target[2]),))
+    return FALLS
+
+
+def _break(ev: Evaluator, frame: Frame, node: Node) -> int:
+    return BREAKS
+
+
+def _continue(ev: Evaluator, frame: Frame, node: Node) -> int:
+    return CONTINUES
+
+
+def _assert(ev: Evaluator, frame: Frame, node: Node) -> int:
+    frame.at(node[1], node[3][2])
+    outcome, holding, _ = narrowing_test(ev, frame, node[2])
+    if outcome.nominal is False and outcome.when_true is None:
+        raise Raised("AssertionError")
+    if holding and frame.env is not None:
+        frame.env.names.update(holding)
+    return FALLS
+
+
+def _match(ev: Evaluator, frame: Frame, node: Node) -> int:
+    _, line, subject, cases = node
+    frame.at(line, line)
+    value = ev.evaluate(frame, subject)
+    arms = Arms(ev, frame)
+    settled = False
+    for wild, pattern, guard, block, names, case_line in cases:
+        condition: Condition | None = Condition(
+            words=f"the case at line {case_line} of {frame.module.name} matches"
+        )
+        if pattern is not None and guard is None:
+            wanted = ev.evaluate(frame, pattern)
+            if isinstance(wanted, Const) and isinstance(value, Const):
+                if wanted != value:
+                    continue
+                condition, settled = None, True
+        if wild:
+            settled = True
+        narrowed: dict[str, Value] = dict.fromkeys(names, UNKNOWN)
+
+        def follow(block: tuple[Node, ...] = block, guard: Node | None = guard) -> int:
+            if guard is not None:
+                ev.evaluate(frame, guard)
+            return ev.execute(frame, block)
+
+        arms.follow(follow, condition, True, "", narrowed)
+        if settled:
+            break
+    if not settled:
+        arms.follow(lambda: FALLS, None, True)
+    return arms.leave()
+
+
+def _loads(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """Dotted names that annotations read: a module's `__getattr__` may stand behind one."""
+    for dotted, line in node[2]:
+        frame.at(line, line)
+        head, *rest = dotted.split(".")
+        expression: Node = (nodes.NAME, head, line)
+        for part in rest:
+            expression = (nodes.ATTR, expression, part, line)
+        _in_position(ev, frame, Position.ANNOTATION, frame.symbol, expression)
+    return FALLS
+
+
+EXECUTE: dict[int, Callable[[Evaluator, Frame, Node], int]] = {
+    nodes.EXPR: _expr,
+    nodes.ASSIGN: _assign,
+    nodes.AUGMENTED: _augmented,
+    nodes.ANNOTATED: _annotated,
+    nodes.IF: _if,
+    nodes.FOR: for_,
+    nodes.ASYNC_FOR: for_,
+    nodes.WHILE: while_,
+    nodes.TRY: try_,
+    nodes.WITH: _with,
+    nodes.ASYNC_WITH: _with,
+    nodes.RETURN: _return,
+    nodes.RAISE: raise_,
+    nodes.IMPORT: import_,
+    nodes.FROM: from_,
+    nodes.DEF: _def,
+    nodes.CLASS: _class,
+    nodes.GLOBAL: _global,
+    nodes.NONLOCAL: _nonlocal,
+    nodes.BREAK: _break,
+    nodes.CONTINUE: _continue,
+    nodes.ASSERT: _assert,
+    nodes.MATCH: _match,
+    nodes.DELETE: _delete,
+    nodes.LOADS: _loads,
+}

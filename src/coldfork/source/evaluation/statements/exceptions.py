@@ -1,0 +1,112 @@
+"""`try` and `raise`: which handlers run, and whether that is sure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
+from coldfork.source.evaluation.flow.truth_tests import handles
+from coldfork.source.evaluation.trace import Failure, Frame, Raised
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Value
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def try_(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """A `try` statement with all its clauses."""
+    _, _, body, handlers, orelse, final = node
+    exits = len(frame.exit_musts)
+    try:
+        handled = False
+        if handlers and not cannot_fail(ev, frame.module, frame.env, body):
+            ended, handled = _try_body(ev, frame, node)
+        else:
+            ended = ev.execute(frame, body)
+        if ended == FALLS and orelse and not handled:
+            ended = ev.execute(frame, orelse)
+    except Raised:
+        if final:
+            ev.execute(frame, final)
+        raise
+    if final:
+        before = set(frame.must)
+        finished = ev.execute(frame, final)
+        for must in frame.exit_musts[exits:]:  # a `return` inside leaves through `finally` too
+            must |= frame.must - before
+        ended = finished or ended
+    return ended
+
+
+def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
+    """Run the block and what may handle its failures; how it ended, and whether a handler was sure to run."""
+    _, line, body, handlers, _, _ = node
+    before_conditions = frame.conditions
+    before_must = set(frame.must)
+    before_names = dict(frame.env.names) if frame.env is not None else {}
+    ev.failing.append([])
+    frame.tries += 1
+    raised: str | None = None
+    ended = FALLS
+    try:
+        ended = ev.execute(frame, body)
+    except Raised as problem:
+        raised = problem.kind
+    finally:
+        frame.tries -= 1
+        failures = ev.failing.pop()
+    if raised is not None:
+        for kinds, name, block, _ in handlers:
+            if handles(kinds, raised):
+                if name and frame.env is not None:
+                    frame.env.names[name] = UNKNOWN
+                frame.conditions = before_conditions
+                return ev.execute(frame, block), True
+        raise Raised(raised)
+    arms = Arms(ev, frame)
+    arms.siblings = False
+    arms.follow(lambda: ended, None, True)
+    after_must = frame.must
+    for kinds, name, block, _ in handlers:
+        condition, even = _failure(frame, failures, kinds, line)
+        arms.conditions = before_conditions
+        arms.must = before_must
+        narrowed: dict[str, Value] = {**before_names}
+        if name:
+            narrowed[name] = UNKNOWN
+
+        def handle(block: tuple[Node, ...] = block) -> int:
+            return ev.execute(frame, block)
+
+        arms.follow(handle, condition, even, "", narrowed)
+    arms.conditions = before_conditions
+    arms.must = before_must
+    frame.must = after_must
+    return arms.leave(), False
+
+
+def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: int) -> tuple[Condition, bool]:
+    """What would have to fail for a handler to run, and whether that is as likely as not."""
+    caught = [failure for failure in failures if handles(kinds, failure.kind)]
+    caught.sort(key=lambda failure: not failure.even)
+    if caught:
+        return caught[0].condition, caught[0].even
+    return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False
+
+
+def raise_(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """A `raise` statement: what it evaluates, and the name of the exception."""
+    frame.at(node[1], node[1])
+    kind = "other"
+    if node[2] is not None:
+        value = ev.evaluate(frame, node[2])
+        if isinstance(value, ClassRef):
+            ev.call(frame, value)
+        named = node[2][1] if node[2][0] == nodes.CALL else node[2]
+        if named[0] == nodes.NAME:
+            kind = named[1]
+    raise Raised(kind, frame.gate == 0)

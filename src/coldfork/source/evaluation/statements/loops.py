@@ -1,0 +1,79 @@
+"""Loops: over what is known item by item, else once, and perhaps not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Arms
+from coldfork.source.evaluation.flow.narrowing import narrowing_test
+from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.objects.assignment import assign
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Frame
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import UNKNOWN, Sequence
+from coldfork.source.values.unions import union
+
+if TYPE_CHECKING:
+    from coldfork.source.evaluation.evaluator import Evaluator
+
+
+def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """A `for` loop: each item if all are known, else one that stands for any."""
+    _, line, target, iterable, body, orelse = node
+    frame.at(line, line)
+    value = ev.evaluate(frame, iterable)
+    items, exact = iterate(ev, frame, value)
+    before = frame.conditions
+    if not exact:
+        frame.partial = True
+    if type(value) is Sequence and value.filled:
+        items, exact = (union(items),), True
+    if not exact:
+        words = f"the loop at line {line} of {frame.module.name} runs"
+        arms = Arms(ev, frame)
+
+        def around() -> int:
+            assign(ev, frame, target, union(items) if items else UNKNOWN)
+            return ev.execute(frame, body)
+
+        arms.follow(around, Condition(words=words), True)
+        arms.follow(lambda: FALLS, None, True)
+        ended = arms.join()
+        if ended == RETURNS:
+            return RETURNS
+        frame.conditions = before
+    else:
+        for item in items:
+            assign(ev, frame, target, item)
+            ended = ev.execute(frame, body)
+            if ended == BREAKS:
+                return FALLS
+            if ended == RETURNS:
+                return RETURNS
+        if items and frame.conditions != before and not frame.returns:
+            frame.conditions = before
+    return ev.execute(frame, orelse)
+
+
+def while_(ev: Evaluator, frame: Frame, node: Node) -> int:
+    """A `while` loop: its body is followed once."""
+    _, line, test, body, orelse, span = node
+    frame.at(line, span[2])
+    outcome, holding, _failing = narrowing_test(ev, frame, test)
+    if outcome.nominal is False and outcome.when_true is None:
+        return ev.execute(frame, orelse)
+    before = frame.conditions
+    if outcome.nominal is True:
+        ended = ev.execute(frame, body)
+        if ended == RETURNS:
+            return RETURNS
+        frame.conditions = before
+        return FALLS
+    arms = Arms(ev, frame)
+    arms.follow(lambda: ev.execute(frame, body), quoted(frame.module, span, False), True, "", holding)
+    arms.follow(lambda: FALLS, None, True)
+    arms.join()
+    frame.conditions = before
+    return FALLS

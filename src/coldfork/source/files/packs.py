@@ -1,0 +1,95 @@
+"""The cache of summaries and results: always safe to delete, never needed, never trusted without a check.
+
+A pack is one file: a header that names the format, a checksum, and marshalled plain data. A pack that is
+truncated, foreign or from another version of the tool is as good as none. Packs are replaced whole, by
+renaming, so that two runs at once can only lose each other's additions, never mix them.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+_MAGIC = b"coldfork pack 1\n"
+_DIGEST = 16
+
+
+def digest_of(*parts: object) -> str:
+    """A short name for a combination of settings."""
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def tool_digest() -> str:
+    """Changes whenever the code that makes summaries and results could."""
+    room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    marks = []
+    for folder, _, names in os.walk(room):
+        for name in names:
+            if name.endswith(".py"):
+                status = os.stat(f"{folder}/{name}")
+                marks.append((f"{folder[len(room) :]}/{name}", status.st_size, status.st_mtime_ns))
+    return digest_of(sys.version_info[:3], sys.implementation.cache_tag, sorted(marks))
+
+
+def load_pack(path: Path) -> Any:
+    """The data of a pack, or None."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return None
+    head = len(_MAGIC)
+    if not raw.startswith(_MAGIC) or len(raw) < head + _DIGEST:
+        return None
+    body = memoryview(raw)[head + _DIGEST :]
+    if blake2b(body, digest_size=_DIGEST).digest() != raw[head : head + _DIGEST]:
+        return None
+    try:
+        return marshal.loads(body)
+    except (ValueError, EOFError, TypeError):
+        return None
+
+
+def save_pack(path: Path, data: Any) -> bool:
+    """Write a pack; False when that cannot be done, which is nobody's trouble."""
+    try:
+        body = marshal.dumps(data)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        with open(temporary, "wb") as file:
+            file.write(_MAGIC + blake2b(body, digest_size=_DIGEST).digest())
+            file.write(body)
+        os.replace(temporary, path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+#: Size and times of a file.
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: str) -> Stamp | None:
+    """What tells that a file is untouched: size, and times that no edit leaves alone."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def hash_of(raw: bytes) -> bytes:
+    """The hash of the bytes of a file."""
+    return blake2b(raw, digest_size=_DIGEST).digest()
+
+
+def content_hash(path: str) -> bytes:
+    """The hash of a file's bytes; of nothing when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hash_of(file.read())
+    except OSError:
+        return b""

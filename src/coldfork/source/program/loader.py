@@ -1,0 +1,191 @@
+"""Read the modules of an analysis: from the cache, else parsed, in two processes if it pays."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from coldfork.source.files.finder import Located
+from coldfork.source.files.packs import Stamp, content_hash, hash_of, load_pack, save_pack, stamp
+from coldfork.source.files.reading import Unreadable, read_bytes
+from coldfork.source.files.workers import Worker, can_fork
+from coldfork.source.syntax.summary import Summary, summarise, unreadable
+
+#: Below this many bytes sharing the work out costs more than it saves.
+_WORTH_SHARING = 150_000
+_WORTH_A_WORKER = 1_200_000
+_MOST_WORKERS = 4
+_UNPACKING = 0.08
+"""What this process does besides, while it takes over what the others have read, as a part of its share."""
+Progress = Callable[[str, int, int], None]
+
+
+def _read(path: str, target_version: tuple[int, int]) -> tuple[Summary, bytes]:
+    """The summary of a file, and the hash of what was read: the file may be another one by now."""
+    try:
+        raw = read_bytes(path)
+    except Unreadable as problem:
+        return unreadable(problem.reason), content_hash(path)
+    return summarise(raw, target_version), hash_of(raw)
+
+
+def _packed(path: str, target_version: tuple[int, int]) -> tuple[bytes, bytes]:
+    """The same with the summary as bytes."""
+    summary, digest = _read(path, target_version)
+    return marshal.dumps(tuple(summary)), digest
+
+
+class Loader:
+    """Summaries by path, remembered between runs in one pack."""
+
+    def __init__(self, pack: Path | None, target_version: tuple[int, int], jobs: int) -> None:
+        self.pack = pack
+        self.target_version = target_version
+        self.jobs = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
+        self.read = 0
+        self.bytes_read = 0
+        self._stored: dict[str, tuple[Stamp, bytes, bytes]] | None = None
+        self._ready: dict[str, Summary] = {}
+        self._workers: list[Worker] | None = None
+        self._dirty = False
+
+    def load(self, name: str, located: Located) -> Summary:
+        """The summary of one module."""
+        assert located.path is not None
+        return self.summary(located.path)
+
+    def summary(self, path: str) -> Summary:
+        """The summary of one file."""
+        known = self._ready.get(path)
+        if known is not None:
+            return known
+        found = self._from_cache(path)
+        if found is None:
+            return self._summary_now(path, stamp(path))
+        self._ready[path] = found
+        return found
+
+    def _summary_now(self, path: str, before: Stamp | None) -> Summary:
+        """Read a file that the cache lacks, and that had this stamp before."""
+        found, digest = _read(path, self.target_version)
+        self._keep(path, before, digest, None if self.pack is None else marshal.dumps(tuple(found)))
+        self._ready[path] = found
+        return found
+
+    def seen(self, path: str) -> tuple[Stamp, bytes] | None:
+        """The stamp and the hash of a file as it was when this run read it."""
+        stored = self._pack.get(path) if path in self._ready else None
+        return None if stored is None else stored[:2]
+
+    @property
+    def _pack(self) -> dict[str, tuple[Stamp, bytes, bytes]]:
+        """What the cache holds, read on first use."""
+        if self._stored is None:
+            loaded = load_pack(self.pack) if self.pack is not None else None
+            self._stored = loaded if isinstance(loaded, dict) else {}
+        return self._stored
+
+    def _from_cache(self, path: str) -> Summary | None:
+        stored = self._pack.get(path)
+        if stored is None:
+            return None
+        now = stamp(path)
+        if now is None:
+            return None
+        if stored[0] != now:
+            if content_hash(path) != stored[1]:
+                return None
+            self._pack[path] = (now, stored[1], stored[2])
+            self._dirty = True
+        try:
+            return Summary(*marshal.loads(stored[2]))
+        except (ValueError, EOFError, TypeError):
+            return None
+
+    def _keep(self, path: str, before: Stamp | None, digest: bytes, raw: bytes | None) -> None:
+        """Remember a summary, with the stamp that the file had before it was read."""
+        self.read += 1
+        if before is None:
+            return
+        self.bytes_read += before[0]
+        if raw is not None:
+            self._pack[path] = (before, digest, raw)
+            self._dirty = True
+
+    def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
+        """Have the summaries of many files ready; helper processes parse a share of what the cache lacks."""
+        missing: dict[str, Stamp | None] = {}
+        for path in paths:
+            if path in self._ready:
+                continue
+            if path in self._pack:
+                self.summary(path)
+                continue
+            missing[path] = stamp(path)
+        workers = self._helpers(sum(map(_size, missing.values())))
+        if not workers:
+            for done, (path, before) in enumerate(missing.items()):
+                self._summary_now(path, before)
+                if progress is not None and done % 32 == 0:
+                    progress("reading", done, len(missing))
+            return
+        self._share(missing, workers, progress)
+
+    def _helpers(self, total: int) -> list[Worker]:
+        """The helper processes, as far as this much work is worth their trouble."""
+        if total < _WORTH_SHARING:
+            return []
+        if self._workers is None:
+            if total < _WORTH_A_WORKER or self.jobs < 2 or not can_fork():
+                return []
+            target_version = self.target_version
+
+            def parse(share: Any) -> Any:
+                return {path: _packed(path, target_version) for path in share}
+
+            self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
+        return self._workers
+
+    def _share(
+        self, missing: dict[str, Stamp | None], workers: list[Worker], progress: Progress | None
+    ) -> None:
+        """Deal the files out by size; this process takes a share too."""
+        hands = len(workers) + 1
+        shares: list[list[str]] = [[] for _ in range(hands)]
+        weights = [0] * hands
+        weights[0] = int(sum(map(_size, missing.values())) / hands * _UNPACKING)
+        for path in sorted(missing, key=lambda path: (_size(missing[path]), path), reverse=True):
+            lightest = weights.index(min(weights))
+            shares[lightest].append(path)
+            weights[lightest] += _size(missing[path]) + 2_000
+        for worker, share in zip(workers, shares[1:], strict=True):
+            worker.ask(share)
+        for done, path in enumerate(shares[0]):
+            self._summary_now(path, missing[path])
+            if progress is not None and done % 16 == 0:
+                progress("reading", done * hands, len(missing))
+        for worker, share in zip(workers, shares[1:], strict=True):
+            packed = worker.answer() or {}
+            for path in share:
+                raw, digest = packed.get(path) or (None, b"")
+                if raw is None:
+                    self._summary_now(path, missing[path])
+                    continue
+                self._keep(path, missing[path], digest, None if self.pack is None else raw)
+                self._ready[path] = Summary(*marshal.loads(raw))
+
+    def close(self) -> None:
+        """Let helper processes go, and remember what was read."""
+        for worker in self._workers or ():
+            worker.close()
+        self._workers = None
+        if self.pack is not None and self._dirty:
+            save_pack(self.pack, self._stored)
+            self._dirty = False
+
+
+def _size(before: Stamp | None) -> int:
+    return 0 if before is None else before[0]

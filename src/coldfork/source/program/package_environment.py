@@ -1,0 +1,199 @@
+"""Environment variables that a package's `__init__` sets before any of its submodules runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+
+Environment = dict[str, str | None]
+_MOST_MODULES = 400
+_NOTHING: Environment = {}
+
+
+class _Walk(NamedTuple):
+    """What importing a package leaves in the environment, and what it held when each module began."""
+
+    at_start: dict[str, Environment]
+    final: Environment
+
+
+class Inherited:
+    """Environments by module, worked out once a top package."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._walks: dict[str, _Walk] = {}
+        self._left: dict[str, Environment] = {}
+        self._writers = _Writers(program)
+
+    def environment(self, module: ModuleState) -> Environment:
+        """The variables that are set when `module` begins, because its top package has run."""
+        top = module.name.partition(".")[0]
+        if top == module.name:
+            return _NOTHING
+        walk = self._walk_of(top)
+        return walk.at_start.get(module.name, walk.final)
+
+    def environment_at(self, module: ModuleState, line: int) -> Environment:
+        """The variables that are set when a line of the module's body runs."""
+        top = module.name.partition(".")[0]
+        walk = self._walk_of(top)
+        current = dict(walk.at_start.get(module.name, walk.final))
+        for node in module.summary.body:
+            if node[0] == nodes.LOADS or node[1] >= line:
+                continue
+            if node[0] in (nodes.IMPORT, nodes.FROM):
+                for name in _imported(module, node):
+                    if name.partition(".")[0] == top and name != top:
+                        current.update(self._left_by(name, top))
+            else:
+                _apply(node, current)
+        return current
+
+    def _left_by(self, name: str, top: str) -> Environment:
+        """The variables that importing one module of a package sets."""
+        known = self._left.get(name)
+        if known is None:
+            walk = _Walk({}, {})
+            target = self._program.module(name)
+            if target is not None and self._writers.led_to_by(name, top):
+                self._enter(target, top, walk, self._writers)
+            known = self._left[name] = walk.final
+        return known
+
+    def _walk_of(self, top: str) -> _Walk:
+        walk = self._walks.get(top)
+        if walk is None:
+            walk = self._walks[top] = self._walk(top)
+        return walk
+
+    def _walk(self, top: str) -> _Walk:
+        """Follow the plain imports and assignments at the top of a package's modules, in order."""
+        state = self._program.module(top)
+        walk = _Walk({}, {})
+        if state is not None and state.located.is_package:
+            self._enter(state, top, walk)
+        return walk
+
+    def _enter(self, state: ModuleState, top: str, walk: _Walk, only: _Writers | None = None) -> None:
+        """Follow one module that is imported now; what `walk` calls final is what is set so far."""
+        at_start, current = walk.at_start, walk.final
+        if state.name in at_start or len(at_start) > _MOST_MODULES:
+            return
+        at_start[state.name] = dict(current)
+        for node in state.summary.body:
+            if node[0] in (nodes.IMPORT, nodes.FROM):
+                for name in _imported(state, node):
+                    if name.partition(".")[0] == top and name not in at_start:
+                        target = self._program.module(name)
+                        if target is not None and (only is None or only.led_to_by(name, top)):
+                            self._enter(target, top, walk, only)
+            else:
+                _apply(node, current)
+
+
+class _Writers:
+    """The modules whose import sets a variable, by themselves or through what they import.
+
+    They are few, and a walk that enters no other is over at once.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._importers: dict[str, list[str]] = {}
+        self._seen: set[str] = set()
+        self._leading: set[str] = set()
+
+    def led_to_by(self, name: str, top: str) -> bool:
+        """True when importing a module may set a variable."""
+        if name not in self._seen:
+            self._explore(name, top)
+        return name in self._leading
+
+    def _explore(self, name: str, top: str) -> None:
+        """Look at a module and all of its package that it may import."""
+        pending = [name]
+        self._seen.add(name)
+        found: list[str] = []
+        while pending:
+            here = pending.pop()
+            state = self._program.module(here)
+            if state is None:
+                continue
+            if _writes(state):
+                found.append(here)
+            for imported in _own_imports(state, top):
+                self._importers.setdefault(imported, []).append(here)
+                if imported in self._leading:
+                    found.append(here)
+                if imported not in self._seen:
+                    self._seen.add(imported)
+                    pending.append(imported)
+        while found:
+            leading = found.pop()
+            if leading not in self._leading:
+                self._leading.add(leading)
+                found += self._importers.get(leading, ())
+
+
+def _writes(state: ModuleState) -> bool:
+    """True when a plain statement of the module's body sets a variable."""
+    changed: Environment = {}
+    for node in state.summary.body:
+        if node[0] in (nodes.ASSIGN, nodes.EXPR):
+            _apply(node, changed)
+    return bool(changed)
+
+
+def _own_imports(state: ModuleState, top: str) -> dict[str, None]:
+    """The modules of the package that plain imports of a module's body may run."""
+    found: dict[str, None] = {}
+    for node in state.summary.body:
+        if node[0] in (nodes.IMPORT, nodes.FROM):
+            found.update(dict.fromkeys(n for n in _imported(state, node) if n.partition(".")[0] == top))
+    return found
+
+
+def _imported(state: ModuleState, node: Node) -> list[str]:
+    """The modules that an import statement may run, packages first."""
+    if node[0] == nodes.IMPORT:
+        bases = [name for name, _ in node[3]]
+    else:
+        base = state.absolute(node[3], node[4])
+        bases = [base, *[f"{base}.{name}" for name, _ in node[5] if name != "*"]]
+    found: list[str] = []
+    for base in bases:
+        parts = base.split(".")
+        found += [".".join(parts[: index + 1]) for index in range(len(parts))]
+    return found
+
+
+def _apply(node: Node, current: Environment) -> None:
+    """Take over what one statement sets."""
+    if node[0] == nodes.ASSIGN:
+        for target in node[3]:
+            if target[0] == nodes.TO_INDEX and _is_environ(target[1]) and target[2][0] == nodes.CONST:
+                current[str(target[2][1])] = _text(node[4])
+    elif node[0] == nodes.EXPR and node[3][0] == nodes.CALL:
+        function, arguments = node[3][1], node[3][2]
+        if function[0] == nodes.ATTR and function[2] == "setdefault" and _is_environ(function[1]):
+            if len(arguments) == 2 and arguments[0][0] == nodes.CONST:
+                current.setdefault(str(arguments[0][1]), _text(arguments[1]))
+
+
+def _is_environ(node: Node) -> bool:
+    return bool(
+        (node[0] == nodes.ATTR and node[2] == "environ") or (node[0] == nodes.NAME and node[1] == "environ")
+    )
+
+
+def _text(node: Node) -> str | None:
+    """The text a variable is set to, if it is written out."""
+    if node[0] == nodes.CONST and isinstance(node[1], str):
+        return node[1]
+    if node[0] == nodes.CALL and node[1][0] == nodes.NAME and node[1][1] == "str" and len(node[2]) == 1:
+        return str(node[2][0][1]) if node[2][0][0] == nodes.CONST else None
+    return None

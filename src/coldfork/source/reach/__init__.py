@@ -1,0 +1,1 @@
+"""From what single modules do to what importing each of them wakes."""

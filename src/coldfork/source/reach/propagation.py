@@ -1,0 +1,265 @@
+"""What importing a module reaches: its own wakes and those of what it imports, by the surest way."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from itertools import count
+from typing import NamedTuple
+
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.values.conditions import Condition
+
+
+class ModuleResult(NamedTuple):
+    """What one module does by itself when it is imported."""
+
+    sites: tuple[Site, ...]
+    edges: tuple[SiteEdge, ...]
+
+
+class Reached(NamedTuple):
+    """The surest way in which importing a module wakes an accelerator."""
+
+    wake: Wake
+    certain: bool
+    rooted: bool
+    """True when the waking site is certain in the module where it stands."""
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Smaller is surer, then shorter."""
+        return (not self.certain, *self.wake.order)
+
+
+Reaches = dict[str, dict[str, Reached]]
+#: The variables that are set by the time a line of a module runs: worked out only when asked.
+Environments = Callable[[str, int], Mapping[str, str | None]]
+
+
+@cache
+def with_packages(module: str) -> tuple[str, ...]:
+    """A module's packages, outermost first, and the module itself."""
+    parts = module.split(".")
+    return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
+
+
+@cache
+def targets(edge: str, importer: str) -> tuple[str, ...]:
+    """The modules that importing `edge` runs, outermost first, but for those the importer is inside of."""
+    names = with_packages(edge)
+    inside = 0
+    for one, other in zip(names, with_packages(importer), strict=False):
+        if one != other:
+            break
+        inside += 1
+    return names[inside:]
+
+
+def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Reached:
+    """A wake behind an import, seen from the importing module."""
+    wake, edge = reached.wake, site.edge
+    link = _entered(target, wake.link)
+    if edge.link is not None:
+        link = _append(edge.link, link)
+    link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
+    conditions = tuple(dict.fromkeys(edge.conditions + wake.conditions))
+    presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
+    through = Wake(
+        wake.accelerator,
+        wake.kind,
+        conditions,
+        presumed,
+        wake.cost + 1,
+        link,
+        wake.remedy,
+        wake.off or edge.off,
+        wake.unless,
+    )
+    return Reached(through, reached.certain and not edge.conditions, reached.rooted)
+
+
+def runs_again(importer: str, link: Link | None) -> bool:
+    """True when a way needs a body that is running already, the importer's or a package's above it."""
+    while link is not None:
+        body = link.kind not in (StepKind.CALL, StepKind.CONSTRUCT)
+        if body and link.module and (importer == link.module or importer.startswith(f"{link.module}.")):
+            return True
+        link = link.following
+    return False
+
+
+def _entered(target: str, link: Link) -> Link:
+    """The first link of a module's wake, seen from an importer."""
+    if link.kind is StepKind.SINK:
+        return link
+    return link._replace(kind=StepKind.IMPORT, symbol=target)
+
+
+def _append(first: Link, last: Link) -> Link:
+    if first.following is None:
+        return first._replace(following=last)
+    return first._replace(following=_append(first.following, last))
+
+
+def kept_cold(reached: Reached, importer: str, line: int, environment: Environments) -> bool:
+    """True when a variable that is set before the importing line runs keeps the device asleep."""
+    unless = reached.wake.unless
+    return unless is not None and environment(importer, line).get(unless[0]) == unless[1]
+
+
+def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
+    """The surest waking site of a module for every accelerator."""
+    found: dict[str, Reached] = {}
+    for site in sites:
+        if site.wake.kind not in WAKING:
+            continue
+        reached = Reached(site.wake, site.certain, site.certain)
+        known = found.get(site.wake.accelerator)
+        if known is None or reached.order < known.order:
+            found[site.wake.accelerator] = reached
+    return found
+
+
+def reach(
+    results: Mapping[str, ModuleResult],
+    waking_imports: Mapping[str, tuple[Reached, ...]],
+    environment: Environments,
+) -> Reaches:
+    """For every module the surest way in which importing it wakes an accelerator, if there is one.
+
+    `waking_imports` are modules without source that the knowledge base blames; `environment` tells the
+    variables that are set by the time a line of a module runs.
+    """
+    importers: dict[str, list[tuple[str, SiteEdge]]] = {}
+    for name, result in results.items():
+        for site_edge in result.edges:
+            for target in targets(site_edge.edge.target, name):
+                importers.setdefault(target, []).append((name, site_edge))
+    settled: Reaches = {}
+    ticket = count()
+    queue: list[tuple[tuple[object, ...], int, str, Reached]] = []
+
+    def offer(name: str, reached: Reached) -> None:
+        known = settled.get(name, {}).get(reached.wake.accelerator)
+        if known is None:
+            heapq.heappush(queue, (reached.order, next(ticket), name, reached))
+
+    for name, result in results.items():
+        for reached in best_of(result.sites).values():
+            offer(name, reached)
+    for name, every in waking_imports.items():
+        for reached in every:
+            offer(name, reached)
+    while queue:
+        _, _, name, reached = heapq.heappop(queue)
+        here = settled.setdefault(name, {})
+        if reached.wake.accelerator in here:
+            continue
+        here[reached.wake.accelerator] = reached
+        for importer, edge in importers.get(name, ()):
+            if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(
+                reached, importer, edge.line, environment
+            ):
+                offer(importer, combine(importer, edge, name, reached))
+    return _first_executed(settled, results, environment)
+
+
+def _first_executed(
+    settled: Reaches,
+    results: Mapping[str, ModuleResult],
+    environment: Environments,
+) -> Reaches:
+    """Where a module is sure to wake, tell the way that runs first, not the shortest.
+
+    A module's way only leads through modules that were settled before it, so that import cycles end.
+    """
+    told: Reaches = {}
+    for name, here in settled.items():
+        result = results.get(name)
+        for accelerator, known in here.items():
+            best = known
+            if result is not None and known.certain:
+                best = _first_in(name, result, accelerator, known, told, environment)
+            told.setdefault(name, {})[accelerator] = best
+    return told
+
+
+def _first_in(
+    name: str,
+    result: ModuleResult,
+    accelerator: str,
+    known: Reached,
+    told: Reaches,
+    environment: Environments,
+) -> Reached:
+    """The first line of a module that is sure to wake the accelerator."""
+    first = (1 << 30, known)
+    for site in result.sites:
+        if (
+            site.certain
+            and site.wake.accelerator == accelerator
+            and site.wake.kind in WAKING
+            and site.line < first[0]
+        ):
+            first = (site.line, Reached(site.wake, True, True))
+    for site_edge in result.edges:
+        if site_edge.line >= first[0] or site_edge.edge.conditions:
+            continue
+        for target in targets(site_edge.edge.target, name):
+            reached = told.get(target, {}).get(accelerator)
+            if (
+                reached is not None
+                and reached.certain
+                and not kept_cold(reached, name, site_edge.line, environment)
+            ):
+                first = (site_edge.line, combine(name, site_edge, target, reached))
+                break
+    return first[1]
+
+
+def closure(entries: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, tuple[Condition, ...]]:
+    """Modules that importing the entries runs, with the conditions on the surest way there."""
+    reached: dict[str, tuple[Condition, ...]] = {}
+    queue: list[tuple[int, int, str, tuple[Condition, ...]]] = []
+    ticket = count()
+    for entry in entries:
+        for name in targets(entry, ""):
+            heapq.heappush(queue, (0, next(ticket), name, ()))
+    while queue:
+        _, _, name, conditions = heapq.heappop(queue)
+        if name in reached:
+            continue
+        reached[name] = conditions
+        result = results.get(name)
+        if result is None:
+            continue
+        for site_edge in result.edges:
+            needed = tuple(dict.fromkeys(conditions + site_edge.edge.conditions))
+            for target in targets(site_edge.edge.target, name):
+                if target not in reached:
+                    heapq.heappush(queue, (len(needed), next(ticket), target, needed))
+    return reached
+
+
+def importer_counts(names: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, int]:
+    """How many of the modules in `results` import each of `names`, directly or not."""
+    importers: dict[str, set[str]] = {}
+    for name, result in results.items():
+        for site_edge in result.edges:
+            for target in targets(site_edge.edge.target, name):
+                importers.setdefault(target, set()).add(name)
+    counts: dict[str, int] = {}
+    for name in names:
+        seen: set[str] = set()
+        pending = [name]
+        while pending:
+            for importer in importers.get(pending.pop(), ()):
+                if importer not in seen and importer != name:
+                    seen.add(importer)
+                    pending.append(importer)
+        counts[name] = len(seen)
+    return counts

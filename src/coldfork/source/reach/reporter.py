@@ -1,0 +1,324 @@
+"""From wakes and imports to effects: which lines of the checked code are to blame, and by what chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from coldfork.model.chains import Chain, Step, StepKind
+from coldfork.model.effects import WAKING, Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
+from coldfork.source.evaluation.flow.branches import TAKING
+from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.files.discovery import Found, is_test
+from coldfork.source.files.reading import Unreadable as CannotRead
+from coldfork.source.files.reading import read_source
+from coldfork.source.program.package_environment import Inherited
+from coldfork.source.program.program import Program
+from coldfork.source.reach.propagation import (
+    ModuleResult,
+    Reached,
+    Reaches,
+    closure,
+    combine,
+    importer_counts,
+    kept_cold,
+    reach,
+    runs_again,
+    targets,
+)
+from coldfork.source.reach.results import Results
+from coldfork.source.values.conditions import Condition
+
+_MOST_CONDITIONS = 4
+
+
+class Reporter:
+    """Tells what an analysis found, in the words of the model."""
+
+    def __init__(self, program: Program, results: Results, found: Found, entries: tuple[str, ...]) -> None:
+        self.program = program
+        self.results = results.by_name
+        self.inherited = Inherited(program)
+        self.broken = results.broken
+        self.found = found
+        self.entries = entries
+        self._lines: dict[str, list[str]] = {}
+
+    # -- effects ------------------------------------------------------------------------------------
+
+    def effects(self) -> tuple[Effect, ...]:
+        """Every effect at a line of the checked code."""
+        reaches = reach(self.results, self._blamed_imports(), self._environment)
+        conditions = closure(self.entries, self.results) if self.entries else None
+        made: dict[tuple[object, ...], Effect] = {}
+        for name in self.found.files:
+            if conditions is not None and name not in conditions:
+                continue
+            result = self.results.get(name)
+            if result is None:
+                continue
+            above = conditions[name] if conditions is not None else ()
+            for effect in [*self._own(name, result, above), *self._imported(name, result, reaches, above)]:
+                key = _sameness(effect)
+                known = made.get(key)
+                if known is None or _order(effect) < _order(known):
+                    made[key] = effect
+        effects = self._with_counts(list(made.values()))
+        return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
+
+    def _environment(self, name: str, line: int) -> dict[str, str | None]:
+        """The variables that are set by the time a line of a module runs."""
+        state = self.program.module(name)
+        return self.inherited.environment_at(state, line) if state is not None else {}
+
+    def _blamed_imports(self) -> dict[str, tuple[Reached, ...]]:
+        """Modules without source whose import is known to wake something."""
+        blamed: dict[str, tuple[Reached, ...]] = {}
+        for name, facts in self.program.catalogue.imports.items():
+            if name in self.results:
+                continue
+            reached = []
+            for fact in facts:
+                needs = (Condition(words=fact.condition),) if fact.condition else ()
+                link = Link(StepKind.SINK, f"import {name}", None, None, None)
+                presumed = (fact.presumes,) if fact.presumes else ()
+                wake = Wake(fact.accelerator, fact.does, needs, presumed, 1, link, fact.remedy, bool(needs))
+                if fact.does in WAKING:
+                    reached.append(Reached(wake, not needs, not needs))
+            if reached:
+                blamed[name] = tuple(reached)
+        return blamed
+
+    def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
+        for site in result.sites:
+            yield self._effect(name, site, site.wake, site.certain and not above, above, None)
+
+    def _imported(
+        self, name: str, result: ModuleResult, reaches: Reaches, above: tuple[Condition, ...]
+    ) -> Iterable[Effect]:
+        """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
+        path = self.results_path(name)
+        in_init = path.endswith("/__init__.py")
+        for site_edge in result.edges:
+            for target in targets(site_edge.edge.target, name):
+                reached = reaches.get(target)
+                if not reached:
+                    continue
+                own = target in self.found.files
+                if own and not in_init and not site_edge.gated:
+                    continue
+                if own and not site_edge.statement and not in_init:
+                    continue
+                for one in reached.values():
+                    if kept_cold(one, name, site_edge.line, self._environment):
+                        continue
+                    told = one.wake.off or site_edge.edge.off or not one.rooted
+                    if runs_again(name, one.wake.link):
+                        continue
+                    if own and (told or self._leads_back(name, one.wake.link)):
+                        continue  # the waking line itself is told, with what it takes; a package adds nothing
+                    through = combine(name, site_edge, target, one)
+                    imported = ImportOf(
+                        module=target,
+                        own=own,
+                        statement_in_init=own and in_init and "." in name,
+                        importers=0,
+                        gated=site_edge.gated,
+                        woken_elsewhere=own,
+                    )
+                    yield self._effect(
+                        name, site_edge, through.wake, through.certain and not above, above, imported
+                    )
+
+    @staticmethod
+    def _leads_back(name: str, link: Link | None) -> bool:
+        """True when a chain passes through the module it would be reported at."""
+        while link is not None:
+            if link.module == name:
+                return True
+            link = link.following
+        return False
+
+    def _effect(
+        self,
+        name: str,
+        site: Site | SiteEdge,
+        wake: Wake,
+        certain: bool,
+        above: tuple[Condition, ...],
+        imported: ImportOf | None,
+    ) -> Effect:
+        path = self.results_path(name)
+        conditions = tuple(dict.fromkeys(above + wake.conditions))
+        if certain and wake.kind in WAKING:
+            verdict = Verdict.CERTAIN
+        elif any(condition.possible for condition in conditions):
+            verdict = Verdict.POSSIBLE
+        else:
+            verdict = Verdict.CONDITIONAL
+        return Effect(
+            kind=wake.kind,
+            accelerator=wake.accelerator,
+            verdict=verdict,
+            module=name,
+            path=path,
+            line=site.line,
+            end_line=max(site.end_line, site.line),
+            column=site.column,
+            text=self.text(name, site.line),
+            position=site.position,
+            chain=self._chain(wake.link),
+            condition=None if verdict is Verdict.CERTAIN else self.words_of(conditions),
+            presumed=_unsaid(wake.presumed, conditions, verdict),
+            imported=imported,
+            test=is_test(name, path),
+            remedy=wake.remedy if imported is None else None,  # an import is mended where it stands
+        )
+
+    def _with_counts(self, effects: list[Effect]) -> list[Effect]:
+        """Fill in how many modules import the packages that are blamed for re-exporting."""
+        names = {e.module for e in effects if e.imported is not None and e.imported.own}
+        if not names:
+            return effects
+        own = {name: result for name, result in self.results.items() if name in self.found.files}
+        counts = importer_counts(names, own)
+        return [
+            replace(e, imported=replace(e.imported, importers=counts[e.module]))
+            if e.imported is not None and e.module in counts
+            else e
+            for e in effects
+        ]
+
+    # -- quoting ------------------------------------------------------------------------------------
+
+    def _chain(self, link: Link | None) -> Chain:
+        steps: list[Step] = []
+        while link is not None:
+            if link.module is None or link.line is None:
+                steps.append(Step(link.kind, link.symbol))
+            else:
+                steps.append(
+                    Step(
+                        link.kind,
+                        link.symbol,
+                        self.results_path(link.module),
+                        link.line,
+                        self.text(link.module, link.line),
+                    )
+                )
+            link = link.following
+        return Chain(tuple(steps))
+
+    def words_of(self, conditions: tuple[Condition, ...]) -> str | None:
+        """Conditions in words, the source's own where they are tests."""
+        words = [self._words(condition) for condition in conditions]
+        words = list(dict.fromkeys(word for word in words if word))
+        telling = [word for word in words if not word.startswith(TAKING)]
+        words = telling or words  # which value was taken says little beside a condition of the author's own
+        if not words:
+            return None
+        if len(words) > _MOST_CONDITIONS:
+            words = [
+                *words[: _MOST_CONDITIONS - 1],
+                f"{len(words) - _MOST_CONDITIONS + 1} more conditions hold",
+            ]
+        return " and ".join(words)
+
+    def _words(self, condition: Condition) -> str:
+        if condition.words:
+            return condition.words
+        first, start, last, end = condition.span
+        lines = self._source(condition.module)
+        if not 0 < first <= last <= len(lines):
+            return "a condition that is no longer there"
+        if first == last:
+            text = lines[first - 1].encode()[start:end].decode("utf-8", "replace")
+        else:
+            raw = [line.encode() for line in lines[first - 1 : last]]
+            raw[0], raw[-1] = raw[0][start:], raw[-1][:end]
+            text = " ".join(part.decode("utf-8", "replace").strip() for part in raw)
+        return f"not ({text})" if condition.negated else text
+
+    def text(self, module: str, line: int) -> str:
+        """The source line, stripped."""
+        lines = self._source(module)
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+    def _source(self, module: str) -> list[str]:
+        known = self._lines.get(module)
+        if known is None:
+            located = self.program.finder.find(module)
+            known = []
+            if located is not None and located.path is not None:
+                try:
+                    known = read_source(located.path).decode("utf-8", "replace").split("\n")
+                except CannotRead:
+                    known = []
+            self._lines[module] = known
+        return known
+
+    def results_path(self, module: str) -> str:
+        """The path of a module as reports tell it: from its top package, or as given for a plain file."""
+        shown = self.found.display.get(module)
+        if shown is not None:
+            return shown
+        located = self.program.finder.find(module)
+        base = module.replace(".", "/")
+        if located is not None and located.is_package:
+            return f"{base}/__init__.py"
+        return f"{base}.py"
+
+    # -- what is not an effect ----------------------------------------------------------------------
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Files that could not be analysed."""
+        found = []
+        for name in self.results:
+            state = self.program.module(name)
+            if state is not None and state.summary.error is not None:
+                reason, line, column = state.summary.error
+                found.append(
+                    Unreadable(self.results_path(name), line, column, reason, name in self.found.files)
+                )
+        for name, (reason, line, column) in self.broken.items():
+            found.append(Unreadable(self.results_path(name), line, column, reason, name in self.found.files))
+        found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
+        return tuple(sorted(found, key=lambda u: u.path))
+
+    def ignores(self) -> tuple[IgnoreComment, ...]:
+        """Ignore comments of the checked code."""
+        found = []
+        for name in self.found.files:
+            if name not in self.results:
+                continue
+            state = self.program.module(name)
+            for line, column, rules, reason, covers in state.summary.ignores if state is not None else ():
+                found.append(IgnoreComment(self.results_path(name), line, column, rules, reason, covers))
+        return tuple(found)
+
+
+def _unsaid(
+    presumed: tuple[str, ...], conditions: tuple[Condition, ...], verdict: Verdict
+) -> tuple[str, ...]:
+    """What is presumed, less what the condition says already."""
+    if verdict is Verdict.CERTAIN:
+        return presumed
+    said = {condition.words for condition in conditions}
+    return tuple(words for words in presumed if words not in said)
+
+
+def _sameness(effect: Effect) -> tuple[object, ...]:
+    """What is told once: a line, and a waking site that a file's imports lead to."""
+    if effect.imported is None:
+        return effect.path, effect.accelerator, effect.line
+    waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
+    if waking.path == effect.path:  # nothing of the dependency's own source is at hand
+        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
+    return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
+
+
+def _order(effect: Effect) -> tuple[bool, int, int, int, int]:
+    """Smaller is the effect to tell when there are several."""
+    depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
+    ahead = effect.line if effect.imported is not None else 0
+    return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))

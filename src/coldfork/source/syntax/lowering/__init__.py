@@ -1,0 +1,1 @@
+"""Python's syntax trees, made into the nodes that both evaluators follow."""

@@ -1,0 +1,197 @@
+"""Lower statements without a block of their own, and note what they bind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.scopes import Scope, bind_target, boring
+
+#: Lowers one kind of statement; None where nothing of it matters.
+Lower = Callable[["Lowerer", Any, Scope | None], Node | None]
+
+if TYPE_CHECKING:
+    from coldfork.source.syntax.lowering.expressions import Lowerer
+
+
+def _ends(lowerer: Lowerer, node: ast.stmt) -> tuple[int, int]:
+    return node.lineno + lowerer.offset, (node.end_lineno or node.lineno) + lowerer.offset
+
+
+def _expr(lowerer: Lowerer, node: ast.Expr, scope: Scope | None) -> Node | None:
+    if isinstance(node.value, ast.Constant):
+        return None
+    value = lowerer.expression(node.value)
+    if scope is not None and boring(value):
+        return None
+    return (nodes.EXPR, *_ends(lowerer, node), value)
+
+
+def _assign(lowerer: Lowerer, node: ast.Assign, scope: Scope | None) -> Node:
+    value = lowerer.expression(node.value)
+    targets = tuple([lowerer.target(target) for target in node.targets])
+    lowered: Node = (nodes.ASSIGN, *_ends(lowerer, node), targets, value)
+    if scope is not None:
+        for target in targets:
+            bind_target(scope, target, value, lowered)
+    return lowered
+
+
+def _augmented(lowerer: Lowerer, node: ast.AugAssign, scope: Scope | None) -> Node:
+    target = lowerer.target(node.target)
+    lowered: Node = (
+        nodes.AUGMENTED,
+        *_ends(lowerer, node),
+        target,
+        lowerer.operator(node.op),
+        lowerer.expression(node.value),
+    )
+    if scope is not None and target[0] == nodes.TO_NAME:
+        scope.bind(target[1], nodes.BY_STATEMENT, lowered, lowered[1])
+    return lowered
+
+
+def _annotated(lowerer: Lowerer, node: ast.AnnAssign, scope: Scope | None) -> Node | None:
+    target = lowerer.target(node.target)
+    value = None if node.value is None else lowerer.expression(node.value)
+    annotation: Node | None = None
+    if scope is not None and target[0] == nodes.TO_NAME:
+        line = node.lineno + lowerer.offset
+        if not isinstance(node.annotation, ast.Constant) or value is None:
+            # Beside a value the annotation only says that there is one; without, it is all there is to go by.
+            typed = lowerer.annotation(node.annotation) if value is None else (nodes.CONST, None)
+            scope.bind(target[1], nodes.BY_TYPE, typed, line)
+        if value is not None:
+            scope.bind(target[1], nodes.BY_VALUE, value, line)
+    if scope is not None and not lowerer.postponed:
+        annotation = _annotation_effects(lowerer, node.annotation, scope)
+        if annotation is None and (value is None or (boring(value) and target[0] == nodes.TO_NAME)):
+            if value is None or len([b for b in scope.binds[target[1]] if b[0] != nodes.BY_TYPE]) == 1:
+                return None
+    elif scope is not None and value is None:
+        return None
+    return (nodes.ANNOTATED, *_ends(lowerer, node), target, annotation, value)
+
+
+def _annotation_effects(lowerer: Lowerer, node: ast.expr, scope: Scope) -> Node | None:
+    """The annotation if it holds a call; otherwise note the dotted names that it reads."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.Subscript):
+            pending += (current.value, current.slice)
+        elif isinstance(current, (ast.Tuple, ast.List)):
+            pending += current.elts
+        elif isinstance(current, ast.BinOp):
+            pending += (current.left, current.right)
+        elif isinstance(current, ast.Attribute):
+            dotted = _dotted(current)
+            if dotted is None:
+                return lowerer.expression(node)
+            scope.loads.setdefault(dotted, current.lineno + lowerer.offset)
+        elif not isinstance(current, (ast.Name, ast.Constant)):
+            return lowerer.expression(node)
+    return None
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """`a.b.c` as text; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join((node.id, *reversed(parts)))
+
+
+def _return(lowerer: Lowerer, node: ast.Return, scope: Scope | None) -> Node:
+    return (
+        nodes.RETURN,
+        *_ends(lowerer, node),
+        None if node.value is None else lowerer.expression(node.value),
+    )
+
+
+def _raise(lowerer: Lowerer, node: ast.Raise, scope: Scope | None) -> Node:
+    return (
+        nodes.RAISE,
+        node.lineno + lowerer.offset,
+        None if node.exc is None else lowerer.expression(node.exc),
+    )
+
+
+def _import(lowerer: Lowerer, node: ast.Import, scope: Scope | None) -> Node:
+    names = tuple((alias.name, alias.asname) for alias in node.names)
+    if scope is not None:
+        for name, alias in names:
+            if not scope.typing_only:
+                scope.imports.append((name, 0, None))
+            scope.bind(
+                alias or name.partition(".")[0], nodes.BY_IMPORT, (name, alias is not None), node.lineno
+            )
+    return (nodes.IMPORT, *_ends(lowerer, node), names)
+
+
+def _from(lowerer: Lowerer, node: ast.ImportFrom, scope: Scope | None) -> Node | None:
+    if node.module == "__future__":
+        return None
+    names = tuple((alias.name, alias.asname) for alias in node.names)
+    if scope is not None:
+        if not scope.typing_only:
+            scope.imports.append((node.module, node.level, tuple(name for name, _ in names)))
+        for name, alias in names:
+            if name == "*":
+                if scope.typing_only:
+                    continue
+                scope.stars.append((node.module, node.level, scope.guards))
+            else:
+                scope.bind(alias or name, nodes.BY_FROM, (node.module, node.level, name), node.lineno)
+    return (nodes.FROM, *_ends(lowerer, node), node.module, node.level, names)
+
+
+def _assert(lowerer: Lowerer, node: ast.Assert, scope: Scope | None) -> Node:
+    return (
+        nodes.ASSERT,
+        node.lineno + lowerer.offset,
+        lowerer.expression(node.test),
+        lowerer.span(node.test),
+    )
+
+
+def _delete(lowerer: Lowerer, node: ast.Delete, scope: Scope | None) -> Node:
+    return (nodes.DELETE, node.lineno + lowerer.offset, tuple([lowerer.expression(t) for t in node.targets]))
+
+
+def _global(lowerer: Lowerer, node: ast.Global | ast.Nonlocal, scope: Scope | None) -> Node:
+    op = nodes.GLOBAL if isinstance(node, ast.Global) else nodes.NONLOCAL
+    return (op, node.lineno + lowerer.offset, tuple(node.names))
+
+
+def _break(lowerer: Lowerer, node: ast.Break, scope: Scope | None) -> Node:
+    return (nodes.BREAK, node.lineno + lowerer.offset)
+
+
+def _continue(lowerer: Lowerer, node: ast.Continue, scope: Scope | None) -> Node:
+    return (nodes.CONTINUE, node.lineno + lowerer.offset)
+
+
+SIMPLE: dict[type[ast.AST], Lower] = {
+    ast.Expr: _expr,
+    ast.Assign: _assign,
+    ast.AugAssign: _augmented,
+    ast.AnnAssign: _annotated,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Import: _import,
+    ast.ImportFrom: _from,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+    ast.Break: _break,
+    ast.Continue: _continue,
+}

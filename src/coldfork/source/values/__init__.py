@@ -1,0 +1,1 @@
+"""What a name may hold, and under which conditions."""

@@ -1,0 +1,20 @@
+"""What has to hold for a path to be taken."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coldfork.source.syntax.nodes import NO_SPAN
+
+
+class Condition(NamedTuple):
+    """Something that has to hold for a path to be taken: a quoted test, or words."""
+
+    module: str = ""
+    span: tuple[int, int, int, int] = NO_SPAN
+    negated: bool = False
+    words: str = ""
+    presumes: str = ""
+    """What is presumed when the path that needs this condition is not the nominal one."""
+    possible: bool = False
+    """True for dynamic dispatch that could not be narrowed."""

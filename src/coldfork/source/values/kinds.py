@@ -1,0 +1,341 @@
+"""What a name may hold while an import is followed: constants, functions, classes, the unknown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+
+if TYPE_CHECKING:
+    from coldfork.source.program.program import ModuleState
+
+
+class Value:
+    """Base of everything a name may hold."""
+
+    __slots__ = ()
+
+
+class Unknown(Value):
+    """Something that could not be followed."""
+
+    __slots__ = ("truthy",)
+
+    def __init__(self, truthy: bool = False) -> None:
+        self.truthy = truthy
+
+
+UNKNOWN = Unknown()
+TRUTHY = Unknown(truthy=True)
+#: The version of a distribution that is not at hand: some release number.
+RELEASE = Unknown(truthy=True)
+
+
+class Const(Value):
+    """A constant: None, a bool, a number, text, or a tuple of such."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Const and type(self.value) is type(other.value) and bool(self.value == other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+
+class ModuleRef(Value):
+    """A module whose source is at hand."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is ModuleRef and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class External(Value):
+    """Something known only by its dotted name; `()` in the name stands for the result of a call."""
+
+    __slots__ = ("is_module", "name")
+
+    def __init__(self, name: str, is_module: bool = False) -> None:
+        self.name = name
+        self.is_module = is_module
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is External and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+#: Keyword arguments of a call; what `**` brought without telling its names stands under None.
+Keywords = dict[str | None, Value]
+
+
+class Env:
+    """The variables of a function call or class body, inside those of what encloses it."""
+
+    __slots__ = ("names", "outer")
+
+    def __init__(self, outer: Env | None = None) -> None:
+        self.names: dict[str, Value] = {}
+        self.outer = outer
+
+
+class Function(Value):
+    """A function of which the source is at hand, with what it closes over."""
+
+    __slots__ = ("cached", "code", "context", "env", "line", "module", "name", "owner")
+
+    def __init__(
+        self,
+        module: ModuleState,
+        line: int,
+        name: str,
+        code: Node | None,
+        env: Env | None = None,
+        owner: ClassRef | None = None,
+    ) -> None:
+        self.module = module
+        self.line = line
+        self.name = name
+        self.code = code
+        self.env = env
+        self.owner = owner
+        self.context = False
+        """True behind `contextlib.contextmanager`: the body runs on entering."""
+
+    @property
+    def qualified(self) -> str:
+        """The name with its class, as a traceback would show it."""
+        return f"{self.owner.name}.{self.name}" if self.owner else self.name
+
+
+class ClassRef(Value):
+    """A class of which the source is at hand."""
+
+    __slots__ = (
+        "bases",
+        "binds",
+        "dataclass",
+        "env",
+        "line",
+        "linear",
+        "linear_mask",
+        "members",
+        "meta",
+        "module",
+        "name",
+        "node",
+        "outside",
+        "qualified",
+        "scope",
+    )
+
+    def __init__(self, module: ModuleState, node: Node, env: Env | None, qualified: str) -> None:
+        self.module = module
+        self.node = node
+        self.line: int = node[1]
+        self.name: str = node[2]
+        self.qualified = qualified
+        self.binds: dict[str, tuple[Node, ...]] = node[7]
+        self.env = env
+        self.scope: Env | None = env
+        """Where the bases are looked up: a class inside a class sees the outer body."""
+        self.linear: tuple[Value, ...] | None = None
+        self.linear_mask = 0
+        self.meta: Value | None = None
+        self.dataclass = False
+        self.members: dict[str, Instance] = {}
+        """Members of an enumeration, one object each."""
+        self.outside: dict[str, Value] | None = None
+        """Attributes set behind the class body, by code that is being followed."""
+
+
+class Instance(Value):
+    """An object of a known class; `open` when only an annotation says so, and a subclass may stand in."""
+
+    __slots__ = ("attributes", "cls", "open", "shared")
+
+    def __init__(self, cls: ClassRef, open_: bool = False) -> None:
+        self.cls = cls
+        self.attributes: dict[str, Value] = {}
+        self.open = open_
+        self.shared = False
+
+    @property
+    def is_member(self) -> bool:
+        """True for a member of an enumeration."""
+        return any(member is self for member in self.cls.members.values())
+
+
+class Attributes(Value):
+    """The `__dict__` of an object."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Instance) -> None:
+        self.owner = owner
+
+    @property
+    def held(self) -> Mapping:
+        """What it holds now."""
+        items: dict[Value, Value] = {Const(name): value for name, value in self.owner.attributes.items()}
+        return Mapping(items, exact=False)
+
+
+class ClassEnv(Env):
+    """The names of a class body, looked up lazily; seen by the body itself, not by its methods."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: ClassRef) -> None:
+        super().__init__(cls.env)
+        self.cls = cls
+
+
+class Bound(Value):
+    """A method with the object it was taken from."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, function: Value, receiver: Value) -> None:
+        self.function = function
+        self.receiver = receiver
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Bound and self.function is other.function and self.receiver is other.receiver
+
+    def __hash__(self) -> int:
+        return hash((id(self.function), id(self.receiver)))
+
+
+class Method(Value):
+    """A method of a built-in value, known by name."""
+
+    __slots__ = ("name", "receiver")
+
+    def __init__(self, receiver: Value, name: str) -> None:
+        self.receiver = receiver
+        self.name = name
+
+
+class Sequence(Value):
+    """A list, tuple or set; `exact` when these are all its elements, `filled` when there is one at least."""
+
+    __slots__ = ("exact", "filled", "items", "kind", "shared")
+
+    def __init__(self, kind: str, items: tuple[Value, ...], exact: bool = True) -> None:
+        self.kind = kind
+        self.items = items
+        self.exact = exact
+        self.filled = False
+        self.shared = False
+
+
+class Mapping(Value):
+    """A dictionary; `exact` when these are all its keys."""
+
+    __slots__ = ("exact", "items", "shared")
+
+    def __init__(self, items: dict[Value, Value], exact: bool = True) -> None:
+        self.items = items
+        self.exact = exact
+        self.shared = False
+
+
+class Partial(Value):
+    """`functools.partial`."""
+
+    __slots__ = ("function", "keywords", "positional")
+
+    def __init__(
+        self, function: Value, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ) -> None:
+        self.function = function
+        self.positional = positional
+        self.keywords = keywords
+
+
+class Lazy(Value):
+    """A generator, coroutine or context manager whose body runs when it is consumed."""
+
+    __slots__ = ("call", "kind")
+
+    def __init__(self, kind: str, call: tuple[Value, tuple[Value, ...], dict[str | None, Value]]) -> None:
+        self.kind = kind
+        self.call = call
+
+
+class Property(Value):
+    """`property` or `functools.cached_property` on a class."""
+
+    __slots__ = ("getter", "setter")
+
+    def __init__(self, getter: Value, setter: Value | None = None) -> None:
+        self.getter = getter
+        self.setter = setter
+
+
+class ClassMethod(Value):
+    """`classmethod`."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Value) -> None:
+        self.function = function
+
+
+class StaticMethod(Value):
+    """`staticmethod`."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Value) -> None:
+        self.function = function
+
+
+class Super(Value):
+    """`super()` inside a method: look-ups start behind `after`."""
+
+    __slots__ = ("after", "receiver")
+
+    def __init__(self, after: ClassRef, receiver: Value) -> None:
+        self.after = after
+        self.receiver = receiver
+
+
+class Union(Value):
+    """One of several values, each with the condition under which it is off the nominal path, or None."""
+
+    __slots__ = ("alternatives",)
+
+    def __init__(self, alternatives: tuple[tuple[Value, Condition | None], ...]) -> None:
+        self.alternatives = alternatives
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Union and self.alternatives == other.alternatives
+
+    def __hash__(self) -> int:
+        return hash(self.alternatives)
+
+
+#: Values that are equal exactly when they are the same: what can be looked up among keys.
+SETTLED = (Const, Function, ClassRef, ModuleRef)

@@ -1,0 +1,99 @@
+"""Values that may be one of several: joining them, taking them apart, and whether they are true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Bound,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Method,
+    ModuleRef,
+    Partial,
+    Property,
+    Sequence,
+    Union,
+    Unknown,
+    Value,
+)
+
+_MOST_ALTERNATIVES = 8
+
+
+def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
+    """The value as alternatives."""
+    if type(value) is Union:
+        return value.alternatives
+    return ((value, None),)
+
+
+def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
+    """One value that may be any of `values`; those after the first are under `condition` if one is given."""
+    found: dict[Value, Condition | None] = {}
+    for index, value in enumerate(values):
+        for alternative, inner in alternatives(value):
+            needed = inner or (condition if index else None)
+            if alternative not in found or (found[alternative] is not None and needed is None):
+                found[alternative] = needed
+    if not found:
+        return UNKNOWN
+    if len(found) == 1:
+        ((only, needed),) = found.items()
+        return only if needed is None else Union(((only, needed),))
+    if len(found) > _MOST_ALTERNATIVES:
+        return _shortened(found)
+    return Union(tuple(found.items()))
+
+
+def _shortened(found: dict[Value, Condition | None]) -> Value:
+    """Too many alternatives: those off the nominal path go first, and never blur the nominal ones."""
+    nominal = [(value, None) for value, condition in found.items() if condition is None]
+    others = [(value, condition) for value, condition in found.items() if condition is not None]
+    if len(nominal) > _MOST_ALTERNATIVES:
+        nominal.sort(key=lambda option: isinstance(option[0], (Const, Unknown)))
+        nominal = [*nominal[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)]
+    room = _MOST_ALTERNATIVES - len(nominal)
+    kept = others[: max(0, room - 1)]
+    if others and len(kept) < len(others):
+        kept.append((UNKNOWN, others[len(kept)][1]))
+    return Union((*nominal, *kept))
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a single value is true; None when that cannot be told."""
+    kind = type(value)
+    if kind is Const:
+        return bool(value.value)  # type: ignore[attr-defined]
+    if kind is Unknown:
+        return True if value.truthy else None  # type: ignore[attr-defined]
+    if kind is Sequence or kind is Mapping:
+        if value.items:  # type: ignore[attr-defined]
+            return True
+        return False if value.exact else None  # type: ignore[attr-defined]
+    if kind is External:
+        return True if value.is_module else None  # type: ignore[attr-defined]
+    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property):
+        return True
+    if kind is Instance:
+        return None if value.open else True  # type: ignore[attr-defined]
+    return None
+
+
+def under(value: Value, condition: Condition | None) -> Value:
+    """The value, held off the nominal path by `condition` unless something else does already."""
+    if condition is None:
+        return value
+    return Union(tuple((single, inner or condition) for single, inner in alternatives(value)))
+
+
+def joined(results: list[tuple[Value, Condition | None]]) -> Value:
+    """One value from results that each need a condition, or none; those of the nominal path come first."""
+    results.sort(key=lambda result: result[1] is not None)
+    return union([under(value, condition) for value, condition in results])

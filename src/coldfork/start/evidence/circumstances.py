@@ -1,0 +1,173 @@
+"""Evidence around this process: who runs it, on what kind of machine, and what it is about to load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from coldfork.model.decisions import EVERY, Reason, Weight
+
+if TYPE_CHECKING:
+    from coldfork.start.surroundings import Scene
+
+_SPAWN = "start the process with spawn: it begins without any of this"
+_RAY_WORKER = 1
+"""`ray.WORKER_MODE`: a process that Ray started for tasks or an actor."""
+
+_FRAMEWORKS = ("torch", "jax", "tensorflow", "cupy", "numba.cuda", "cuda.bindings.driver", "pyopencl")
+_HIDDEN = ("", "-1", "NoDevFiles")
+_METHOD = "MULTIPROCESSING_START_METHOD"
+_VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+def platform_without_fork(scene: Scene) -> Reason | None:
+    """Windows has no fork."""
+    if "fork" in scene.methods:
+        return None
+    text = "this platform has no fork"
+    return Reason("no-fork-here", text, evidence=(("platform", scene.platform),))
+
+
+def macos(scene: Scene) -> Reason | None:
+    """macOS: system frameworks end a forked child that uses them; Python itself stopped forking there."""
+    if scene.platform != "darwin":
+        return None
+    text = "the system frameworks of macOS crash in forked children"
+    return Reason("macos", text, weight=Weight.DOUBT, evidence=(("platform", scene.platform),))
+
+
+def ray_worker(scene: Scene) -> Reason | None:
+    """A task or an actor of Ray, whose threads and connections a forked child would share."""
+    worker = (scene.module("ray._private.worker") or {}).get("global_worker")
+    if worker is None:
+        return None
+    mode = _attribute(worker, "mode")
+    if mode != _RAY_WORKER:
+        return None
+    text = "this is a worker of Ray, whose connections a forked child would share"
+    remedies = ("let Ray start the process: an actor of its own", _SPAWN)
+    evidence = (("ray.mode", str(mode)),)
+    return Reason("ray-worker", text, weight=Weight.CIRCUMSTANCE, remedies=remedies, evidence=evidence)
+
+
+def wsl(scene: Scene) -> Reason | None:
+    """Windows' subsystem for Linux, where NVML does not go together with fork."""
+    if "microsoft" not in scene.release.lower():
+        return None
+    text = "this is WSL, where NVML does not survive a fork"
+    return Reason(
+        "wsl",
+        text,
+        weight=Weight.CIRCUMSTANCE,
+        remedies=(_SPAWN,),
+        evidence=(("release", scene.release),),
+    )
+
+
+def jupyter(scene: Scene) -> Reason | None:
+    """A notebook's kernel, with its threads and sockets."""
+    application = (scene.module("ipykernel.kernelapp") or {}).get("IPKernelApp")
+    if application is None or _attribute(application, "_instance") is None:
+        return None
+    text = "this is a notebook's kernel, whose sockets and threads a forked child would inherit half"
+    remedies = ("put the function into a module, which spawn can import",)
+    return Reason("jupyter", text, weight=Weight.CIRCUMSTANCE, remedies=remedies)
+
+
+def xpu_build(scene: Scene) -> Reason | None:
+    """PyTorch for Intel's GPUs, whose runtime supports no fork at all."""
+    version = scene.module("torch.version") or {}
+    if not isinstance(version.get("xpu"), str):
+        return None
+    text = "PyTorch for XPU is loaded, and Level Zero supports no fork"
+    evidence = (("torch.version.xpu", str(version["xpu"])),)
+    return Reason(
+        "xpu-build",
+        text,
+        weight=Weight.CIRCUMSTANCE,
+        accelerator="xpu",
+        remedies=(_SPAWN,),
+        evidence=evidence,
+    )
+
+
+def numa_binding(scene: Scene) -> tuple[Reason, ...]:
+    """Workers that are to be bound to NUMA nodes: only spawn starts them by a command of its own."""
+    asked = [one for one in scene.arguments if one == "--numa-bind" or one.startswith("--numa-bind=")]
+    executable = (scene.module("multiprocessing.spawn") or {}).get("_python_exe")
+    own = (scene.module("sys") or {}).get("executable")
+    if isinstance(executable, bytes):
+        executable = executable.decode("utf-8", "surrogateescape")
+    replaced = executable is not None and own is not None and executable != own
+    if not asked and not replaced:
+        return ()
+    what = asked[0] if asked else f"multiprocessing starts {executable}"
+    text = "workers are to be bound to NUMA nodes, which takes a command of their own that only spawn runs"
+    return tuple(
+        Reason("numa-binding", text, method, Weight.CIRCUMSTANCE, evidence=(("asked by", what),))
+        for method in ("fork", "forkserver")
+    )
+
+
+def method_asked_for(scene: Scene) -> tuple[Reason, ...]:
+    """The variable by which an isolated script is told how its processes are to start."""
+    asked = scene.setting(_METHOD)
+    if asked not in ("spawn", "forkserver"):
+        return ()
+    text = f"{_METHOD} asks for {asked}, as it does in a script that coldfork has isolated"
+    return tuple(
+        Reason("method-asked-for", text, method, Weight.CIRCUMSTANCE, evidence=((_METHOD, asked),))
+        for method in ("fork", "forkserver")
+        if method != asked
+    )
+
+
+def daemon(scene: Scene) -> Reason | None:
+    """A daemonic process of multiprocessing, which may have no children."""
+    current = (scene.module("multiprocessing.process") or {}).get("_current_process")
+    configuration = _attribute(current, "_config")
+    if not isinstance(configuration, dict) or not configuration.get("daemon"):
+        return None
+    text = "this is a daemonic process, and multiprocessing lets it have no children by any method"
+    remedies = (
+        "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
+        "use subprocess, which asks nobody",
+    )
+    return Reason("daemon", text, EVERY, Weight.HARM, remedies=remedies)
+
+
+def framework_and_device(scene: Scene) -> Reason | None:
+    """Strict: a framework that could wake a device, and a device that it could wake."""
+    if not scene.strict:
+        return None
+    framework = next((name for name in _FRAMEWORKS if scene.module(name) is not None), None)
+    if framework is None or any(scene.setting(name) in _HIDDEN for name in _VISIBILITY):
+        return None
+    device = scene.device()
+    if device is None:
+        return None
+    text = f"strict: {framework} is loaded and {device} is visible, so that anything may wake it"
+    return Reason(
+        "framework-and-device",
+        text,
+        weight=Weight.DOUBT,
+        remedies=(_SPAWN, "hide the device: CUDA_VISIBLE_DEVICES=''"),
+        evidence=(("framework", framework), ("device", device)),
+    )
+
+
+def vllm_takes_no_forkserver(scene: Scene) -> Reason | None:
+    """vLLM accepts fork and spawn and refuses forkserver."""
+    target = scene.target.module if scene.target is not None else None
+    about = target is not None and target.partition(".")[0] == "vllm"
+    if not about and scene.module("vllm") is None:
+        return None
+    text = "vLLM accepts fork and spawn only"
+    return Reason("vllm-refuses-forkserver", text, "forkserver", Weight.HARM)
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """An attribute of somebody else's object; None where it has none or fails."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:
+        return None

@@ -1,0 +1,56 @@
+"""Evidence for and against a forkserver: whether a clean one can be had, and whether it pays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import Reason, Weight
+from coldfork.start.static_reach.reach import Reached
+from coldfork.start.targets import Target
+
+if TYPE_CHECKING:
+    from coldfork.start.surroundings import Scene
+
+
+def forkserver_does_not_pay(scene: Scene) -> Reason | None:
+    """Without modules to preload a server only adds a process: each child imports everything anew."""
+    if "forkserver" not in scene.methods:
+        return Reason("no-forkserver-here", "this platform has no forkserver", "forkserver", Weight.HARM)
+    if scene.server.preload:
+        return None
+    text = "its server would preload nothing, so that it saves nothing over spawn"
+    remedies = ("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",)
+    return Reason("forkserver-preloads-nothing", text, "forkserver", Weight.CIRCUMSTANCE, remedies=remedies)
+
+
+def server_is_not_clean(scene: Scene) -> tuple[Reason, ...]:
+    """A module that the server preloads and that wakes a device there, or may."""
+    return tuple(
+        reason for module in scene.server.preload if (reason := _of_preload(module, scene)) is not None
+    )
+
+
+def server_has_another_environment(scene: Scene) -> Reason | None:
+    """A server that runs already has the environment of the moment it was started."""
+    differences = scene.server.differences
+    if not differences:
+        return None
+    text = f"its server was started with another environment ({', '.join(differences[:4])})"
+    return Reason(
+        "forkserver-environment",
+        text,
+        "forkserver",
+        Weight.CIRCUMSTANCE,
+        evidence=tuple(("variable", name) for name in differences[:8]),
+    )
+
+
+def _of_preload(module: str, scene: Scene) -> Reason | None:
+    answer = scene.reach_of(Target(module))
+    if answer.reached is Reached.NOTHING:
+        return None
+    if answer.reached is Reached.UNKNOWN:
+        text = f"its server preloads {module}, and what that does is unknown: {answer.reason}"
+        return Reason("forkserver-preload-unknown", text, "forkserver", Weight.DOUBT)
+    text = f"its server preloads {module}, which wakes {answer.accelerator} ({answer.path}:{answer.line})"
+    return Reason("forkserver-preload-wakes", text, "forkserver", Weight.HARM, accelerator=answer.accelerator)

@@ -1,0 +1,122 @@
+"""Everything that speaks against a start method, gathered from one table.
+
+`against_fork()` is for those who ask before each fork: what the runtimes of this process would hand a child,
+at the price of some microseconds while nothing changes. `gather()` is for a decision: it looks at the
+machine, the surroundings and the target too.
+"""
+
+from __future__ import annotations
+
+from _thread import _count as python_threads
+from _thread import get_ident
+from functools import partial
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import Reason
+from coldfork.start.evidence import circumstances, runtimes, servers, target
+from coldfork.start.process.snapshot import HERE
+from coldfork.start.process.wakers import WAKERS
+from coldfork.start.surroundings import RealScene
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from coldfork.start.surroundings import Scene
+
+    Piece = Callable[[Scene], "Reason | Iterable[Reason] | None"]
+
+RUNTIMES: tuple[Piece, ...] = (
+    *(partial(runtimes.device, accelerator) for accelerator in runtimes.DEVICES),
+    runtimes.openmp_pool,
+    runtimes.openmp_unreadable,
+    runtimes.numba_on_gnu_openmp,
+    runtimes.tokenizers_pool,
+    runtimes.strange_threads,
+    runtimes.python_threads,
+)
+"""What a forked child would be handed."""
+
+SURROUNDINGS: tuple[Piece, ...] = (
+    circumstances.platform_without_fork,
+    circumstances.macos,
+    circumstances.ray_worker,
+    circumstances.wsl,
+    circumstances.jupyter,
+    circumstances.xpu_build,
+    circumstances.numa_binding,
+    circumstances.method_asked_for,
+    circumstances.daemon,
+    circumstances.framework_and_device,
+    target.target_without_file,
+    target.target_cannot_be_pickled,
+)
+"""The machine, who runs the program, and what a new interpreter could not be handed."""
+
+IMPORTS: tuple[Piece, ...] = (target.imports_of_target,)
+"""What the target's module imports: asked only when it still matters, for it may take a while."""
+
+SERVERS: tuple[Piece, ...] = (
+    circumstances.vllm_takes_no_forkserver,
+    servers.forkserver_does_not_pay,
+    servers.server_is_not_clean,
+    servers.server_has_another_environment,
+)
+"""Whether a clean forkserver can be had, and pays: asked only when there will be no fork."""
+
+
+def gather(scene: Scene, *, about_servers: bool = False) -> tuple[Reason, ...]:
+    """Everything that speaks against a method, what weighs most first.
+
+    `about_servers` looks at the forkserver although a fork would do.
+    """
+    found = [*found_in(scene, RUNTIMES), *found_in(scene, SURROUNDINGS)]
+    if not any(reason.vetoes for reason in found):
+        found += found_in(scene, IMPORTS)
+    if about_servers or any(reason.against == "fork" for reason in found):
+        found += found_in(scene, SERVERS)
+    return tuple(sorted(found, key=lambda reason: -reason.weight.rank))
+
+
+def found_in(scene: Scene, pieces: Iterable[Piece]) -> list[Reason]:
+    """What some pieces of evidence say."""
+    found: list[Reason] = []
+    for piece in pieces:
+        said = piece(scene)
+        if isinstance(said, Reason):
+            found.append(said)
+        elif said is not None:
+            found.extend(said)
+    return found
+
+
+class _LastAnswer:
+    """What was found the last time, which holds while the states, the threads and the asker are the same."""
+
+    def __init__(self) -> None:
+        self._for: tuple[object, ...] | None = None
+        self._found: tuple[Reason, ...] = ()
+
+    def now(self) -> tuple[Reason, ...]:
+        asked = (HERE.readings(), HERE.generation, get_ident(), python_threads(), _numba(), WAKERS.count)
+        if self._for is None or any(
+            old is not new and old != new for old, new in zip(self._for, asked, strict=True)
+        ):
+            said = found_in(RealScene(), RUNTIMES)
+            self._found = tuple(sorted(said, key=lambda reason: -reason.weight.rank))
+            self._for = asked
+        return self._found
+
+
+_LAST = _LastAnswer()
+
+
+def against_fork() -> tuple[Reason, ...]:
+    """What a child forked by this thread now would be handed and could not use; empty if nothing.
+
+    Those of weight `harm` (`Reason.vetoes`) break it; a `doubt` could not be ruled out.
+    """
+    return _LAST.now()
+
+
+def _numba() -> object:
+    return (HERE.module("numba.np.ufunc.parallel") or {}).get("_threading_layer")

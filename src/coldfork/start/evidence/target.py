@@ -1,0 +1,69 @@
+"""Evidence in what the new process is to run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import Reason, Weight
+from coldfork.start.static_reach.reach import Reached
+
+if TYPE_CHECKING:
+    from coldfork.start.surroundings import Scene
+
+_IMPORTABLE = ("put the function at the top level of a module that can be imported",)
+
+
+def imports_of_target(scene: Scene) -> Reason | None:
+    """What the target's module imports, which may wake a device in the child or cannot be told."""
+    # What was typed in has no module of its own that a child could import.
+    if scene.target is None or scene.target.has_no_file:
+        return None
+    answer = scene.reach_of(scene.target)
+    if answer.reached is Reached.NOTHING:
+        return None
+    evidence = tuple(
+        (name, value)
+        for name, value in (
+            ("module", answer.module),
+            ("verdict", answer.verdict),
+            ("path", answer.path),
+            ("line", None if answer.line is None else str(answer.line)),
+            ("reason", answer.reason),
+        )
+        if value is not None
+    )
+    if answer.reached is Reached.UNKNOWN:
+        text = f"what importing {answer.module} does to a device is unknown: {answer.reason}"
+        return Reason("target-unknown", text, weight=Weight.DOUBT, evidence=evidence)
+    where = f" ({answer.path}:{answer.line})" if answer.path else ""
+    text = f"importing {answer.module} wakes {answer.accelerator}{where}, {answer.verdict}"
+    return Reason(
+        "target-wakes-device",
+        text,
+        weight=Weight.DOUBT,
+        accelerator=answer.accelerator,
+        remedies=(f"compute it on first use: coldfork check --entry {answer.module}",),
+        evidence=evidence,
+    )
+
+
+def target_without_file(scene: Scene) -> tuple[Reason, ...]:
+    """A function typed into an interpreter or a notebook, which a new interpreter cannot import."""
+    if scene.target is None or not scene.target.has_no_file:
+        return ()
+    text = f"{scene.target} was typed in and is in no file, so that a new interpreter cannot import it"
+    return _unreachable("target-has-no-file", text)
+
+
+def target_cannot_be_pickled(scene: Scene) -> tuple[Reason, ...]:
+    """A lambda or a local function, which pickle does not carry to a new interpreter."""
+    if scene.target is None or not scene.target.cannot_be_pickled:
+        return ()
+    text = f"{scene.target} is local to a function or a lambda, which pickle cannot hand to a new interpreter"
+    return _unreachable("target-cannot-be-pickled", text)
+
+
+def _unreachable(code: str, text: str) -> tuple[Reason, ...]:
+    return tuple(
+        Reason(code, text, method, Weight.HARM, remedies=_IMPORTABLE) for method in ("spawn", "forkserver")
+    )

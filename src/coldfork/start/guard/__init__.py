@@ -1,0 +1,127 @@
+"""The fork guard: examines this process before each fork, and refuses one whose child would be broken.
+
+This module is imported at the start of every interpreter that has the door of `coldfork guard install`, so
+it imports nothing but what such an interpreter has anyway; the rest comes when something happens.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextvars import Token
+    from types import TracebackType
+
+    from coldfork.start.guard.process import ProcessGuard
+
+VARIABLE = "COLDFORK_GUARD"
+OFF = "off"
+MODES = ("raise", "warn", "log", OFF)
+DEFAULT = "raise"
+
+
+def guard(mode: str | None = None) -> Guarding:
+    """Examine this process before each fork from here on, and refuse those that would break the child.
+
+    `"raise"` raises `UnsafeForkError` in place of the fork, `"warn"` and `"log"` let it happen and say so,
+    `"off"` ends it. Without a mode, the variable COLDFORK_GUARD decides, and without that it is `"raise"`.
+    The call takes effect at once and for the whole process. As `with guard(...):` it ends with the block.
+    """
+    chosen = checked(mode) if mode is not None else from_environment() or DEFAULT
+    return Guarding(chosen)
+
+
+def allow_fork(reason: str) -> Allowing:
+    """Let the forks of this block happen whatever speaks against them; the reason is logged.
+
+    It holds for the calling thread, or task, in this process, not for the children.
+    """
+    if not str(reason or "").strip():
+        from coldfork.model.errors import UsageError
+
+        raise UsageError('allow_fork() wants a reason: allow_fork("the child runs exec at once")')
+    return Allowing(reason.strip())
+
+
+class Guarding:
+    """What `guard` returns: the mode is on already; leaving the block brings the earlier one back."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self.is_block = False
+        self.replaces: Guarding | None = None
+        """The plain call before this one, until it is known whether this is one too."""
+        _process_guard(mode).push(self)
+
+    def __enter__(self) -> Guarding:
+        self.is_block = True
+        _process_guard(self.mode).enter(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _process_guard(self.mode).remove(self)
+
+    def __repr__(self) -> str:
+        return f"<coldfork.guard({self.mode!r})>"
+
+
+class Allowing:
+    """What `allow_fork` returns: to be entered."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        self.pid = 0
+        self._tokens: list[Token[Allowing | None]] = []
+
+    def __enter__(self) -> Allowing:
+        from coldfork.start.guard.process import ALLOWED
+
+        self.pid = os.getpid()
+        self._tokens.append(ALLOWED.set(self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from coldfork.start.guard.process import ALLOWED
+
+        ALLOWED.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"<coldfork.allow_fork({self.reason!r})>"
+
+
+def checked(mode: str) -> str:
+    """The mode, if there is one of that name."""
+    if mode not in MODES:
+        from coldfork.model.errors import UsageError
+
+        names = ", ".join(f'"{known}"' for known in MODES)
+        raise UsageError(f"there is no guard mode {mode!r}; the modes are {names}")
+    return mode
+
+
+def from_environment() -> str | None:
+    """The mode that COLDFORK_GUARD asks for; None if it is not set or empty."""
+    asked = os.environ.get(VARIABLE, "").strip().lower()
+    if not asked:
+        return None
+    if asked not in MODES:
+        from coldfork.model.errors import UsageError
+
+        raise UsageError(f"{VARIABLE}={asked} means nothing; it takes {', '.join(MODES)}")
+    return asked
+
+
+def _process_guard(mode: str) -> ProcessGuard:
+    if sys.platform != "linux" and mode != OFF:
+        from coldfork.model.errors import UsageError
+
+        raise UsageError(f"the fork guard needs Linux, and this is {sys.platform}")
+    from coldfork.start.guard.process import HERE
+
+    return HERE

@@ -1,0 +1,175 @@
+"""A Python interpreter as a place for the guard's door: asked by running it, because only it knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldfork import __version__
+from coldfork.model.errors import UsageError
+from coldfork.start.guard import pth_file
+from coldfork.start.guard.pth_file import Door
+
+_TIMEOUT = 60.0
+_OLDEST = (3, 11)
+
+# What it says about itself, without what this process's environment would add to its path; in any Python 3.
+_QUESTION = """
+import json, sys, sysconfig
+sys.path.pop(0)
+try:
+    import site
+    folders = [sysconfig.get_path("purelib")] + site.getsitepackages() + [site.getusersitepackages()]
+except Exception:
+    folders = [sysconfig.get_path("purelib")]
+try:
+    import coldfork
+    found = [coldfork.__version__, list(coldfork.__path__)[0]]
+except Exception:
+    found = [None, None]
+print(json.dumps([sys.executable, list(sys.version_info[:3]), sys.platform, folders] + found))
+"""
+_MODE = """
+import sys
+process = sys.modules.get("coldfork.start.guard.process")
+print("it starts without running the door" if process is None else process.HERE.mode)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What an interpreter says about itself."""
+
+    executable: str
+    version: str
+    platform: str
+    folders: tuple[Path, ...]
+    """Where it looks for doors; a new one goes into the first."""
+    coldfork: str | None
+    """The version of coldfork that it would import; None if there is none."""
+    home: str | None
+    """The folder of that coldfork."""
+
+    @property
+    def named(self) -> str:
+        """The interpreter in a sentence."""
+        return f"{self.executable} (Python {self.version})"
+
+    def doors(self) -> list[tuple[Path, Door | None]]:
+        """The doors that it has, each with what it says, or None where that is not what coldfork writes."""
+        found = []
+        for folder in self.folders:
+            path = folder / pth_file.FILE
+            if path.is_file():
+                found.append((path, pth_file.read(path.read_text("utf-8", errors="replace"))))
+        return found
+
+
+def ask(python: str | None) -> Interpreter:
+    """Ask an interpreter, the one that runs this by default."""
+    executable = python or sys.executable
+    said, _ = _run(executable, "-E", "-c", _QUESTION)
+    try:
+        path, version, platform, folders, coldfork, home = json.loads(said.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise UsageError(f"{executable} does not answer as a Python does") from None
+    number = ".".join(map(str, version))
+    if tuple(version) < _OLDEST:
+        raise UsageError(f"{executable} is Python {number}, and coldfork needs 3.11 or newer")
+    places = tuple(Path(folder) for folder in dict.fromkeys(folders))
+    return Interpreter(path or executable, number, platform, places, coldfork, home)
+
+
+def install(interpreter: Interpreter, mode: str) -> Path:
+    """Write the door, and see that it opens."""
+    if interpreter.platform != "linux":
+        raise UsageError(
+            f"the fork guard needs Linux, and {interpreter.executable} runs on {interpreter.platform}"
+        )
+    if interpreter.coldfork is None:
+        raise UsageError(
+            f"{interpreter.named} has no coldfork; "
+            f"install it there first: {interpreter.executable} -m pip install coldfork"
+        )
+    path = interpreter.folders[0] / pth_file.FILE
+    for stale in (where for where, _ in interpreter.doors() if where != path):
+        _remove(stale)
+    before = path.read_bytes() if path.is_file() else None
+    _write(path, pth_file.written(mode, __version__).encode("ascii"))
+    said = _mode_in(interpreter)
+    if said != mode:
+        if before is None:
+            _remove(path)
+        else:
+            _write(path, before)
+        raise UsageError(f"the guard does not come on in {interpreter.named}, nothing was changed: {said}")
+    return path
+
+
+def uninstall(interpreter: Interpreter) -> list[Path]:
+    """Remove the doors; the paths that were removed."""
+    paths = [path for path, _ in interpreter.doors()]
+    for path in paths:
+        _remove(path)
+    return paths
+
+
+def _mode_in(interpreter: Interpreter) -> str:
+    """The mode that the guard has in a program of this interpreter, or why it has none."""
+    try:
+        said, complaint = _run(interpreter.executable, "-E", "-c", _MODE)
+    except UsageError as error:
+        return str(error)
+    return complaint.strip() or said.strip()
+
+
+def _write(path: Path, text: bytes) -> None:
+    """Write at once or not at all: an interpreter may start at any moment."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=".coldfork-", suffix=".tmp", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot remove {path}: {error.strerror or error}") from None
+
+
+def _run(executable: str, *arguments: str) -> tuple[str, str]:
+    """What a program of an interpreter prints and complains of, whatever mode was chosen for this process."""
+    environment = {name: value for name, value in os.environ.items() if name != "COLDFORK_GUARD"}
+    try:
+        done = subprocess.run(
+            [executable, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except OSError as error:
+        raise UsageError(f"cannot run {executable}: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{executable} does not answer within {_TIMEOUT:.0f} seconds") from None
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise UsageError(f"{executable} ended with status {done.returncode}: {last}")
+    return done.stdout, done.stderr

@@ -1,0 +1,169 @@
+"""Watches who wakes what, so that a refusal can name the line; it costs some microseconds an import.
+
+Nothing can be woken before native code is loaded. Until then nothing is asked, and what asks is not imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from os import getpid
+
+from coldfork.observe.attribution import Attribution
+from coldfork.observe.forks import guard_threads
+from coldfork.observe.imports import Imports
+from coldfork.start.process.wakers import WAKERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from coldfork.observe.stacks.loads import Load
+    from coldfork.observe.states import Poller
+
+    Actions = dict[str, Callable[[tuple[Any, ...]], None]]
+
+_MAIN = "__main__"
+_SUFFIXES = (".so", ".pyd")
+_TELLS_THREADS: bool = sys.version_info >= (3, 12)
+_STARTS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
+"""The audit events of a new thread, from Python 3.12 on."""
+
+
+class Sensor:
+    """What is awake in this process; nothing, until something native has been loaded."""
+
+    def __init__(self) -> None:
+        self.poller: Poller | None = None
+        self.begun: Callable[[], None] = _nothing
+        """What to do when there is something to ask from now on."""
+        self.forked: Callable[[], None] = _nothing
+        """What to do at the first question in a forked child."""
+        self._pid = getpid()
+        self._modules = sys.modules
+        self._begins = False
+
+    def awake(self) -> tuple[tuple[str, str | None], ...]:
+        """The accelerators that are awake, each with its level."""
+        if self._pid != getpid():
+            self._pid = getpid()
+            self.forked()
+        if self.poller is None and "_ctypes" in self._modules and self._ctypes_is_whole():
+            self.begin()
+        return () if self.poller is None else self.poller.awake()
+
+    def _ctypes_is_whole(self) -> bool:
+        """False while somebody is importing `ctypes`: what asks needs it, and would get half of it."""
+        spec = getattr(self._modules.get("ctypes"), "__spec__", None)
+        return not getattr(spec, "_initializing", False)
+
+    def begin(self) -> None:
+        """Ask in earnest from here on. What it takes for that is imported now, past our own doors."""
+        if self._begins:
+            return
+        self._begins = True
+        from coldfork.observe.states import Poller
+
+        self.poller = Poller()
+        self.begun()
+
+
+class Observation:
+    """The doors in importlib and the ear for new threads; `poll` looks now."""
+
+    def __init__(
+        self, actions: Actions, loaded: Callable[[str], None], trouble: Callable[[str, BaseException], None]
+    ) -> None:
+        self._actions = actions
+        self._trouble = trouble
+        self._hangs = False
+        self._hear_no_more: Callable[[], None] = _nothing
+        self._sensor = Sensor()
+        self._attribution = Attribution(self._sensor, WAKERS.heard, _MAIN)
+        self._sensor.begun = self._hear_threads
+        self._sensor.forked = self._attribution.forked
+        self._imports = Imports(
+            self._attribution, None, self._switch, lambda load: loaded(load.name), trouble
+        )
+
+    @property
+    def poller(self) -> Poller | None:
+        """What is asked; None until something native has been loaded."""
+        return self._sensor.poller
+
+    def begin(self) -> None:
+        """Hang the doors, unless they hang."""
+        if self._hangs:
+            return
+        self._hangs = True
+        if self._sensor.poller is not None:
+            self._hear_threads()
+        elif any(map(_is_foreign, _files())):
+            self._sensor.begin()
+        # What is awake by now was woken before anybody watched.
+        self._attribution.start()
+        self._imports.hang()
+
+    def end(self) -> None:
+        """Take the doors down."""
+        if not self._hangs:
+            return
+        self._hangs = False
+        self._imports.take_down()
+        self._hear_no_more()
+        self._hear_no_more = _nothing
+
+    def poll(self) -> None:
+        """Look now whether something woke since the last look."""
+        if self._hangs:
+            self._attribution.poll()
+
+    def _switch(self, load: Load | None) -> None:
+        """A module is about to be loaded: from the first native one on there is something to ask."""
+        if self._sensor.poller is None and load is not None and _is_foreign(load.path):
+            self._sensor.begin()
+
+    def _hear_threads(self) -> None:
+        if not _TELLS_THREADS:
+            self._hear_no_more = guard_threads(_call, self._thread_starts)
+            return
+        for event in _STARTS:
+            self._actions[event] = self._thread_event
+        self._hear_no_more = self._forget_threads
+
+    def _forget_threads(self) -> None:
+        for event in _STARTS:
+            self._actions.pop(event, None)
+
+    def _thread_event(self, arguments: tuple[Any, ...]) -> None:
+        self._thread_starts(arguments[0])
+
+    def _thread_starts(self, work: object) -> None:
+        # What the starting thread did until now cannot have been done by the new one.
+        try:
+            self._attribution.poll()
+            self._attribution.thread_starts(work)
+        except Exception as error:
+            self._trouble("thread", error)
+
+
+def _files() -> Iterator[object]:
+    """The files of the modules that are loaded; none is asked for it, as one may load itself when asked."""
+    for module in tuple(sys.modules.values()):
+        try:
+            yield object.__getattribute__(module, "__dict__").get("__file__")
+        except AttributeError:
+            continue
+
+
+def _is_foreign(path: object) -> bool:
+    """Whether a module is native code and not one of the standard library's."""
+    return type(path) is str and path.endswith(_SUFFIXES) and "lib-dynload" not in path
+
+
+def _call(action: Callable[[object], None], work: object) -> None:
+    action(work)
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,263 @@
+"""The guard of this process: one audit hook, and what it does before a fork.
+
+Neither an audit hook nor a handler of forks can be removed. So there is one of each for the process, and a
+table of actions that is empty while the guard is off: an event then costs one look-up in an empty table.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _contextvars import ContextVar
+from _thread import get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    from coldfork.model.decisions import Reason
+    from coldfork.start.guard import Allowing, Guarding
+    from coldfork.start.guard.examination import Examination
+    from coldfork.start.guard.observation import Observation
+    from coldfork.start.guard.poisoned_children import Notes
+
+    Action = Callable[[tuple[Any, ...]], None]
+
+OFF = "off"
+_MOST_TROUBLES = 20
+_UNTOLD = frozenset({"coldfork", "sitecustomize", "usercustomize"})
+"""What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
+FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
+"""The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
+SELF_TEST = "coldfork.guard"
+"""The audit event that only the guard raises, to learn whether its own hook is heard."""
+
+ALLOWED: ContextVar[Allowing | None] = ContextVar("coldfork.allow_fork", default=None)
+
+
+class ProcessGuard:
+    """Examines this process before each fork, as the innermost mode asks."""
+
+    def __init__(self) -> None:
+        self.mode = OFF
+        self.observation: Observation | None = None
+        self.notes: Notes | None = None
+        self.troubles: list[str] = []
+        """What went wrong in the guard itself; a fork is never stopped by that."""
+        self._modes: list[Guarding] = []
+        self._actions: dict[str, Action] = {}
+        self._listens = False
+        self._heard = False
+        self._examination: Examination | None = None
+        self._cleared: set[int] = set()
+        self._handed_on: dict[int, tuple[Reason, ...]] = {}
+
+    def push(self, guarding: Guarding) -> None:
+        """A mode was asked for: it holds from now on, and replaces that of a plain call just before."""
+        if self._modes and not self._modes[-1].is_block:
+            guarding.replaces = self._modes.pop()
+            guarding.replaces.replaces = None
+        self._modes.append(guarding)
+        self._apply()
+
+    def enter(self, guarding: Guarding) -> None:
+        """What was asked for last is a block: what it replaced comes back when it ends."""
+        if guarding.replaces is not None and guarding in self._modes:
+            self._modes.insert(self._modes.index(guarding), guarding.replaces)
+        guarding.replaces = None
+
+    def remove(self, guarding: Guarding) -> None:
+        """A block has ended: what it began goes, and so does what was asked for inside it without a block."""
+        if guarding not in self._modes:
+            return
+        index = self._modes.index(guarding)
+        del self._modes[index]
+        while index < len(self._modes) and not self._modes[index].is_block:
+            del self._modes[index]
+        self._apply()
+
+    def listen(self) -> None:
+        """Install the audit hook and the handlers of forks, once for the process."""
+        if self._listens:
+            return
+        self._actions[SELF_TEST] = self._hears
+        sys.addaudithook(_hook(self._actions))
+        sys.audit(SELF_TEST)
+        del self._actions[SELF_TEST]
+        if not self._heard:
+            from coldfork.model.errors import UsageError
+
+            raise UsageError(
+                "the fork guard cannot be installed: another audit hook of this process forbids it"
+            )
+        self._listens = True
+        os.register_at_fork(after_in_parent=self._forked_in_parent, after_in_child=self._forked_in_child)
+
+    def observe(self) -> None:
+        """Watch from now on who wakes what; the doors in importlib stay until the guard is off."""
+        from coldfork.start.guard.observation import Observation
+
+        self._actions.pop("import", None)
+        if self.observation is None:
+            self.observation = Observation(self._actions, self._loaded, self._trouble)
+        self.observation.begin()
+
+    def observe_later(self) -> None:
+        """Watch from the first import on that is not of the standard library: a plain script pays nothing."""
+        if self.observation is None:
+            self._actions["import"] = self._import
+
+    def before_launch(self, process: Any) -> bool:
+        """Examine before multiprocessing makes its pipes; False where nobody asked for it."""
+        if self.mode == OFF:
+            return False
+        self._examine(f"multiprocessing {getattr(process, 'name', 'process')}", sys._getframe(2))
+        self._cleared.add(get_ident())
+        return True
+
+    def after_launch(self) -> None:
+        """The launch is over, in the parent."""
+        self._cleared.discard(get_ident())
+
+    def against(self, call: str) -> tuple[Reason, ...]:
+        """What would break a child forked now; empty too where it cannot be found out."""
+        try:
+            if self._examination is None:
+                from coldfork.start.guard.examination import Examination
+
+                self._examination = Examination()
+            return self._examination.against(self.observation)
+        except Exception as error:
+            self._trouble(call, error)
+            return ()
+
+    def _apply(self) -> None:
+        modes = [guarding.mode for guarding in self._modes]
+        self.mode = modes[-1] if modes else OFF
+        if self.mode != OFF:
+            self.listen()
+            self._actions["os.fork"] = self._before_fork
+            self._actions["os.forkpty"] = self._before_forkpty
+            self._guard_launches()
+        else:
+            self._actions.pop("os.fork", None)
+            self._actions.pop("os.forkpty", None)
+        if any(mode != OFF for mode in modes):
+            if "import" not in self._actions:
+                self.observe()
+        elif self.observation is not None:
+            self.observation.end()
+
+    def _guard_launches(self) -> None:
+        for name in FORKING:
+            if name in sys.modules:
+                from coldfork.start.guard.multiprocessing_launches import guard_launches
+
+                guard_launches(sys.modules[name], self)
+
+    def _hears(self, arguments: tuple[Any, ...]) -> None:
+        self._heard = True
+
+    def _import(self, arguments: tuple[Any, ...]) -> None:
+        name = arguments[0]
+        top = name.partition(".")[0]
+        if (top in sys.stdlib_module_names or top in _UNTOLD) and name not in FORKING:
+            return
+        try:
+            self.observe()
+        except Exception as error:
+            self._trouble("observe", error)
+
+    def _loaded(self, name: str) -> None:
+        if name in FORKING:
+            self._guard_launches()
+        if self.notes is not None:
+            self.notes.loaded(name)
+
+    def _before_fork(self, arguments: tuple[Any, ...]) -> None:
+        self._before("os.fork")
+
+    def _before_forkpty(self, arguments: tuple[Any, ...]) -> None:
+        self._before("os.forkpty")
+
+    def _before(self, call: str) -> None:
+        me = get_ident()
+        if me in self._cleared:
+            # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
+            self._cleared.discard(me)
+            return
+        self._examine(call, sys._getframe())
+
+    def _examine(self, call: str, frame: FrameType | None) -> None:
+        if self._handed_on:
+            self._handed_on.pop(get_ident(), None)
+        reasons = self.against(call)
+        if not reasons:
+            return
+        from coldfork.start.guard import consequences
+        from coldfork.start.guard.callers import caller_frame, runs_a_program
+
+        frame = caller_frame(frame)
+        if frame is not None and runs_a_program(frame):
+            return
+        allowing = ALLOWED.get()
+        if allowing is not None and allowing.pid == os.getpid():
+            consequences.let_through(call, reasons, allowing.reason)
+        else:
+            consequences.speak(self.mode, call, reasons, frame)
+        self._hand_on(reasons)
+
+    def _hand_on(self, reasons: tuple[Reason, ...]) -> None:
+        """Let the child that is forked in spite of it know why its framework fails."""
+        from coldfork.start.guard.poisoned_children import Notes
+
+        if self.notes is None:
+            self.notes = Notes()
+        self.notes.prepare()
+        self._handed_on[get_ident()] = reasons
+
+    def _forked_in_parent(self) -> None:
+        self._handed_on.pop(get_ident(), None)
+
+    def _forked_in_child(self) -> None:
+        reasons = self._handed_on.pop(get_ident(), None)
+        self._handed_on.clear()
+        self._cleared.clear()
+        if reasons and self.notes is not None:
+            try:
+                self.notes.arm(reasons)
+            except Exception as error:
+                # Nothing is logged: the log's lock may be held by a thread that is gone.
+                self.troubles.append(f"notes: {type(error).__name__}: {error}")
+
+    def _trouble(self, what: str, error: BaseException) -> None:
+        """The guard itself failed somewhere: the program goes on, and the first time it is told."""
+        trouble = f"{what}: {type(error).__name__}: {error}"
+        if trouble in self.troubles or len(self.troubles) >= _MOST_TROUBLES:
+            return
+        self.troubles.append(trouble)
+        try:
+            import logging
+
+            logging.getLogger("coldfork").warning(
+                "the fork guard failed, and the program goes on: %s", trouble
+            )
+        except Exception:
+            return
+
+
+def _hook(actions: dict[str, Action]) -> Callable[[str, tuple[Any, ...]], None]:
+    find = actions.get
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        action = find(event)
+        if action is not None:
+            action(arguments)
+
+    return hook
+
+
+# One for the process, because a hook cannot be removed and a fork copies the whole process.
+HERE = ProcessGuard()

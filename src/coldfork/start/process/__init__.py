@@ -1,0 +1,1 @@
+"""This process as its probes see it: threads, pools, and who woke what."""

@@ -1,0 +1,160 @@
+"""Keeps answers about modules in the cache folder until what they rest on changes; never needed.
+
+An answer holds while the files beside the module, the folders on `sys.path`, the interpreter, the profile and
+coldfork itself are the same. Installing a package changes the folder it goes to, and so does removing one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from hashlib import blake2b
+from math import inf
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from coldfork import __version__
+from coldfork.start.static_reach.check_process import profile
+from coldfork.start.static_reach.reach import Place, ReachAnswer, Reached
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_MOST_FILES = 2000
+"""Beyond that, looking whether anything changed would cost more than a decision may."""
+_IN_VAIN_SECONDS = 600.0
+_LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
+
+
+class Kept:
+    """The answer for one module, if it is kept and still holds."""
+
+    def __init__(self, file: str | None, stamp: str | None) -> None:
+        self._file = file
+        self._stamp = stamp
+
+    @classmethod
+    def of(cls, place: Place, search: Sequence[str]) -> Kept:
+        """Where the answer lies, and what it has to rest on."""
+        folder = cache_folder()
+        stamp = _stamp(place, search) if folder else None
+        if folder is None or stamp is None:
+            return cls(None, None)
+        name = _digest((place.module, place.path, profile(), *sys.version_info, __version__))
+        return cls(os.path.join(folder, "reach", f"{name}.json"), stamp)
+
+    @property
+    def possible(self) -> bool:
+        """Whether an answer can be kept at all."""
+        return self._file is not None
+
+    def read(self) -> ReachAnswer | None:
+        """The answer, or None if there is none that holds."""
+        if self._file is None:
+            return None
+        try:
+            with open(self._file, encoding="utf-8") as file:
+                told = json.load(file)
+            if told["stamp"] != self._stamp or time() > told.get("until", inf):
+                return None
+            return ReachAnswer(**{**told["answer"], "reached": Reached(told["answer"]["reached"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, answer: ReachAnswer) -> None:
+        """Keep an answer; trouble with it is no trouble.
+
+        That there was none is kept for some minutes, so that not every process of a tree waits for it.
+        """
+        if self._file is None:
+            return
+        fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
+        told: dict[str, Any] = {
+            "stamp": self._stamp,
+            "answer": {name: getattr(answer, name) for name in fields},
+        }
+        if answer.reached is Reached.UNKNOWN:
+            told["until"] = time() + _IN_VAIN_SECONDS
+        beside = f"{self._file}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self._file), mode=0o700, exist_ok=True)
+            with open(beside, "w", encoding="utf-8") as file:
+                json.dump(told, file)
+            os.replace(beside, self._file)
+        except OSError:
+            try:
+                os.unlink(beside)
+            except OSError:
+                pass
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The folder of the cache that all of coldfork uses, or None where there is nowhere to write."""
+    if chosen := environment.get("COLDFORK_CACHE_DIR"):
+        return chosen
+    parent = environment.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(parent):
+        return os.path.join(parent, "coldfork")
+    home = environment.get("HOME", "")
+    if not os.path.isabs(home):
+        return None
+    caches = os.path.join("Library", "Caches") if sys.platform == "darwin" else ".cache"
+    return os.path.join(home, caches, "coldfork")
+
+
+def _stamp(place: Place, search: Sequence[str]) -> str | None:
+    """What changes with the files beside the module; None when they are too many to look at."""
+    files = []
+    # What was installed changes by being installed again, which changes a folder of `sys.path`, and is mostly
+    # too large to be looked through; the files that lead to the module are looked at all the same.
+    installed = os.path.basename(place.root) in _LEFT_OUT
+    for found in _on_the_way(place) if installed else _files(place.root):
+        files.append(found)
+        if len(files) > _MOST_FILES:
+            return None
+    folders = [(folder, _changed(folder)) for folder in search]
+    return _digest((*sorted(files), *folders))
+
+
+def _on_the_way(place: Place) -> Iterator[tuple[str, int, int]]:
+    """The module's own file, and those of the packages that are imported before it."""
+    path = place.root
+    for part in place.module.split("."):
+        path = os.path.join(path, part)
+        for file in (f"{path}.py", os.path.join(path, "__init__.py")):
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue
+            yield file, status.st_mtime_ns, status.st_size
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Every Python file in a folder and below it, with its time and size."""
+    waiting = [folder]
+    while waiting:
+        try:
+            entries = os.scandir(waiting.pop())
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+                    continue
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    yield entry.path, status.st_mtime_ns, status.st_size
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _digest(parts: tuple[Any, ...]) -> str:
+    return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

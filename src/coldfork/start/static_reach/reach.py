@@ -1,0 +1,167 @@
+"""What importing a module would do to accelerators, as `coldfork check` says, without importing it.
+
+The answer comes through a port, `Reach`: a function from a target to an answer. `StaticReach` is the real
+one: it hands out an answer that was kept, or has another process check the module and waits for it so long.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from coldfork.start.targets import Target
+
+    Reach = Callable[["Target"], "ReachAnswer"]
+
+DEADLINE = 20.0
+"""So many seconds a check may take before its answer is given up."""
+
+_WAKING = ("initialises-driver", "creates-context", "queries-device")
+_SURENESS = ("certain", "conditional", "possible")
+
+
+class Reached(StrEnum):
+    """What importing a module reaches."""
+
+    WAKES = "wakes"
+    """A line that wakes a device."""
+    NOTHING = "nothing"
+    """No line that wakes a device, as far as can be read."""
+    UNKNOWN = "unknown"
+    """It could not be found out; the reason says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachAnswer:
+    """What importing one module reaches."""
+
+    module: str
+    reached: Reached
+    reason: str | None = None
+    """Why it is unknown, or on what condition it wakes a device."""
+    accelerator: str | None = None
+    verdict: str | None = None
+    path: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def unknown(cls, module: str, reason: str) -> ReachAnswer:
+        """The answer when there is none."""
+        return cls(module, Reached.UNKNOWN, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the source of a module lies."""
+
+    module: str
+    """The name under which it is checked; that of the file for a script."""
+    root: str
+    """The folder that holds its top package."""
+    path: str
+    """What has to be checked: the top package, or the folder of a lone module."""
+
+
+class StaticReach:
+    """Asks `coldfork check --entry` in another process, and keeps the answers."""
+
+    def __init__(self, deadline: float = DEADLINE, search: Sequence[str] | None = None) -> None:
+        self._deadline = deadline
+        self._search = sys.path if search is None else search
+        self._told: dict[Place, ReachAnswer] = {}
+        """The answers that cannot be kept: to wait for one once in a process is enough."""
+
+    def __call__(self, target: Target) -> ReachAnswer:
+        """What importing the target's module reaches; never raises and never imports it."""
+        if target.module.partition(".")[0] in sys.stdlib_module_names and target.module != "__main__":
+            return ReachAnswer(target.module, Reached.NOTHING, "it belongs to the standard library")
+        try:
+            place = located(target, self._search)
+            if isinstance(place, str):
+                return ReachAnswer.unknown(target.module, place)
+            return replace(self._answer(place), module=target.module)
+        except Exception as error:
+            return ReachAnswer.unknown(target.module, f"{type(error).__name__}: {error}")
+
+    def _answer(self, place: Place) -> ReachAnswer:
+        from coldfork.start.static_reach import cache, check_process
+
+        kept = cache.Kept.of(place, self._search)
+        answer = kept.read()
+        if answer is None:
+            answer = self._told.get(place) or check_process.ask(place, self._search, self._deadline)
+            if answer.reached is Reached.UNKNOWN or not kept.possible:
+                self._told[place] = answer
+            kept.write(answer)
+        return answer
+
+
+def located(target: Target, search: Sequence[str]) -> Place | str:
+    """Where a target's source lies, found without importing anything; or why it cannot be told."""
+    module, file = target.module, target.file
+    if module == "__main__":
+        main = getattr(sys.modules.get("__main__"), "__spec__", None)
+        if main is None:
+            return _script(file)
+        module = main.name
+    top = module.partition(".")[0]
+    origin = _origin(top, search)
+    if origin is None:
+        return f"there is no module {top} on sys.path"
+    if os.path.isdir(origin):
+        return Place(module, os.path.dirname(origin), origin)
+    if not origin.endswith(".py"):
+        return f"{os.path.basename(origin)} has no source that could be read"
+    folder = os.path.dirname(origin)
+    return Place(module, folder, folder)
+
+
+def _script(file: str | None) -> Place | str:
+    if file is None:
+        return "it was typed in and is in no file"
+    path = os.path.abspath(file)
+    name, suffix = os.path.splitext(os.path.basename(path))
+    if suffix != ".py" or not name.isidentifier():
+        return f"{os.path.basename(path)} cannot be named as a module"
+    return Place(name, os.path.dirname(path), os.path.dirname(path))
+
+
+def _origin(top: str, search: Sequence[str]) -> str | None:
+    """The folder of a top-level package, or the file of a top-level module."""
+    spec: Any = getattr(sys.modules.get(top), "__spec__", None) or _found(top, search)
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return os.path.abspath(str(next(iter(spec.submodule_search_locations))))
+    return os.path.abspath(str(spec.origin)) if spec.has_location and spec.origin else None
+
+
+def _found(top: str, search: Sequence[str]) -> Any:
+    from importlib.machinery import PathFinder
+
+    return PathFinder.find_spec(top, list(search))
+
+
+def judged(module: str, findings: Sequence[dict[str, Any]], skipped: int) -> ReachAnswer:
+    """The answer in what `coldfork check` found: the surest line that wakes a device."""
+    waking = [finding for finding in findings if finding["effect"] in _WAKING]
+    if not waking:
+        if skipped:
+            return ReachAnswer.unknown(module, f"{skipped} of the files it imports could not be read")
+        return ReachAnswer(module, Reached.NOTHING)
+    first = min(waking, key=lambda one: (_WAKING.index(one["effect"]) > 1, _SURENESS.index(one["verdict"])))
+    return ReachAnswer(
+        module,
+        Reached.WAKES,
+        first["condition"],
+        first["accelerator"],
+        first["verdict"],
+        first["path"],
+        first["line"],
+    )

@@ -1,0 +1,157 @@
+"""The memory of captured graphs: whose it is, and whether the program still needs it."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from coldfork.virtual.capturing.memory.poison import poison_storage
+
+_uses = torch._C._storage_Use_Count
+
+
+class Kind(StrEnum):
+    """Where the memory that a captured region uses came from."""
+
+    POOL = "pool"
+    """It was allocated in the captured region."""
+    OUTSIDE = "outside"
+    """It was there before: parameters, buffers, inputs, what a warm-up run left behind."""
+    CONSTANT = "constant"
+    """A value that the host knew while capturing; it is baked into the graph."""
+
+
+class Block:
+    """One storage of torch, and how many of the references to it are graphs' own."""
+
+    __slots__ = ("graphs", "held", "key", "nbytes", "storage")
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+        self.key = int(storage._cdata)
+        self.nbytes = int(storage.nbytes())
+        self.held = 1
+        """The storage's Python object is one."""
+        self.graphs = 0
+
+    def is_free(self) -> bool:
+        """True when no tensor of the program lies in it any more, and nothing that autograd keeps."""
+        return bool(_uses(self.key) <= self.held)
+
+
+class Memory:
+    """One allocation that a captured region uses, however many tensors and views lie in it."""
+
+    __slots__ = ("block", "born", "dtype", "freed", "held", "kind", "serial")
+
+    def __init__(self, serial: int, kind: Kind, block: Block, born: int | None, dtype: Any) -> None:
+        self.serial = serial
+        """Counts the allocations of a graph: a block that is used twice is two of them."""
+        self.kind = kind
+        self.block = block
+        self.born = born
+        """The number of the record that allocated it, for memory of the pool."""
+        self.dtype = dtype
+        """What it was first seen to hold."""
+        self.held = 0
+        self.freed = False
+        """True once the program had let go of memory from outside that the graph still uses."""
+
+    @property
+    def key(self) -> int:
+        """What `tensor.untyped_storage()._cdata` is for each tensor that lies in it."""
+        return self.block.key
+
+    @property
+    def storage(self) -> Any:
+        """Torch's storage."""
+        return self.block.storage
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return int(self.block.storage.nbytes())
+
+    def poison_if_freed(self) -> None:
+        """A device would have given this memory to somebody else by now: let it hold nothing of use."""
+        # Storage that cannot be resized belongs to somebody else, such as an array of numpy.
+        if self.kind is Kind.OUTSIDE and not self.freed and self.block.is_free() and self.storage.resizable():
+            self.freed = True
+            poison_storage(self.storage, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} memory {self.serial}, {self.nbytes} bytes>"
+
+
+class Holdings:
+    """Tells the references of this process's graphs to a block from the program's own."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, Block] = {}
+        self._gone: deque[list[Memory]] = deque()
+
+    def block(self, storage: Any) -> Block:
+        """The block of a storage."""
+        block = self._blocks.get(storage._cdata)
+        if block is None:
+            block = self._blocks[storage._cdata] = Block(storage)
+        return block
+
+    def watch(self, graph: object, memories: list[Memory]) -> None:
+        """Count a graph's references until it is gone."""
+        for memory in memories:
+            memory.block.graphs += 1
+        # A graph may die at any point of any thread, so that the counting is left to the next who asks.
+        weakref.finalize(graph, self._gone.append, memories).atexit = False
+
+    def release(self, memories: list[Memory]) -> None:
+        """A graph gave up its references."""
+        self._gone.append(memories)
+
+    def settle(self) -> None:
+        """Take off the references of graphs that are gone."""
+        # Called before each allocation.
+        while self._gone:
+            memories = self._gone.popleft()
+            for memory in memories:
+                block = memory.block
+                block.held -= memory.held
+                block.graphs -= 1
+                if not block.graphs and self._blocks.get(block.key) is block:
+                    del self._blocks[block.key]
+            memories.clear()
+
+
+class Pool:
+    """Memory that graphs share, because none of them needs it while another one runs."""
+
+    __slots__ = ("_free", "graphs")
+
+    def __init__(self) -> None:
+        self.graphs = 0
+        """How many graphs were captured with it."""
+        self._free: dict[int, deque[Block]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the graphs allocated together."""
+        return sum(block.nbytes for blocks in self._free.values() for block in blocks)
+
+    def add(self, block: Block) -> None:
+        """Keep a block for reuse."""
+        self._free.setdefault(block.nbytes, deque()).append(block)
+
+    def take(self, nbytes: int) -> Block | None:
+        """A block of this size that nobody needs any more."""
+        blocks = self._free.get(nbytes)
+        if blocks:
+            for _ in range(min(len(blocks), 4)):
+                block = blocks[0]
+                blocks.rotate(-1)
+                if block.is_free():
+                    return block
+        return None

@@ -1,0 +1,1 @@
+"""What an operator does to its arguments, and what its results look like."""

@@ -1,0 +1,223 @@
+"""Learning what results look like without computing them, once for each shape of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from coldfork.virtual.capturing.operators.compiler import KeptOut
+from coldfork.virtual.capturing.operators.schemas import Operator
+from coldfork.virtual.capturing.operators.shapes import (
+    Constant,
+    Fresh,
+    Plan,
+    Result,
+    Same,
+    mapped,
+    tensors_in,
+)
+
+_LIMIT = 65536
+"""How many shapes are remembered; a program that needs more computes some of them anew."""
+
+
+_OTHERWISE_ON_META = frozenset(
+    (
+        "aten::native_batch_norm",
+        "aten::_native_batch_norm_legit",
+        "aten::_native_batch_norm_legit.no_stats",
+        "aten::_native_batch_norm_legit_no_training",
+        "aten::_batch_norm_with_update",
+        "aten::_embedding_bag",
+        "aten::_embedding_bag_forward_only",
+        "aten::_fft_r2c",
+        "aten::_fft_c2r",
+        "aten::nonzero_static",
+        "aten::max_unpool2d",
+        "aten::max_unpool3d",
+        "aten::linalg_eig",
+        "aten::_linalg_svd",
+    )
+)
+"""Their meta kernels answer for other devices; on the CPU some results have other sizes or strides."""
+
+
+class Unknown(Exception):
+    """Torch cannot say what the results look like without computing them."""
+
+    def __init__(self, message: str, waits: bool = False) -> None:
+        super().__init__(message)
+        self.waits = waits
+        """True when a device computes them too, and the host waits for it."""
+
+
+def key_of(value: Any) -> Any:
+    """What the results' looks depend on: everything but the elements of tensors."""
+    if isinstance(value, torch.Tensor):
+        try:
+            laid_out = value.stride()
+        except RuntimeError:
+            laid_out = value.layout
+        return value.shape, laid_out, value.dtype, value.device, value.is_neg(), value.is_conj()
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return (kind, *[key_of(one) for one in value])
+    if kind is torch.Generator:
+        return id(value)
+    return kind, value
+
+
+class Shapes:
+    """Remembers what results look like."""
+
+    def __init__(self) -> None:
+        self._plans: dict[Any, Plan] = {}
+        self._without_compiler = KeptOut()
+        self.computing = False
+        """True while torch computes shapes: what it does meanwhile is not the program's doing."""
+
+    def plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
+        """The results of this call, without computing them."""
+        key = (
+            operator,
+            torch.get_default_dtype(),
+            *[key_of(one) for one in args],
+            *[(name, key_of(one)) for name, one in kwargs.items()],
+        )
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _LIMIT:
+                self._plans.clear()
+            self.computing = True
+            try:
+                with self._without_compiler:
+                    plan = self._plans[key] = infer(operator, args, kwargs)
+            finally:
+                self.computing = False
+        return plan
+
+
+def infer(operator: Operator, args: Any, kwargs: Any) -> Plan:
+    """Let the meta kernel of an operator say what its results look like, or try it on scratch memory."""
+    for tensor in tensors_in((args, kwargs)):
+        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+            raise Unknown(
+                f"its argument is {tensor.layout} on {tensor.device}; only plain CPU tensors are simulated"
+            )
+    if operator.short.startswith(("index_put", "_index_put")) and _selects(*args[1:3]):
+        raise Unknown("a mask selects the elements that several values go to", waits=True)
+    if operator.name in _OTHERWISE_ON_META:
+        return _on_scratch(operator, args, kwargs)
+    try:
+        plan = _on_meta(operator, args, kwargs)
+    except NotImplementedError as error:
+        if operator.refusable or not operator.name.startswith("aten::"):
+            raise Unknown(str(error).splitlines()[0], waits=operator.refusable) from None
+        return _on_scratch(operator, args, kwargs)
+    if any(plan.outs):
+        # Meta kernels lay out tensors that grow in their own way.
+        return _on_scratch(operator, args, kwargs)
+    return plan
+
+
+def _on_meta(operator: Operator, args: Any, kwargs: Any) -> Plan:
+    twins = _Twins(_stand_in)
+    mine, by_name = twins.of(args), twins.of(kwargs)
+    return _plan(operator, _called(operator, mine, by_name), twins, args, kwargs, (mine, by_name))
+
+
+def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> Plan:
+    """Compute it once on numbers of no meaning, leaving the random numbers as they were."""
+    twins = _Twins(_scratch)
+    mine, by_name = twins.of(args), twins.of(kwargs)
+    state = torch.default_generator.get_state()
+    try:
+        results = _called(operator, mine, by_name)
+    except Exception as error:
+        raise Unknown(f"torch does not know its results without computing them ({error})") from None
+    finally:
+        torch.default_generator.set_state(state)
+    for one in tensors_in(results):
+        if one.layout is not torch.strided:
+            raise Unknown(f"its result is {one.layout}, and only plain tensors are simulated")
+    return _plan(operator, results, twins, args, kwargs, (mine, by_name))
+
+
+class _Twins:
+    """Makes one tensor for each that is given, however often it is."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self.known: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """The same arguments with a twin for each tensor."""
+        return mapped(value, self._twin)
+
+    def _twin(self, value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device("meta") if self._make is _stand_in else value
+        known = self.known.get(id(value))
+        if known is None:
+            known = self.known[id(value)] = self._make(value)
+        return known
+
+
+def _plan(operator: Operator, results: Any, twins: _Twins, args: Any, kwargs: Any, mine: Any) -> Plan:
+    given = [id(one) for one in tensors_in(mine)]
+    listed = (results,) if operator.single else tuple(results or ())
+    outs = tuple(_grown(one, args, kwargs, twins.known) for one in operator.outs)
+    return Plan(tuple([_described(one, given) for one in listed]), outs)
+
+
+def _stand_in(tensor: Any) -> Any:
+    stand_in = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+    if tensor.is_conj():
+        stand_in = torch._conj(stand_in)
+    if tensor.is_neg():
+        stand_in = torch._neg_view(stand_in)
+    return stand_in
+
+
+def _described(value: Any, given: list[int]) -> Result:
+    if isinstance(value, torch.Tensor):
+        return Same(given.index(id(value))) if id(value) in given else Fresh(value)
+    if isinstance(value, list | tuple):
+        return [_described(one, given) for one in value]
+    return Constant(value)
+
+
+def _selects(indices: Any, values: Any) -> bool:
+    """Whether a mask decides how many values are needed; a single value goes everywhere by itself."""
+    return values.numel() != 1 and any(one.dtype in (torch.bool, torch.uint8) for one in tensors_in(indices))
+
+
+def _called(operator: Operator, args: Any, kwargs: Any) -> Any:
+    with torch.no_grad():
+        try:
+            return operator.func(*args, **kwargs)
+        except RuntimeError as error:
+            if operator.refusable and "meta" in str(error):
+                raise Unknown(str(error), waits=True) from None
+            raise
+
+
+def _scratch(tensor: Any) -> Any:
+    """A tensor like another one that holds ones, or zeros where they may be indices."""
+    scratch = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    flat = torch.empty(0, dtype=tensor.dtype).set_(scratch.untyped_storage())
+    flat.fill_(1 if tensor.is_floating_point() or tensor.is_complex() else 0)
+    if tensor.is_conj():
+        scratch = torch._conj(scratch)
+    return torch._neg_view(scratch) if tensor.is_neg() else scratch
+
+
+def _grown(out: Any, args: Any, kwargs: Any, stand_ins: dict[int, Any]) -> Fresh | None:
+    """The size an `out=` tensor gets, where it is not the one it has."""
+    tensor = out.of(args, kwargs)
+    if not isinstance(tensor, torch.Tensor):
+        return None
+    after = stand_ins[id(tensor)]
+    return Fresh(after) if after.shape != tensor.shape else None

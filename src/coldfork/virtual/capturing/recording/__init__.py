@@ -1,0 +1,1 @@
+"""Recording operators instead of executing them."""

@@ -1,0 +1,113 @@
+"""The doors between tensors and the host that operators do not show: watched while a capture runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from coldfork.virtual.capturing.memory.ownership import Kind
+from coldfork.virtual.capturing.recording.recorder import Recorder
+from coldfork.virtual.capturing.recording.refusals import no_array, not_simulated, refusal
+
+_READS = "reads the device's memory on the host"
+_WAITS = "waits for the device"
+_SEEDS = "moves the random numbers while nothing is drawn; seed before the capture"
+_BEHIND = "it copies memory behind torch's operators; use clone() instead"
+
+
+class HostDoors:
+    """Refuses what reads a tensor on the host, on the thread that captures, for as long as it does."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._undo: list[Callable[[], None]] = []
+
+    def __enter__(self) -> HostDoors:
+        tensor = torch.Tensor
+        for name in ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_ex__", "__contains__"):
+            self._close(tensor, name, _READS)
+        for name in ("numpy", "__array__"):
+            self._close(tensor, name, "takes the device's memory for an array of the host", no_array)
+        for name in ("__deepcopy__", "__dlpack__"):
+            self._close(tensor, name, _BEHIND, not_simulated)
+        for name in ("tolist", "__getitem__", "cpu"):
+            self._close(torch.UntypedStorage, name, _READS)
+        for name in ("to_dlpack",):
+            self._close(torch.utils.dlpack, name, _BEHIND, not_simulated)
+        for name in ("manual_seed", "seed", "set_rng_state"):
+            self._close(torch, name, _SEEDS)
+            self._close(torch.random, name, _SEEDS)
+        for owner in (torch.cuda, torch.cpu, getattr(torch, "accelerator", None)):
+            self._close(owner, "synchronize", _WAITS)
+        for owner in (torch.cuda.Stream, torch.cuda.Event):
+            self._close(owner, "synchronize", _WAITS)
+            self._close(owner, "query", "asks whether the device is done")
+        self._answer(torch.cuda, "is_current_stream_capturing", lambda original: True)
+        self._replace(tensor, "to", self._to)
+        self._replace(tensor, "data_ptr", self._data_ptr)
+        self._replace(tensor, "tensor_split", self._tensor_split)
+        self._replace(torch, "tensor_split", self._tensor_split)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    # --- what happens at a door ---------------------------------------------------------------------------
+
+    def _to(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        # A device given as an object is what `other.device` gives; written out, it means the host.
+        if any(isinstance(one, str) and one.partition(":")[0] == "cpu" for one in (*args, *kwargs.values())):
+            raise self._recorder.refuse(
+                '.to("cpu")', f'{_READS}; where the CPU stands for the device, say torch.device("cpu")'
+            )
+        return original(tensor, *args, **kwargs)
+
+    def _data_ptr(self, original: Any, tensor: Any) -> Any:
+        recorder = self._recorder
+        recorder.graph._pointers.append(recorder.places.here(2))
+        return original(tensor)
+
+    def _tensor_split(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        # It reads where to split without calling any operator, so that poison would be read in silence.
+        for one in (*args, *kwargs.values()):
+            if isinstance(one, torch.Tensor) and self._recorder.kind_of(one) is Kind.POOL:
+                raise self._recorder.refuse("tensor_split() by a tensor", "reads on the host where to split")
+        return original(tensor, *args, **kwargs)
+
+    # --- how a door is watched ----------------------------------------------------------------------------
+
+    def _close(self, owner: Any, name: str, why: str, kind: Any = refusal) -> None:
+        what = f"{name}()" if owner in (torch, torch.random) else f".{name}()"
+        if getattr(owner, "__name__", "").startswith(("torch.cuda", "torch.cpu", "torch.accelerator")):
+            what = f"{owner.__name__}.{name}()"
+
+        def refused(original: Any, *args: Any, **kwargs: Any) -> Any:
+            raise self._recorder.refuse(what, why, kind)
+
+        self._replace(owner, name, refused)
+
+    def _answer(self, owner: Any, name: str, answer: Callable[[Any], Any]) -> None:
+        self._replace(owner, name, answer)
+
+    def _replace(self, owner: Any, name: str, instead: Callable[..., Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        thread, shapes = self._recorder.thread, self._recorder.shapes
+
+        def door(*args: Any, **kwargs: Any) -> Any:
+            if shapes.computing or threading.get_ident() != thread:
+                return original(*args, **kwargs)
+            return instead(original, *args, **kwargs)
+
+        own = name in vars(owner)
+        before = vars(owner).get(name)
+        setattr(owner, name, door)
+        self._undo.append(lambda: setattr(owner, name, before) if own else delattr(owner, name))

@@ -1,0 +1,261 @@
+"""Recording operators instead of executing them: a dispatch mode below autograd."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from coldfork.virtual.capturing.errors import CaptureError
+from coldfork.virtual.capturing.graph import Graph, Record, Use
+from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory
+from coldfork.virtual.capturing.memory.poison import poison, poison_storage
+from coldfork.virtual.capturing.operators.inference import Shapes, Unknown
+from coldfork.virtual.capturing.operators.schemas import OVERWRITES, Operator, Operators, Way
+from coldfork.virtual.capturing.operators.shapes import Constant, Fresh, Plan, Same, tensors_in
+from coldfork.virtual.capturing.places import Places, as_frame
+from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
+from coldfork.virtual.capturing.recording.steps import Steps
+
+_OVERWRITES = OVERWRITES
+_Below = torch._C._AutoDispatchBelowADInplaceOrView
+_NOT_A_SUBCLASS = torch._C._disabled_torch_dispatch_impl
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[misc]
+    """Sees each operator of one thread, and keeps it for the replay."""
+
+    def __init__(
+        self, graph: Graph, operators: Operators, shapes: Shapes, places: Places, holdings: Holdings
+    ) -> None:
+        super().__init__()
+        self.graph = graph
+        self.thread = threading.get_ident()
+        self.places = places
+        self.capturing = True
+        """False once the capture is over, for threads that outlive it."""
+        self.broken: CaptureError | None = None
+        """The first thing that the device would have refused; nothing after it counts."""
+        self._operators = operators
+        self.shapes = shapes
+        self._holdings = holdings
+        self._steps = Steps()
+        self._memories: dict[int, Memory] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would import its compiler here, only to tell it not to look."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.broken is not None:
+            raise invalidated(self.broken)
+        for kind in types:
+            if kind.__torch_dispatch__ is not _NOT_A_SUBCLASS:
+                return NotImplemented
+        operator = self._operators.of(func)
+        way = operator.way
+        kwargs = kwargs or {}
+        if way is Way.COMPUTE or way is Way.EMPTY:
+            with _Below():
+                return self._compute(operator, args, kwargs)
+        if way is Way.VIEW or way is Way.PASS:
+            return operator.call(*args, **kwargs)
+        if way is Way.DECOMPOSE:
+            with self:
+                return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+        if way is Way.RESHAPE:
+            return self._reshape(operator, args, kwargs)
+        if way is Way.LIFT:
+            return self._lift(operator, args, kwargs)
+        return self._ask(operator, args, kwargs)
+
+    # --- what is recorded ---------------------------------------------------------------------------------
+
+    def _compute(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        place = self.places.here(3)
+        plan = self._plan(operator, args, kwargs)
+        records = self.graph._records
+        number = len(records)
+        if operator.outs:
+            self._grow(operator, plan, args, kwargs)
+        uses: list[Use] = []
+        mine = tuple([self._mine(one, uses) for one in args])
+        mine_by_name = {name: self._mine(one, uses) for name, one in kwargs.items()} if kwargs else {}
+        wrote: list[Use] = []
+        read = uses
+        if operator.written:
+            into = {id(one) for place in operator.written for one in tensors_in(place.of(mine, mine_by_name))}
+            wrote = [use for use in uses if id(use.tensor) in into]
+            self._require_device_memory(operator, wrote)
+            if operator.blind:
+                read = [use for use in uses if id(use.tensor) not in into]
+        results: list[Any] = []
+        fresh: list[Use] = []
+        for alias, result in zip(operator.aliases, plan.results, strict=False):
+            results.append(
+                alias.of(args, kwargs)
+                if alias is not None
+                else self._make(result, args, kwargs, number, fresh)
+            )
+        if operator.way is Way.EMPTY:
+            step: Any = (poison, (fresh[0].tensor,), {})
+        else:
+            wrote += fresh
+            step = self._steps.step(operator, plan, mine, mine_by_name, fresh)
+        records.append(Record(number, operator, place, step, (read, wrote), plan))
+        if operator.single:
+            return results[0]
+        return tuple(results) if results else None
+
+    def _plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
+        try:
+            return self.shapes.plan(operator, args, kwargs)
+        except Unknown as unknown:
+            if unknown.waits:
+                raise self.refuse(
+                    operator.name, "needs the data to know the size of its result, so the host waits for it"
+                ) from None
+            raise self.refuse(operator.name, str(unknown), not_simulated) from None
+
+    def _mine(self, value: Any, uses: list[Use]) -> Any:
+        """An argument for the replay: no change of the program's tensors can reach it."""
+        if isinstance(value, torch.Tensor):
+            kept = value.detach()
+            storage = kept.untyped_storage()
+            memory = self._memories.get(storage._cdata)
+            if memory is None:
+                memory = self._remember(Kind.OUTSIDE, storage, None, kept.dtype)
+            memory.held += 1
+            memory.block.held += 1
+            uses.append(Use(memory, kept))
+            return kept
+        if type(value) is list or type(value) is tuple:
+            return [self._mine(one, uses) for one in value]
+        return value
+
+    def _make(self, result: Any, args: Any, kwargs: Any, number: int, fresh: list[Use]) -> Any:
+        """A result for the program; the graph gets a tensor of its own for the same memory."""
+        if isinstance(result, Fresh):
+            made, memory = self._allocate(result, number)
+            kept = made.detach()
+            memory.held += 1
+            memory.block.held += 1
+            fresh.append(Use(memory, kept))
+            return made
+        if isinstance(result, list):
+            return [self._make(one, args, kwargs, number, fresh) for one in result]
+        if isinstance(result, Same):
+            return list(tensors_in((args, kwargs)))[result.number]
+        assert isinstance(result, Constant)
+        return result.value
+
+    # --- memory -------------------------------------------------------------------------------------------
+
+    def _allocate(self, result: Fresh, number: int) -> tuple[Any, Memory]:
+        self._holdings.settle()
+        block = self.graph.pool.take(result.nbytes) if result.nbytes else None
+        if block is None:
+            made = torch.empty_strided(result.size, result.stride, dtype=result.dtype)
+            storage = made.untyped_storage()
+            block = self._holdings.block(storage)
+            self.graph.pool.add(block)
+        else:
+            made = torch.empty(0, dtype=result.dtype)
+            made.set_(block.storage, 0, result.size, result.stride)
+        if result.poison is None:
+            poison(made)
+        else:
+            made.fill_(result.poison)
+        return made, self._adopt(Kind.POOL, block, number, result.dtype)
+
+    def _remember(self, kind: Kind, storage: Any, born: int | None, dtype: Any) -> Memory:
+        return self._adopt(kind, self._holdings.block(storage), born, dtype)
+
+    def _adopt(self, kind: Kind, block: Any, born: int | None, dtype: Any) -> Memory:
+        memory = Memory(len(self.graph._memories), kind, block, born, dtype)
+        self.graph._memories.append(memory)
+        self._memories[block.key] = memory
+        return memory
+
+    def _grow(self, operator: Operator, plan: Plan, args: Any, kwargs: Any) -> None:
+        """Give the tensors that results are written to the sizes and strides that the operator gives them."""
+        for place, grown in zip(operator.outs, plan.outs, strict=True):
+            if grown is not None:
+                out = place.of(args, kwargs)
+                before = out.untyped_storage().nbytes()
+                out.resize_(grown.size)
+                if out.stride() != grown.stride:
+                    out.as_strided_(grown.size, grown.stride)
+                self._claim_growth(operator, out, before)
+
+    def _claim_growth(self, operator: Operator, tensor: Any, before: int) -> None:
+        """The memory of a tensor that was empty until now."""
+        storage = tensor.untyped_storage()
+        if storage.nbytes() <= before:
+            return
+        if before:
+            raise self.refuse(
+                operator.name,
+                "it enlarges memory that is in use; make a new tensor of the full size instead",
+                not_simulated,
+            )
+        poison_storage(storage, tensor.dtype)
+        self._remember(Kind.POOL, storage, len(self.graph._records), tensor.dtype)
+
+    # --- what is executed at once -------------------------------------------------------------------------
+
+    def _reshape(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        tensor = args[0]
+        before = tensor.untyped_storage().nbytes()
+        result = operator.call(*args, **kwargs)
+        if operator.short.startswith("resize"):
+            self._claim_growth(operator, tensor, before)
+        return result
+
+    def _lift(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        tensor = args[0]
+        if tensor.dim() and tensor.numel():
+            raise self.refuse(
+                "a tensor made from values of the host",
+                "is copied from pageable memory, and the host waits for that; make it before the capture",
+            )
+        memory = self._remember(Kind.CONSTANT, tensor.untyped_storage(), None, tensor.dtype)
+        memory.held = 0
+        return operator.call(*args, **kwargs)
+
+    def _ask(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        asked = [self._memories.get(one.untyped_storage()._cdata) for one in tensors_in((args, kwargs))]
+        if asked and all(memory is not None and memory.kind is Kind.CONSTANT for memory in asked):
+            return operator.call(*args, **kwargs)
+        what = ".item()" if "local_scalar" in operator.name else operator.name
+        raise self.refuse(what, "reads a value of the device on the host")
+
+    # --- what is refused ----------------------------------------------------------------------------------
+
+    def refuse(self, what: str, why: str, kind: Any = refusal) -> CaptureError:
+        """The device's error; from here on the capture is invalid."""
+        error: CaptureError = kind(what, why, as_frame(self.places.here(2)))
+        if self.broken is None:
+            self.broken = error
+        return error
+
+    def kind_of(self, tensor: Any) -> Kind:
+        """Where the memory of a tensor came from, as far as this capture knows."""
+        memory = self._memories.get(tensor.untyped_storage()._cdata)
+        return memory.kind if memory is not None else Kind.OUTSIDE
+
+    def _require_device_memory(self, operator: Operator, wrote: list[Use]) -> None:
+        for use in wrote:
+            if use.memory.kind is Kind.CONSTANT:
+                raise self.refuse(
+                    f"{operator.name} into a tensor made from a value of the host",
+                    "copies from the device to pageable memory; make the tensor before the capture",
+                )
+
+    def end(self) -> None:
+        """Let go of what only recording needs."""
+        self.capturing = False
+        self._memories.clear()

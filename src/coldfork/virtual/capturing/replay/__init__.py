@@ -1,0 +1,1 @@
+"""Executing a captured graph, and explaining what its result rests on."""

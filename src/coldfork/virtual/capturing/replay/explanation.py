@@ -1,0 +1,164 @@
+"""Which operator read uninitialised memory first: one replay, executed step by step beside its shadow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from coldfork.model.states import Frame
+from coldfork.virtual.capturing.errors import CaptureError, ReplayError
+from coldfork.virtual.capturing.graph import Graph, Record, Use
+from coldfork.virtual.capturing.memory.ownership import Kind, Memory
+from coldfork.virtual.capturing.memory.poison import poison_storage
+from coldfork.virtual.capturing.memory.shadow import CLEAN, TAINTED, UNWRITTEN, Shadow, lowest
+from coldfork.virtual.capturing.places import written
+from coldfork.virtual.capturing.replay.execution import below, execute
+
+_PARTIAL = (
+    "index_put",
+    "_index_put_impl",
+    "index_copy",
+    "index_fill",
+    "scatter",
+    "masked_",
+    "put_",
+    "_scatter",
+)
+"""Operators that write some elements of a tensor and leave the others as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonRead:
+    """The first operator that read memory into which nothing had been written."""
+
+    operator: str
+    """Its name; empty where nothing ever wrote the tensor that was asked about."""
+    where: Frame | None
+    """The line of the program that called it."""
+    memory: Memory
+    """The memory it read."""
+    allocated: Frame | None
+    """The line that allocated the memory, where that happened in the captured region."""
+    state: str
+    """What is wrong with the memory, in words."""
+
+    def __str__(self) -> str:
+        allocated = f" (allocated at {written(self.allocated)})" if self.allocated else ""
+        if not self.operator:
+            return f"nothing in the graph writes this memory{allocated}"
+        return f"{self.operator} at {written(self.where)} reads memory that {self.state}{allocated}"
+
+
+def explain(graph: Graph, tensor: Any) -> PoisonRead | None:
+    """Replay with a shadow, and leave all memory and random numbers as they were."""
+    target = _target(graph, tensor) if tensor is not None else None
+    with torch.no_grad(), below(), _as_it_was(graph):
+        shadow = Shadow()
+        reads: dict[int, tuple[Record, Use]] = {}
+        for memory in graph.memories:
+            if memory.kind is Kind.POOL:
+                poison_storage(memory.storage, memory.dtype)
+        for record in graph.records:
+            try:
+                _step(record, shadow, reads)
+            except ReplayError:
+                if record.number not in reads:
+                    raise
+                return _told(graph, *reads[record.number])
+        if target is None:
+            return _told(graph, *reads[min(reads)]) if reads else None
+        codes = shadow.of(target.memory, target.tensor)
+        first = lowest(codes, TAINTED)
+        if first is not None:
+            return _told(graph, *reads[first - TAINTED])
+        if lowest(codes, UNWRITTEN) is not None:
+            return PoisonRead("", None, target.memory, _born(graph, target.memory), _state(target.memory))
+        return None
+
+
+def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) -> None:
+    """Execute one record, and carry to what it writes what it owes to unwritten memory."""
+    partial = any(word in record.name for word in _PARTIAL)
+    kept = [(use, use.tensor.clone()) for use in record.wrote if partial and _given(record, use)]
+    into = {id(use.tensor) for use, _ in kept}
+    code = CLEAN
+    for use in record.read:
+        if id(use.tensor) in into:
+            continue
+        codes = shadow.of(use.memory, use.tensor)
+        if lowest(codes, UNWRITTEN) == UNWRITTEN:
+            reads.setdefault(record.number, (record, use))
+            code = record.number + TAINTED
+            break
+        earliest = lowest(codes, TAINTED)
+        if earliest is not None:
+            code = min(code or earliest, earliest)
+    execute([record])
+    before = {id(use.tensor): old for use, old in kept}
+    for use in record.wrote:
+        old = before.get(id(use.tensor))
+        changed = _differs(old, use.tensor) if old is not None else None
+        if code != CLEAN and (use.tensor.is_floating_point() or use.tensor.is_complex()):
+            poisoned = use.tensor.isnan()
+            if changed is None:
+                shadow.write(use.memory, use.tensor, CLEAN)
+                shadow.write(use.memory, use.tensor, code, poisoned)
+            else:
+                shadow.write(use.memory, use.tensor, CLEAN, changed)
+                shadow.write(use.memory, use.tensor, code, changed & poisoned)
+        else:
+            shadow.write(use.memory, use.tensor, code, changed)
+
+
+def _given(record: Record, use: Use) -> bool:
+    """Whether a tensor that is written was there before, and is not a new result."""
+    return any(use.tensor is one.tensor for one in record.read)
+
+
+def _differs(old: Any, new: Any) -> Any:
+    changed = old != new
+    if new.is_floating_point() or new.is_complex():
+        changed &= ~(old.isnan() & new.isnan())
+    return changed
+
+
+def _target(graph: Graph, tensor: Any) -> Use:
+    key = tensor.untyped_storage()._cdata
+    for memory in reversed(graph.memories):
+        if memory.key == key:
+            return Use(memory, tensor.detach())
+    raise CaptureError("this tensor lies in memory that the graph neither reads nor writes")
+
+
+def _told(graph: Graph, record: Record, use: Use) -> PoisonRead:
+    return PoisonRead(record.name, record.where, use.memory, _born(graph, use.memory), _state(use.memory))
+
+
+def _born(graph: Graph, memory: Memory) -> Frame | None:
+    return graph.records[memory.born].where if memory.born is not None else None
+
+
+def _state(memory: Memory) -> str:
+    if memory.kind is Kind.POOL:
+        return "nothing in the graph has written before"
+    if memory.freed:
+        return "the program freed after the capture"
+    return "holds poison: what was to fill it was captured and has not been replayed"
+
+
+@contextmanager
+def _as_it_was(graph: Graph) -> Iterator[None]:
+    """Put back what the replay changes."""
+    state = torch.default_generator.get_state()
+    storages = {memory.key: memory.storage for memory in graph.memories}
+    kept = [(storage, storage.clone()) for storage in storages.values()]
+    try:
+        yield
+    finally:
+        for storage, copy in kept:
+            storage.copy_(copy)
+        torch.default_generator.set_state(state)

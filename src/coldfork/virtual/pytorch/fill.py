@@ -1,0 +1,130 @@
+"""Fills in what a CPU build of torch lacks, and puts it in the place of what a build for real devices has."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+
+from coldfork.virtual.errors import VirtualDeviceError
+from coldfork.virtual.imports import After
+from coldfork.virtual.machine import Machine
+from coldfork.virtual.pytorch.accelerator import AcceleratorFunctions
+from coldfork.virtual.pytorch.functions import ROCM, TOOLKIT, TorchFunctions, refusal
+from coldfork.virtual.pytorch.redirect import Redirection
+from coldfork.virtual.pytorch.refusals import refuse_classes, refuse_tensors, spare_fake_tensors
+from coldfork.virtual.pytorch.streams import stand_in_streams
+from coldfork.virtual.visible import uuid_of
+
+_BOUND_AT_IMPORT = (
+    ("_is_in_bad_fork", "_cuda_isInBadFork"),
+    ("_cudart", "_cudart"),
+    ("_exchange_device", "_cuda_exchangeDevice"),
+    ("_maybe_exchange_device", "_cuda_maybeExchangeDevice"),
+    ("_CudaDeviceProperties", "_CudaDeviceProperties"),
+)
+"""Names of torch.cuda that are copies, made when it was imported, of names of torch._C."""
+_CLASSES = (
+    "_CudaStreamBase",
+    "_CudaEventBase",
+    "_CUDAGraph",
+    "_MemPool",
+    "_graph_pool_handle",
+    "_CudaDeviceProperties",
+    "_cudart",
+)
+"""What of torch._C is in a build for CUDA alone, beside its functions that begin with `_cuda_`."""
+
+
+class TorchFill:
+    """The steps to take after each of torch's modules was imported."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._functions = TorchFunctions(machine)
+        self._redirection = Redirection(machine)
+        self._accelerator = AcceleratorFunctions(machine, self._functions)
+
+    def steps(self) -> dict[str, After]:
+        """The steps by module, in the order in which they must be taken where torch is imported already."""
+        steps: dict[str, After] = {
+            "torch.version": self.version,
+            "torch._C": self.compiled,
+            "torch.cuda": self.cuda,
+            "torch._subclasses.fake_tensor": lambda module: spare_fake_tensors(module, self._machine),
+        }
+        if self._machine.setup.redirect:
+            steps["torch"] = self._redirection.torch
+        return steps
+
+    def version(self, version: ModuleType) -> None:
+        """Make torch say that it was built for this kind of device."""
+        built_for = getattr(version, "cuda", None) or getattr(version, "hip", None)
+        if built_for and hasattr(sys.modules.get("torch"), "cuda"):
+            raise VirtualDeviceError(
+                "this torch is built for real devices and was imported before the virtual one was there; "
+                "install the virtual device first, or use the CPU build of torch"
+            )
+        rocm = self._machine.setup.profile.accelerator == "rocm"
+        version.cuda = None if rocm else TOOLKIT  # type: ignore[attr-defined]
+        version.hip = version.rocm = ROCM if rocm else None  # type: ignore[attr-defined]
+
+    def compiled(self, compiled: ModuleType) -> None:
+        """Add the functions of a CUDA build: those simulated, and for the others one that says it is not."""
+        if hasattr(compiled, "_cuda_getDeviceCount"):
+            _take_out(compiled)
+        for name, value in self._functions.named().items():
+            setattr(compiled, name, value)
+        for name, value in self._accelerator.named().items():
+            if hasattr(compiled, name):
+                setattr(compiled, name, value)
+        for name in _declared(compiled):
+            if not hasattr(compiled, name):
+                setattr(compiled, name, refusal(f"torch._C.{name}"))
+
+    def cuda(self, cuda: ModuleType) -> None:
+        """Renew what torch.cuda copied from torch._C, and what it put there because it found no CUDA."""
+        compiled = sys.modules["torch._C"]
+        functions = self._functions.named()
+        for name, original in _BOUND_AT_IMPORT:
+            setattr(cuda, name, functions[original])
+        refuse_classes(compiled)
+        stand_in_streams(compiled, self._machine)
+        capturing = "_cuda_isCurrentStreamCapturing"
+        for module in (compiled, sys.modules.get("torch.cuda.graphs")):
+            if module is not None:
+                setattr(module, capturing, functions[capturing])
+        if not self._machine.setup.redirect:
+            refuse_tensors(cuda, self._machine)
+        if self._machine.setup.profile.nvml and self._machine.driver.library is None:
+            self._answer_for_nvml(cuda)
+
+    def _answer_for_nvml(self, cuda: ModuleType) -> None:
+        # There is no library to ask, and torch would go to the driver instead, which is another effect.
+        count = self._machine.setup.count
+        cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
+        cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]
+
+
+def _take_out(compiled: ModuleType) -> None:
+    """Make a build for real devices one for CPUs: its functions would ask the real driver."""
+    for name in [name for name in vars(compiled) if name.startswith("_cuda_")]:
+        delattr(compiled, name)
+    for name in _CLASSES:
+        # torch.cuda puts a stand-in where it finds none.
+        if hasattr(compiled, name):
+            delattr(compiled, name)
+    # Its C++ part asks the driver by itself, in backward passes for instance, and can do without an answer.
+    warnings.filterwarnings("ignore", "CUDA initialization", UserWarning)
+
+
+def _declared(compiled: ModuleType) -> list[str]:
+    """The names that this version of torch declares for builds with CUDA; its own type stub lists them."""
+    folder = Path(compiled.__file__ or "").parent
+    try:
+        text = (folder / "_C" / "__init__.pyi").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return re.findall(r"^def (_cuda_\w+)", text, re.MULTILINE)

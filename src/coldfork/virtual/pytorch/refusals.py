@@ -1,0 +1,97 @@
+"""Tensors, graphs and memory pools: wake the device where the real thing does, then say that it ends here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from coldfork.virtual.errors import NotSimulatedError
+from coldfork.virtual.machine import Machine
+from coldfork.virtual.pytorch.functions import INSTEAD, lazy_init
+
+_CLASSES = {
+    "_CUDAGraph": "torch.cuda.CUDAGraph",
+    "_MemPool": "torch.cuda.MemPool",
+    "_graph_pool_handle": "torch.cuda.graph_pool_handle()",
+    "_cuda_CUDAAllocator": "torch.cuda.memory.CUDAPluggableAllocator",
+    "_cuda_beginAllocateToPool": "torch.cuda.use_mem_pool()",
+    "_cuda_beginAllocateCurrentThreadToPool": "torch.cuda.use_mem_pool()",
+    "_cuda_endAllocateToPool": "torch.cuda.use_mem_pool()",
+    "_cuda_releasePool": "torch.cuda.use_mem_pool()",
+}
+"""Stand-ins that a CPU build has for what is in CUDA builds, and what they are for users."""
+
+
+def refuse_classes(compiled: ModuleType) -> None:
+    """Let torch's stand-ins for CUDA's classes say that these are not simulated."""
+    for name, what in _CLASSES.items():
+        kind = getattr(compiled, name, None)
+        # A real class behind the name would be one of a build with CUDA, which has them taken out before.
+        if isinstance(kind, type) and "__new__" in vars(kind):
+            kind.__new__ = _refusing(what)  # type: ignore[assignment, method-assign]
+
+
+def _refusing(what: str) -> Callable[..., object]:
+    def __new__(*_: object, **__: object) -> object:  # noqa: N807 (that is what it is)
+        raise NotSimulatedError(what, INSTEAD)
+
+    return __new__
+
+
+def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
+    """Refuse tensors on the device where torch's C++ part prepares to make one.
+
+    It calls `torch.cuda._lazy_init` first, at every attempt until one succeeds, and so does Python code that
+    has nothing to do with tensors. Code that calls it by its name is Python's, and code that does not know
+    the name has asked for a tensor.
+
+    torch.cuda itself finds the name among its globals, where the function stays as it was; only those who
+    look at the module from outside, as C++ does, are given another.
+    """
+
+    def _lazy_init() -> None:
+        lazy_init()
+        if "_lazy_init" not in sys._getframe(1).f_code.co_names:
+            machine.driver.retain(machine.chosen)
+            raise NotSimulatedError("tensors on the device", INSTEAD)
+
+    def replace(module: ModuleType, value: object) -> None:
+        vars(module)["_lazy_init"] = value
+
+    attribute = property(lambda module: _lazy_init, replace)
+    cuda.__class__ = type(cuda.__name__, (type(cuda),), {"_lazy_init": attribute})
+
+
+def spare_fake_tensors(fake_tensor: ModuleType, machine: Machine) -> None:
+    """Keep fake tensors away from a device that can hold no tensor, but let them wake it as they do."""
+    _avoid_making_tensors(fake_tensor.FakeTensorMode)
+    initialise: Callable[[Any], None] | None = getattr(fake_tensor, "init_gpu_context", None)
+    name = "init_gpu_context"
+    if initialise is None:
+        name = "init_cuda_context"
+        initialise = getattr(fake_tensor, name, None)
+    if initialise is None:
+        return
+
+    def init_context(*device: Any) -> None:
+        try:
+            initialise(*device)
+        except (NotSimulatedError, NotImplementedError):
+            machine.driver.retain(machine.chosen)
+
+    setattr(fake_tensor, name, init_context)
+
+
+def _avoid_making_tensors(mode: type) -> None:
+    asks = vars(mode).get("avoid_device_init")
+    if isinstance(asks, property) and asks.fget is not None:
+        ask = asks.fget
+
+        def avoid_device_init(self: object) -> bool:
+            # torch asks whether there is a device, which wakes it, and would make tensors there after a yes.
+            ask(self)
+            return True
+
+        mode.avoid_device_init = property(avoid_device_init)  # type: ignore[attr-defined]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.device import device_work
-from coldfork.source.capture.objects import ANY, ClassDef, Env, First, Func, Inside, Known, Thing, Value
-from coldfork.source.capture.state import FIXED, PERHAPS, Kept, Work, contradictory
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ANY, ClassDef, Constant, Env, First, Func, Inside, Object, Value
+from coldfork.source.capture.state import FIXED, MAYBE, Leftover, Work, contradictory
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
-
 #: An object, its attribute or item, and how the source writes it.
-Access = tuple[Thing, str, str]
+Access = tuple[Object, str, str]
 _FILLING = frozenset({"append", "add", "update", "setdefault", "extend", "insert"})
 #: The key that stands for whether a container holds anything.
 _FILLED = "[]"
@@ -40,7 +38,7 @@ class Lazy(NamedTuple):
 # -- recognising ----------------------------------------------------------------------------------------
 
 
-def recognise(f: Follower, node: Node, rest: Block) -> Lazy | None:
+def recognise(f: Following, node: Node, rest: Block) -> Lazy | None:
     """The lazy initialisation that an `if` begins, if it is one."""
     _, _, test, body, orelse, _ = node
     found = _unset(f, test)
@@ -53,7 +51,7 @@ def recognise(f: Follower, node: Node, rest: Block) -> Lazy | None:
     return None
 
 
-def _unset(f: Follower, test: Node) -> tuple[Access, tuple[Condition, ...]] | None:
+def _unset(f: Following, test: Node) -> tuple[Access, tuple[Condition, ...]] | None:
     """The flag that is not set when the test holds, and what else has to hold."""
     op = test[0]
     if op == nodes.NOT:
@@ -77,7 +75,7 @@ def _unset(f: Follower, test: Node) -> tuple[Access, tuple[Condition, ...]] | No
     return None
 
 
-def _set(f: Follower, test: Node) -> Access | None:
+def _set(f: Following, test: Node) -> Access | None:
     """The flag that is set when the test holds."""
     if test[0] == nodes.COMPARE and len(test[2]) == 1:
         _, left, (operator,), (right,) = test
@@ -90,15 +88,15 @@ def _set(f: Follower, test: Node) -> Access | None:
     return access(f, test)
 
 
-def _container(f: Follower, node: Node) -> Thing | None:
+def _container(f: Following, node: Node) -> Object | None:
     """The container that an expression names, if it can outlive a run."""
     if node[0] not in (nodes.NAME, nodes.ATTR):
         return None
     value = f.evaluate(node)
-    return value if type(value) is Thing else None
+    return value if type(value) is Object else None
 
 
-def access(f: Follower, node: Node) -> Access | None:
+def access(f: Following, node: Node) -> Access | None:
     """Of which object an expression asks for which attribute."""
     if node[0] == nodes.ATTR:
         place = attribute_of(f, node[1], node[2])
@@ -118,7 +116,7 @@ def access(f: Follower, node: Node) -> Access | None:
     return None
 
 
-def attribute_of(f: Follower, node: Node, name: str) -> tuple[Thing, str] | None:
+def attribute_of(f: Following, node: Node, name: str) -> tuple[Object, str] | None:
     """The object that holds an attribute, and under which key."""
     owner = f.evaluate(node)
     if isinstance(owner, Inside):
@@ -126,10 +124,10 @@ def attribute_of(f: Follower, node: Node, name: str) -> tuple[Thing, str] | None
         return (f.names.globals_of(module), name) if module is not None else None
     if isinstance(owner, ClassDef):
         return f.names.globals_of(owner.module), f"{owner.name}.{name}"
-    return (owner, name) if type(owner) is Thing else None
+    return (owner, name) if type(owner) is Object else None
 
 
-def _named(f: Follower, name: str) -> Access | None:
+def _named(f: Following, name: str) -> Access | None:
     if name in f.frame.aliases:
         return f.frame.aliases[name]
     env = f.frame.env.holder(name)
@@ -138,10 +136,10 @@ def _named(f: Follower, name: str) -> Access | None:
         known = name in module.summary.binds
         return (f.names.globals_of(module), name, name) if known else None
     value = env.names[name]
-    return (value, _FILLED, name) if type(value) is Thing and env is not f.frame.env else None
+    return (value, _FILLED, name) if type(value) is Object and env is not f.frame.env else None
 
 
-def _sets(f: Follower, block: Block, wanted: Access, depth: int = 0) -> bool:
+def _sets(f: Following, block: Block, wanted: Access, depth: int = 0) -> bool:
     """True when the statements set the flag, themselves or in a method that they call."""
     _, key, text = wanted
     last = text.rpartition(".")[2]
@@ -163,7 +161,7 @@ def _sets(f: Follower, block: Block, wanted: Access, depth: int = 0) -> bool:
     return False
 
 
-def _fills(f: Follower, node: Node, wanted: Access, depth: int) -> bool:
+def _fills(f: Following, node: Node, wanted: Access, depth: int) -> bool:
     _, key, text = wanted
     callee = node[1]
     if callee[:2] == (nodes.NAME, "setattr") and len(node[2]) > 1:
@@ -195,7 +193,7 @@ def inside(node: Any) -> Iterator[Node]:
 # -- following ------------------------------------------------------------------------------------------
 
 
-def follow(f: Follower, lazy: Lazy) -> bool:
+def follow(f: Following, lazy: Lazy) -> bool:
     """Follow a lazy initialisation; True when nothing behind it is reached."""
     owner, key, _ = lazy.access
     first = owner.done.get(key)
@@ -207,23 +205,23 @@ def follow(f: Follower, lazy: Lazy) -> bool:
         return f.execute(lazy.later)
     if f.run.region is not None:
         _left_out(f, lazy, first)
-    elif first.runs < f.run.runs and first.level >= PERHAPS:
+    elif first.runs < f.run.runs and first.level >= MAYBE:
         value = owner.parts.get(key)
-        kept = owner if key in (_FILLED, ANY) or type(value) is not Thing else value
+        kept = owner if key in (_FILLED, ANY) or type(value) is not Object else value
         envs = tuple(frame.env for frame in f.run.stack)
-        f.run.kept.append(Kept(kept, first, f.run.hops(), lazy.access[2], envs))
+        f.run.leftovers.append(Leftover(kept, first, f.run.steps(), lazy.access[2], envs))
     return f.execute(lazy.later)
 
 
-def _known_set(owner: Thing, key: str) -> bool:
+def _known_set(owner: Object, key: str) -> bool:
     """True when the flag was seen to be set before, outside any lazy initialisation."""
     if key not in owner.given:
         return False
     value = owner.parts[key]
-    return not (isinstance(value, Known) and not value.value)
+    return not (isinstance(value, Constant) and not value.value)
 
 
-def _initialise(f: Follower, lazy: Lazy) -> bool:
+def _initialise(f: Following, lazy: Lazy) -> bool:
     """The first run."""
     owner, key, text = lazy.access
     frame = f.frame
@@ -234,7 +232,7 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     f.run.listeners.append(heard)
     f.run.lazily.append((owner, key))
     frame.conditions = (*outer, *lazy.conditions)
-    hops = f.run.hops()
+    steps = f.run.steps()
     captured = f.run.region is not None
     begun = f.run.begun
     conditions = f.run.conditions()
@@ -245,22 +243,22 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     most = device_work.kept(heard, around)
     level = FIXED if f.run.begun != begun else most.level  # to capture a graph is done once
     owner.done[key] = First(frame.func.module.name, line, level, most.text, f.run.runs, captured, conditions)
-    if captured and level >= PERHAPS and not unset and _outlives(f, owner):
+    if captured and level >= MAYBE and not unset and _outlives(f, owner):
         extra = (Condition(words=f"{text} was set before the capture"), *_of_data(level, most.text))
         sink = f"{text}, set on the first run only"
-        f.run.catch(CaptureKind.INITIALISES_LAZILY, text, sink, extra, hops=hops)
+        f.run.observe(CaptureKind.INITIALISES_LAZILY, text, sink, extra, steps=steps)
     return left if not lazy.rest else True
 
 
 def _visible(env: Env) -> list[Value]:
     """What a function can see: its own names and those around it."""
-    return [value for one in _envs(env) for value in one.names.values()]
+    return [value for one in env.outwards() for value in one.names.values()]
 
 
-def _left_out(f: Follower, lazy: Lazy, first: First) -> None:
+def _left_out(f: Following, lazy: Lazy, first: First) -> None:
     """What the warm-up initialised is met again in the capture, which leaves the work out."""
     owner, _, text = lazy.access
-    if first.level < PERHAPS:
+    if first.level < MAYBE:
         return
     kind = CaptureKind.REUSES_STATE if _handed(f, owner) else CaptureKind.INITIALISES_LAZILY
     region = f.run.region
@@ -269,34 +267,27 @@ def _left_out(f: Follower, lazy: Lazy, first: First) -> None:
         return
     extra = tuple(c for c in first.conditions if c not in outer)
     extra = (*lazy.conditions, *extra, *_of_data(first.level, first.work))
-    f.run.catch(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))
+    f.run.observe(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))
 
 
 def _of_data(level: int, work: str) -> tuple[Condition, ...]:
-    return (Condition(words=f"what {work} computes differs between batches"),) if level == PERHAPS else ()
+    return (Condition(words=f"what {work} computes differs between batches"),) if level == MAYBE else ()
 
 
-def _handed(f: Follower, owner: Thing) -> bool:
+def _handed(f: Following, owner: Object) -> bool:
     """True when captured code was given the object, rather than being a part of its own."""
     region = f.run.region
     frames = f.run.stack[region.depth :] if region is not None else []
     owners = [frame.env.own for frame in frames]
     for frame in frames:
-        env = frame.func.env
-        around = [] if env is None else [v for e in _envs(env) for v in e.names.values()]
+        around = [value for env in frame.func.around() for value in env.names.values()]
         for value in (*frame.arguments, *around):
-            if type(value) is Thing and not any(value is own for own in owners) and value.holds(owner):
+            if type(value) is Object and not any(value is own for own in owners) and value.holds(owner):
                 return True
     return False
 
 
-def _envs(env: Env | None) -> Iterator[Env]:
-    while env is not None:
-        yield env
-        env = env.outer
-
-
-def _outlives(f: Follower, owner: Thing) -> bool:
+def _outlives(f: Following, owner: Object) -> bool:
     """True when the object is sure to be the same in every run: part of the capturing object, or global."""
     root = f.run.stack[0]
     if root.env.own is not None and root.env.own.before and root.env.own.holds(owner):
@@ -304,7 +295,7 @@ def _outlives(f: Follower, owner: Thing) -> bool:
     return any(f.names.globals_of(frame.func.module).holds(owner) for frame in f.run.stack)
 
 
-def store(f: Follower, owner: Thing, key: str, value: Value) -> None:
+def store(f: Following, owner: Object, key: str, value: Value) -> None:
     """Assign an attribute or item: outside a lazy initialisation this makes it as new."""
     owner.parts[key] = value
     owner.given.add(key)

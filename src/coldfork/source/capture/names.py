@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from coldfork.source.capture.objects import ClassDef, Env, Func, Inside, Known, Outside, Thing, Value
+from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
 from coldfork.source.program.program import ModuleState, Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
@@ -25,7 +25,7 @@ class Names:
 
     def __init__(self, program: Program, bases: frozenset[str] = frozenset()) -> None:
         self.program = program
-        self._globals: dict[str, Thing] = {}
+        self._globals: dict[str, Object] = {}
         self._depth = 0
         self._bases = bases
 
@@ -34,19 +34,19 @@ class Names:
         located = self.program.find(name)
         return self.program.module(name) if located is not None and located.own else None
 
-    def globals_of(self, module: ModuleState) -> Thing:
+    def globals_of(self, module: ModuleState) -> Object:
         """The object whose attributes are a module's globals."""
-        thing = self._globals.get(module.name)
-        if thing is None:
-            thing = self._globals[module.name] = Thing("", True)
-        return thing
+        shared = self._globals.get(module.name)
+        if shared is None:
+            shared = self._globals[module.name] = Object("", True)
+        return shared
 
     def imported(self, dotted: str) -> Value:
         """What `import dotted` gives."""
         return Inside(dotted) if self.module(dotted) is not None else Outside(dotted)
 
     def of_module(self, module: ModuleState, name: str) -> Value | None:
-        """What a name of a module means; None when it has none, a thing when that is not to be known."""
+        """What a name of a module means; None when it has none, an object when that is not to be known."""
         shared = self.globals_of(module)
         if name in shared.parts:
             return shared.parts[name]
@@ -70,10 +70,10 @@ class Names:
 
     def _bound(self, module: ModuleState, owner: ClassDef | None, name: str, entry: Node | None) -> Value:
         if entry is None:
-            return Thing(name, True)
+            return Object(name, True)
         how, payload, _line, _guards = entry
         if how == nodes.BY_DEF:
-            return self.function(module, payload, None, owner) or Thing(name, True)
+            return self.function(module, payload, None, owner) or Object(name, True)
         if how == nodes.BY_CLASS:
             return ClassDef(module, payload)
         if how == nodes.BY_IMPORT:
@@ -84,7 +84,7 @@ class Names:
             return self.from_module(module.absolute(source, level), wanted)
         if how == nodes.BY_VALUE:
             return self._constant(module, name, payload)
-        return Thing(name, True)
+        return Object(name, True)
 
     def from_module(self, target: str, name: str) -> Value:
         """What `from target import name` gives."""
@@ -94,21 +94,21 @@ class Names:
         found = self.of_module(module, name)
         if found is None and self.module(f"{target}.{name}") is not None:
             return Inside(f"{target}.{name}")
-        return found if found is not None else Thing(name, True)
+        return found if found is not None else Object(name, True)
 
     def _constant(self, module: ModuleState, name: str, node: Node) -> Value:
         """A value that can be read off: a constant, another name, an instance of a class of ours."""
         if node[0] == nodes.CONST:
-            return Known(node[1])
+            return Constant(node[1])
         if node[0] in (nodes.NAME, nodes.ATTR):
-            return self.static(module, node) or Thing(name, True)
+            return self.static(module, node) or Object(name, True)
         if node[0] == nodes.CALL:
             made = self.static(module, node[1])
             if isinstance(made, ClassDef):
-                return Thing(name, True, made)
+                return Object(name, True, made)
             if isinstance(made, Outside):
-                return Thing(name, True, made_by=made.name)
-        return Thing(name, True)
+                return Object(name, True, made_by=made.name)
+        return Object(name, True)
 
     def static(self, module: ModuleState, node: Node) -> Value | None:
         """The meaning of a dotted expression at module level."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Fact
@@ -10,18 +9,19 @@ from coldfork.source.evaluation.calls import decorators, functions, known_effect
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import operate
 from coldfork.source.evaluation.flow import binding_guards, branches
+from coldfork.source.evaluation.interpreter import NEVER, Interpreter
+from coldfork.source.evaluation.journal import Journal
 from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
-from coldfork.source.evaluation.objects.mutation import Journal
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
-from coldfork.source.evaluation.trace import CallResult, Failure, Frame, Raised, Site, SiteEdge
+from coldfork.source.evaluation.trace import Frame, Raised, Site, SiteEdge
 from coldfork.source.evaluation.unproductive_calls import Toil
 from coldfork.source.files.discovery import is_test
 from coldfork.source.program.package_environment import Inherited
 from coldfork.source.program.program import ModuleState, Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Union, Value
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Union, Value
 from coldfork.source.values.unions import union
 
 #: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
@@ -29,49 +29,36 @@ _FUEL = 20_000
 #: Tests build values of all kinds while they are collected; they get less.
 _FUEL_OF_TESTS = 4_000
 _DEEPEST = 60
-#: No unfinished answer was needed.
-NEVER = 1 << 30
 
 
-class Evaluator:
+class Evaluator(Interpreter):
     """One analysis in progress: what the modules beside this one, which do the work, share."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.catalogue = program.catalogue
         self.known_libraries = known_effects.libraries(program.catalogue)
-        self.results: dict[object, CallResult] = {}
-        self.active: dict[tuple[str, int], list[int]] = {}
-        """Levels at which functions are being followed, by where they stand."""
-        self.pending: dict[object, int] = {}
-        """Calls that are being followed, with these very arguments, and at what level."""
+        self.results = {}
+        self.active = {}
+        self.pending = {}
         self.depth = 0
         self.fuel = _FUEL
-        self.running: ModuleState | None = None
-        self.running_names: Env | None = None
-        """The module whose body is being run, and the variables that it binds more than once."""
+        self.running = None
+        self.running_names = None
         self.first_yield_only = False
-        """Set for the generator that `next` is about to run."""
-        self.environment: dict[str, str | None] = {}
-        """Environment variables that the followed code has set."""
-        self.environment_key: tuple[tuple[str, str | None], ...] = ()
+        self.environment = {}
+        self.environment_key = ()
         self.inherited = Inherited(program)
-        self.failing: list[list[Failure]] = []
-        """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
-        self.resolving: dict[object, int] = {}
-        """Names that are being resolved, with the level they were met at."""
+        self.failing = []
+        self.resolving = {}
         self.journal = Journal()
         self.toil = Toil()
         self.joining = 0
-        """How many of the ways being followed have a sibling that was followed before."""
-        self.globals: dict[tuple[str, str], Value] = {}
-        """Module variables that functions have rebound since the module began."""
-        self.entry: dict[object, int] = {}
-        """For a name that is being resolved, which of its bindings is looked at."""
+        self.globals = {}
+        self.entry = {}
         self.level = 0
         self.cut = NEVER
-        """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
-        self.subclass_index: dict[str, list[str]] | None = None
+        self.subclass_index = None
 
     def set_global(self, frame: Frame, name: str, value: Value) -> None:
         """A function rebinds a variable of its module."""
@@ -156,8 +143,7 @@ class Evaluator:
             self.running = self.running_names = None
         return frame.sites, frame.site_edges
 
-    @staticmethod
-    def plenty(fuel: int) -> bool:
+    def plenty(self, fuel: int) -> bool:
         """True when a call begun with this much left had as much as any call can have."""
         return fuel > _FUEL // 2
 
@@ -188,13 +174,13 @@ class Evaluator:
         frame: Frame,
         callee: Value,
         positional: tuple[Value, ...] = (),
-        keywords: dict[str | None, Value] | None = None,
+        keywords: Keywords | None = None,
     ) -> Value:
         """Call a value; what that runs goes to `frame`."""
         return functions.call(self, frame, callee, positional, keywords or {})
 
     def run_lazily(
-        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value:
         """Run the body of a generator, coroutine or context manager."""
         return functions.run_lazily(self, frame, callee, positional, keywords)
@@ -248,8 +234,3 @@ class Evaluator:
     def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
         """A class's member along its bases."""
         return classes.member(self, cls, name, after)
-
-    @staticmethod
-    def is_stdlib(top: str) -> bool:
-        """True for the top-level name of a standard library module."""
-        return top in sys.stdlib_module_names

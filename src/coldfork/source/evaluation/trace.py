@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
+from coldfork.source.program.program import ModuleState
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
-
-if TYPE_CHECKING:
-    from coldfork.source.program.program import ModuleState
 
 Conditions = tuple[Condition, ...]
 

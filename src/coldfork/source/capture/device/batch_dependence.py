@@ -1,23 +1,19 @@
-"""How much a value hangs on the batch: a table of constants does not, what was handed in does."""
+"""How much a value depends on the batch: a table of constants does not, what was handed in does."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
-from coldfork.source.capture.objects import ClassDef, Func, Inside, Known, Outside, Thing
-from coldfork.source.capture.state import DATA, FIXED, PERHAPS
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ClassDef, Constant, Func, Inside, Object, Outside
+from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
 
 _COUNTING = frozenset({"len", "isinstance", "hasattr", "type", "id", "range", "max", "min"})
 
 
-def level(f: Follower, node: Node | None) -> int:
-    """How much an expression hangs on the batch."""
+def level(f: Following, node: Node | None) -> int:
+    """How much an expression depends on the batch."""
     if node is None:
         return FIXED
     op = node[0]
@@ -54,21 +50,21 @@ def _parts(node: Node) -> list[Node]:
     return found
 
 
-def _of_name(f: Follower, name: str) -> int:
+def _of_name(f: Following, name: str) -> int:
     env = f.frame.env.holder(name)
     if env is None:
         return FIXED
     value = env.names[name]
-    if isinstance(value, (Known, Func, ClassDef, Outside, Inside)):
+    if isinstance(value, (Constant, Func, ClassDef, Outside, Inside)):
         return FIXED
-    if type(value) is Thing and value is env.own:
-        return env.levels.get(name, PERHAPS)
+    if type(value) is Object and value is env.own:
+        return env.levels.get(name, MAYBE)
     if env is not f.frame.env:
-        return DATA  # handed in from around
+        return DEPENDENT  # handed in from around
     return env.levels.get(name, FIXED)
 
 
-def _of_call(f: Follower, node: Node) -> int:
+def _of_call(f: Following, node: Node) -> int:
     callee = node[1]
     arguments = [*node[2], *(value for _, value in node[3])]
     if callee[0] == nodes.NAME and callee[1] in _COUNTING and f.frame.env.holder(callee[1]) is None:
@@ -85,5 +81,5 @@ def _of_call(f: Follower, node: Node) -> int:
     return max([level(f, one) for one in arguments], default=FIXED)
 
 
-def _is_torch(f: Follower, node: Node) -> bool:
+def _is_torch(f: Following, node: Node) -> bool:
     return f.evaluate(node) == Outside("torch")

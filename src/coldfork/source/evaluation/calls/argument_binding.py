@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -19,10 +18,6 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 _MOST_COMBINATIONS = 8
 
@@ -45,7 +40,7 @@ def _tells(value: Union) -> bool:
 
 
 def bind_arguments(
-    ev: Evaluator,
+    ev: Interpreter,
     inner: Frame,
     function: Function,
     parameters: Node,

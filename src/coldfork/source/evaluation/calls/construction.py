@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.evaluation.trace import Frame
@@ -21,12 +20,9 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def construct(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     cls: ClassRef,
     positional: tuple[Value, ...],
@@ -62,7 +58,7 @@ def construct(
 
 
 def _initialise(
-    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
 ) -> None:
     cls = made.cls
     initialiser = ev.member(cls, "__init__")
@@ -87,7 +83,7 @@ def _decorated(cls: ClassRef) -> bool:
 
 
 def _fields(
-    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
 ) -> None:
     """The generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
     rest = list(positional)
@@ -109,7 +105,7 @@ def _fields(
 
 
 def _default(
-    ev: Evaluator, frame: Frame, made: Instance, base: ClassRef, name: str, entries: tuple[nodes.Node, ...]
+    ev: Interpreter, frame: Frame, made: Instance, base: ClassRef, name: str, entries: tuple[nodes.Node, ...]
 ) -> None:
     for how, payload, _line, _guards in entries:
         if how != nodes.BY_VALUE:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.attributes import known_value
 from coldfork.source.evaluation.objects.classes import external_bases
 from coldfork.source.evaluation.objects.containers import container_method
@@ -25,13 +24,10 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _LONGEST_NAME = 120
 
 
-def known_result(ev: Evaluator, symbol: str) -> Value:
+def known_result(ev: Interpreter, symbol: str) -> Value:
     """What a call of a known function returns."""
     known = ev.catalogue.values.get(f"{symbol}()")
     if known is not None:
@@ -40,7 +36,7 @@ def known_result(ev: Evaluator, symbol: str) -> Value:
 
 
 def call_external(
-    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Call something that is known only by its dotted name."""
     model = MODELS.get(name)
@@ -64,7 +60,7 @@ def call_external(
     return known_result(ev, symbol)
 
 
-def _load_entry_point(ev: Evaluator, frame: Frame, target: str) -> Value:
+def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
     """`EntryPoint.load`: import the module, take the attribute."""
     module, _, attribute = target.partition("[")[0].strip().partition(":")
     ev.imports(frame, module)
@@ -76,7 +72,7 @@ def _load_entry_point(ev: Evaluator, frame: Frame, target: str) -> Value:
 
 
 def _external_method(
-    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """A method of what an external call returned."""
     made, _, method = name.rpartition("().")
@@ -90,7 +86,7 @@ def _external_method(
 
 
 def call_method(
-    ev: Evaluator, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver

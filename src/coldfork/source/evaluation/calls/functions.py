@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
@@ -11,6 +9,7 @@ from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.trace import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
@@ -36,14 +35,11 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import under, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _RECURSION = 6
 
 
 def call(
-    ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Call `callee`; what that runs goes to `frame`."""
     kind = type(callee)
@@ -74,7 +70,7 @@ def call(
 
 
 def call_function(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     function: Function,
     positional: tuple[Value, ...],
@@ -127,7 +123,7 @@ def call_function(
 
 
 def run_lazily(
-    ev: Evaluator, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Run the body of a generator, coroutine or context manager."""
     if isinstance(function, Function):
@@ -145,7 +141,7 @@ def run_lazily(
 
 
 def _call_split(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     function: Function,
     positional: tuple[Value, ...],
@@ -168,7 +164,7 @@ def _call_split(
 
 
 def _result(
-    ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
 ) -> CallResult:
     """What the call comes to, remembered for the same arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and bool(code[2]), False
@@ -233,7 +229,7 @@ def _result(
 
 
 def _run(
-    ev: Evaluator,
+    ev: Interpreter,
     function: Function,
     code: Node,
     positional: tuple[Value, ...],
@@ -281,7 +277,7 @@ def _run(
     )
 
 
-def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Value:
+def _returned(ev: Interpreter, inner: Frame, function: Function, code: Node) -> Value:
     """What the call returns; failing all else, an object of the annotated class."""
     nominal = [value for value, off in inner.returns if off is None]
     others = [under(value, off) for value, off in inner.returns if off is not None]
@@ -294,7 +290,7 @@ def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Va
     return value
 
 
-def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
+def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
     """Let the caller have what the callee did."""
     if result.raise_must is not None:
         frame.raise_musts.append(frame.must | result.raise_must)

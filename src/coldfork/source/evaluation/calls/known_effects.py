@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure, Frame, Link, Raised, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Const, External, Sequence, Value
 from coldfork.source.values.unions import alternatives
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
@@ -41,7 +37,7 @@ def original_name(dotted: str) -> str:
     return dotted
 
 
-def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
+def note(ev: Interpreter, frame: Frame, fact: Fact) -> None:
     """Record a fact at the current line."""
     if fact.unless_env is not None:
         variable, wanted = fact.unless_env
@@ -67,7 +63,7 @@ def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
 
 
 def facts_of(
-    ev: Evaluator, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
 ) -> tuple[Fact, ...]:
     """What calling `symbol` with these arguments is known to do; raises if the call is known to fail."""
     raises = ev.catalogue.raises.get(symbol)
@@ -89,7 +85,11 @@ def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | Non
 
 
 def about_call(
-    ev: Evaluator, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ev: Interpreter,
+    frame: Frame,
+    symbol: str,
+    positional: tuple[Value, ...],
+    keywords: dict[str | None, Value],
 ) -> bool:
     """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
     facts = facts_of(ev, symbol, positional, keywords)
@@ -123,7 +123,7 @@ def _accepts(test: ArgumentTest, value: Value) -> bool:
 
 
 def about_method(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     receivers: list[str],
     name: str,

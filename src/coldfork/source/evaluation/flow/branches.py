@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Conditions, Failure, Frame, Raised
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
@@ -18,9 +19,6 @@ from coldfork.source.values.kinds import (
     Value,
 )
 from coldfork.source.values.unions import alternatives, under, union
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
 #: How a condition begins that says which of several values was taken.
 TAKING = "the value is"
@@ -44,7 +42,7 @@ class Arm(NamedTuple):
 class Arms:
     """The ways from one point of a frame."""
 
-    def __init__(self, ev: Evaluator, frame: Frame) -> None:
+    def __init__(self, ev: Interpreter, frame: Frame) -> None:
         self.ev = ev
         self.frame = frame
         self.conditions = frame.conditions
@@ -220,7 +218,7 @@ def negated(condition: Condition) -> Condition:
     return condition._replace(negated=not condition.negated)
 
 
-def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+def each(ev: Interpreter, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
     """Do `work` for every alternative of a value; only what all nominal ones do is certain."""
     options = value.alternatives
     nominal = [option for option, condition in options if condition is None]

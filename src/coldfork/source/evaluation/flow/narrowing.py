@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.truth_tests import Test, test_of, tested
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
@@ -12,12 +11,9 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Union, Value
 from coldfork.source.values.unions import alternatives
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def narrowing_test(
-    ev: Evaluator, frame: Frame, node: Node
+    ev: Interpreter, frame: Frame, node: Node
 ) -> tuple[Test, dict[str, Value], dict[str, Value]]:
     """The outcome of a test, and what it tells about a variable where it holds and where it does not."""
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))

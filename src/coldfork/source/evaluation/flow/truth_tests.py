@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
 
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Frame
 from coldfork.source.program.program import ModuleState
 from coldfork.source.syntax import nodes
@@ -12,9 +12,6 @@ from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Instance, Value
 from coldfork.source.values.unions import alternatives, truth
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
 Span = tuple[int, int, int, int]
 #: Exceptions that mean to leave the program: `except Exception` lets them through.
@@ -59,7 +56,7 @@ def test_of(value: Value) -> Test:
     return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
 
 
-def tested(ev: Evaluator, frame: Frame, value: Value) -> Value:
+def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
     """What testing a value runs and yields: its `__bool__`, else its `__len__`."""
     if type(value) is not Instance or value.open:
         return value

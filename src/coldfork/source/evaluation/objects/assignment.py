@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.trace import Frame
@@ -24,9 +23,6 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def stored(frame: Frame, name: str) -> bool:
     """True when running code has to keep `name` itself; names a body binds once are looked up lazily."""
@@ -38,7 +34,7 @@ def stored(frame: Frame, name: str) -> bool:
     return len(entries) != 1 or bool(entries[0][3]) or entries[0][0] == nodes.BY_STATEMENT
 
 
-def bind_name(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     """Give a variable of the frame a value; `global` and `nonlocal` ones belong to others too."""
     assert frame.env is not None
     frame.env.names[name] = value
@@ -61,7 +57,7 @@ def defining_env(frame: Frame) -> Env | None:
     return None if frame.toplevel else frame.env
 
 
-def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
+def assign(ev: Interpreter, frame: Frame, target: Node, value: Value) -> None:
     """Assign a value to a target."""
     kind = target[0]
     if kind == nodes.TO_NAME:
@@ -77,7 +73,7 @@ def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
         _set_item(ev, frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]), value)
 
 
-def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
+def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
     items, exact = iterate(ev, frame, value)
     starred = [index for index, target in enumerate(targets) if target[0] == nodes.TO_STAR]
     if exact and not starred and len(items) == len(targets):
@@ -97,7 +93,7 @@ def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value
         assign(ev, frame, target, UNKNOWN if exact else rest)
 
 
-def assign_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, value: Value) -> None:
+def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, value: Value) -> None:
     """`receiver.name = value`, with the code that this runs."""
     for single, _ in alternatives(receiver):
         if isinstance(single, Instance):
@@ -106,7 +102,7 @@ def assign_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, va
             set_on_class(ev, frame, single, name, value)
 
 
-def _assign_to_instance(ev: Evaluator, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
+def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
     """A descriptor's `__set__`, a property's setter, the class's `__setattr__`, else the object itself."""
     held = ev.member(receiver.cls, name)
     if held is not None and isinstance(held[0], Instance):
@@ -123,7 +119,7 @@ def _assign_to_instance(ev: Evaluator, frame: Frame, receiver: Instance, name: s
     set_attribute(ev, frame, receiver, name, value)
 
 
-def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
+def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
     for single, _ in alternatives(receiver):
         if isinstance(single, Mapping):
             set_item(ev, frame, single, key, value)
@@ -138,7 +134,7 @@ def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: V
                 ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
 
 
-def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     """Remember an environment variable that the followed code sets, as long as it is sure to."""
     if frame.quiet:
         return
@@ -147,7 +143,7 @@ def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> Non
     ev.journal.shared += 1
 
 
-def augmented(ev: Evaluator, frame: Frame, target: Node, operator: str, value: Value) -> None:
+def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value: Value) -> None:
     """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
     if target[0] == nodes.TO_NAME:
         current = ev.named(frame, target[1])

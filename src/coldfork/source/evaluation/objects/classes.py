@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.program.program import HIERARCHY, ModuleState
 from coldfork.source.syntax import nodes
@@ -14,13 +14,10 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Instance, Value
 from coldfork.source.values.unions import alternatives
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _MOST_SUBCLASSES = 12
 
 
-def linear(ev: Evaluator, cls: ClassRef) -> tuple[Value, ...]:
+def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
     """The class and its bases in method resolution order; bases without source stay as they are."""
     if cls.linear is not None:
         ev.program.consulted |= cls.linear_mask
@@ -56,7 +53,7 @@ def _merge(orders: list[list[Value]]) -> list[Value]:
         orders = [[v for v in order if v is not head and v != head] for order in orders]
 
 
-def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
+def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
     """The class's metaclass, if the source of one is at hand."""
     for base in linear(ev, cls):
         if not isinstance(base, ClassRef):
@@ -69,7 +66,7 @@ def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
 
 
 def member(
-    ev: Evaluator, cls: ClassRef, name: str, after: ClassRef | None = None
+    ev: Interpreter, cls: ClassRef, name: str, after: ClassRef | None = None
 ) -> tuple[Value, Value] | None:
     """The first binding of `name` along the bases, with the class or the external base that holds it."""
     skipping = after is not None
@@ -87,17 +84,17 @@ def member(
     return None
 
 
-def external_bases(ev: Evaluator, cls: ClassRef) -> list[str]:
+def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:
     """The dotted names of the bases without source."""
     return [base.name for base in linear(ev, cls) if isinstance(base, External)]
 
 
-def is_enumeration(ev: Evaluator, cls: ClassRef) -> bool:
+def is_enumeration(ev: Interpreter, cls: ClassRef) -> bool:
     """True for a class derived from one of `enum`'s."""
     return any(name.startswith("enum.") for name in external_bases(ev, cls))
 
 
-def subclasses(ev: Evaluator, cls: ClassRef) -> list[ClassRef]:
+def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
     """Classes of the modules read so far that derive from `cls`."""
     ev.program.consulted |= ev.program.bit(HIERARCHY)
     if ev.subclass_index is None:
@@ -116,7 +113,7 @@ def subclasses(ev: Evaluator, cls: ClassRef) -> list[ClassRef]:
     return found
 
 
-def _index(ev: Evaluator) -> dict[str, list[str]]:
+def _index(ev: Interpreter) -> dict[str, list[str]]:
     """The modules with a top-level class that has a base so named."""
     index: dict[str, list[str]] = {}
     for module, bases in sorted(ev.program.derived.items()):
@@ -125,7 +122,7 @@ def _index(ev: Evaluator) -> dict[str, list[str]]:
     return index
 
 
-def _deriving(ev: Evaluator, module: str, name: str) -> list[tuple[ModuleState, Node]]:
+def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[ModuleState, Node]]:
     """The top-level classes of a module that have a base so named."""
     state = ev.program.module(module)
     if state is None:
@@ -149,7 +146,7 @@ def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
                     yield last, payload
 
 
-def instance_of_annotation(ev: Evaluator, module: ModuleState, env: Env | None, node: Node) -> Value:
+def instance_of_annotation(ev: Interpreter, module: ModuleState, env: Env | None, node: Node) -> Value:
     """An object of the annotated class or of one derived from it; Optional and quotes are looked through."""
     if node[0] == nodes.CONST and isinstance(node[1], str):
         return UNKNOWN
@@ -172,7 +169,7 @@ def instance_of_annotation(ev: Evaluator, module: ModuleState, env: Env | None, 
     return UNKNOWN
 
 
-def dispatched(ev: Evaluator, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
+def dispatched(ev: Interpreter, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
     """The classes whose `name` a call on an annotated object may run; overrides are only possible."""
     found: list[tuple[ClassRef, Condition | None]] = [(instance.cls, None)]
     for cls in subclasses(ev, instance.cls):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.files.reading import Unreadable, read_source
 from coldfork.source.program.program import ModuleState
 from coldfork.source.syntax import nodes
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
 
 def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
@@ -22,7 +19,7 @@ def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
     return None
 
 
-def star_names(ev: Evaluator, target: str) -> list[str]:
+def star_names(ev: Interpreter, target: str) -> list[str]:
     """The names that `from target import *` brings, as far as the module's bindings tell."""
     state = ev.program.module(target)
     if state is None:

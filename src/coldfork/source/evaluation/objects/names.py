@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
 
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import share
 from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.program.program import ModuleState
@@ -24,14 +24,11 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import under, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST_LOOKUP = 250
 
 
-def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
+def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
     """What `name` means inside `frame`."""
     env = frame.env
     while env is not None:
@@ -44,7 +41,7 @@ def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
     return global_value(ev, frame.module, name)
 
 
-def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
+def global_value(ev: Interpreter, module: ModuleState, name: str) -> Value:
     """What `name` means at the top level of `module`, built-ins included."""
     found = module_value(ev, module, name)
     if found is not None:
@@ -60,7 +57,7 @@ def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
     return UNKNOWN
 
 
-def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+def module_value(ev: Interpreter, module: ModuleState, name: str) -> Value | None:
     """What the module binds `name` to once it has run; None when it does not bind it."""
     key = ("", name)
     if module is ev.running and ev.running_names is not None:
@@ -95,7 +92,7 @@ def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
     return value
 
 
-def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+def _from_stars(ev: Interpreter, module: ModuleState, name: str) -> Value | None:
     """What a star import brings in under `name`."""
     stars = module.summary.stars
     key = (module.name, "*", name)
@@ -122,7 +119,7 @@ def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
         del ev.resolving[key]
 
 
-def module_object(ev: Evaluator, dotted: str) -> Value:
+def module_object(ev: Interpreter, dotted: str) -> Value:
     """A module by its absolute name."""
     located = ev.program.find(dotted)
     if located is not None and not located.compiled:
@@ -130,7 +127,7 @@ def module_object(ev: Evaluator, dotted: str) -> Value:
     return External(dotted, is_module=True)
 
 
-def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
+def class_value(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
     """What the class itself binds `name` to: its body, or who has set it since."""
     if cls.outside is not None:
         set_since = cls.outside.get(name)
@@ -156,7 +153,7 @@ def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
 
 
 def _bound(
-    ev: Evaluator,
+    ev: Interpreter,
     module: ModuleState,
     cls: ClassRef | None,
     entries: tuple[Node, ...],
@@ -205,7 +202,7 @@ def _name_in(resolving: tuple[object, ...]) -> str:
 
 
 def _earlier(
-    ev: Evaluator,
+    ev: Interpreter,
     module: ModuleState,
     cls: ClassRef | None,
     entries: tuple[Node, ...],
@@ -225,7 +222,7 @@ def _off_path(value: Value) -> bool:
 
 
 def _value_of(
-    ev: Evaluator,
+    ev: Interpreter,
     module: ModuleState,
     cls: ClassRef | None,
     env: Env | None,
@@ -254,7 +251,7 @@ def _value_of(
 
 
 def _after_statement(
-    ev: Evaluator, module: ModuleState, env: Env | None, statement: Node, name: str
+    ev: Interpreter, module: ModuleState, env: Env | None, statement: Node, name: str
 ) -> Value:
     """What a loop or another compound statement leaves in `name`."""
     inner = Env(env)
@@ -270,7 +267,7 @@ def _after_statement(
     return inner.names.get(name, UNKNOWN)
 
 
-def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = None) -> Value:
+def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None = None) -> Value:
     """What `from target import name` yields; what a module's `__getattr__` does for it goes to `frame`."""
     state = ev.program.module(target)
     if state is not None:
@@ -300,7 +297,7 @@ def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = 
         return UNKNOWN
 
 
-def class_name_begins(ev: Evaluator, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
+def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
     """Begin assigning a name in a class body: until its key leaves `ev.resolving`, it means what it did."""
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None

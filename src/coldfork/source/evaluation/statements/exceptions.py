@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.branches import FALLS, Arms
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
 from coldfork.source.evaluation.flow.truth_tests import handles
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure, Frame, Raised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Value
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def try_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `try` statement with all its clauses."""
     _, _, body, handlers, orelse, final = node
     exits = len(frame.exit_musts)
@@ -42,7 +38,7 @@ def try_(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ended
 
 
-def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
+def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     """Run the block and what may handle its failures; how it ended, and whether a handler was sure to run."""
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
@@ -98,7 +94,7 @@ def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: in
     return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False
 
 
-def raise_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `raise` statement: what it evaluates, and the name of the exception."""
     frame.at(node[1], node[1])
     kind = "other"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, stored
 from coldfork.source.evaluation.objects.exports import lacks, lazy_export, star_names
 from coldfork.source.evaluation.objects.names import imported_value, module_object
 from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.syntax.nodes import Node
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def import_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def import_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """`import a.b as c`."""
     frame.at(node[1], node[2])
     for name, alias in node[3]:
@@ -26,7 +22,7 @@ def import_(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def from_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """`from a import b as c`, with the submodules that this imports."""
     _, line, end_line, source, level, names = node
     frame.at(line, end_line)
@@ -55,7 +51,7 @@ def from_(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _import_star(ev: Evaluator, frame: Frame, target: str) -> None:
+def _import_star(ev: Interpreter, frame: Frame, target: str) -> None:
     """Bring a star import's submodules and, in a function, its names in."""
     for name in star_names(ev, target):
         state = ev.program.module(target)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Arms
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.trace import Frame
@@ -15,11 +14,8 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Sequence
 from coldfork.source.values.unions import union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `for` loop: each item if all are known, else one that stands for any."""
     _, line, target, iterable, body, orelse = node
     frame.at(line, line)
@@ -57,7 +53,7 @@ def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ev.execute(frame, orelse)
 
 
-def while_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `while` loop: its body is followed once."""
     _, line, test, body, orelse, span = node
     frame.at(line, span[2])

@@ -1,0 +1,195 @@
+"""What the parts of the evaluator ask of each other: the state they share, and the work that others do.
+
+Following code is recursive: an expression calls a function, whose statements hold expressions. Each part
+knows only this class; `evaluator.Evaluator` puts them together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from coldfork.knowledge.catalogue import Catalogue, Fact
+from coldfork.source.evaluation.journal import Journal
+from coldfork.source.evaluation.trace import CallResult, Failure, Frame
+from coldfork.source.evaluation.unproductive_calls import Toil
+from coldfork.source.program.package_environment import Inherited
+from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
+
+#: No unfinished answer was needed.
+NEVER = 1 << 30
+
+
+class Interpreter(ABC):
+    """One analysis in progress, as its parts see it."""
+
+    program: Program
+    catalogue: Catalogue
+    known_libraries: frozenset[str]
+    """Top-level names of the packages that the catalogue knows something of."""
+    results: dict[object, CallResult]
+    active: dict[tuple[str, int], list[int]]
+    """Levels at which functions are being followed, by where they stand."""
+    pending: dict[object, int]
+    """Calls that are being followed, with these very arguments, and at what level."""
+    depth: int
+    fuel: int
+    running: ModuleState | None
+    running_names: Env | None
+    """The module whose body is being run, and the variables that it binds more than once."""
+    first_yield_only: bool
+    """Set for the generator that `next` is about to run."""
+    environment: dict[str, str | None]
+    """Environment variables that the followed code has set."""
+    environment_key: tuple[tuple[str, str | None], ...]
+    inherited: Inherited
+    failing: list[list[Failure]]
+    """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
+    resolving: dict[object, int]
+    """Names that are being resolved, with the level they were met at."""
+    journal: Journal
+    toil: Toil
+    joining: int
+    """How many of the ways being followed have a sibling that was followed before."""
+    globals: dict[tuple[str, str], Value]
+    """Module variables that functions have rebound since the module began."""
+    entry: dict[object, int]
+    """For a name that is being resolved, which of its bindings is looked at."""
+    level: int
+    cut: int
+    """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
+    subclass_index: dict[str, list[str]] | None
+
+    # -- running code -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def evaluate(self, frame: Frame, node: Node) -> Value:
+        """The value of an expression; its effects go to `frame`."""
+
+    @abstractmethod
+    def execute(self, frame: Frame, block: Block) -> int:
+        """Run a block; how it ended, as one of the codes in `flow.branches`."""
+
+    @abstractmethod
+    def quietly(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+        """The value of an expression whose effects belong to somebody else."""
+
+    @abstractmethod
+    def call(
+        self,
+        frame: Frame,
+        callee: Value,
+        positional: tuple[Value, ...] = (),
+        keywords: Keywords | None = None,
+    ) -> Value:
+        """Call a value; what that runs goes to `frame`."""
+
+    @abstractmethod
+    def run_lazily(
+        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value:
+        """Run the body of a generator, coroutine or context manager."""
+
+    @abstractmethod
+    def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """An operator with assignment."""
+
+    @abstractmethod
+    def each(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+        """Do `work` for every alternative of a value."""
+
+    @abstractmethod
+    def define_class(self, frame: Frame, node: Node) -> int:
+        """Run a class statement."""
+
+    @abstractmethod
+    def decorated(
+        self, module: ModuleState, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
+    ) -> Value:
+        """A function or class behind its decorators, their effects left to the statement that runs them."""
+
+    @abstractmethod
+    def apply_decorators(
+        self, frame: Frame, value: Value, nodes: tuple[tuple[Node, int], ...], symbol: str
+    ) -> Value:
+        """Apply decorators where they stand."""
+
+    # -- names and attributes -----------------------------------------------------------------------
+
+    @abstractmethod
+    def named(self, frame: Frame, name: str) -> Value:
+        """What a name means in a frame."""
+
+    @abstractmethod
+    def global_value(self, frame: Frame, name: str) -> Value:
+        """What a module variable holds now."""
+
+    @abstractmethod
+    def set_global(self, frame: Frame, name: str, value: Value) -> None:
+        """A function rebinds a variable of its module."""
+
+    @abstractmethod
+    def attribute(self, frame: Frame, value: Value, name: str) -> Value:
+        """`value.name`, with what reading it runs."""
+
+    @abstractmethod
+    def module_attribute(self, frame: Frame, state: ModuleState, name: str) -> Value:
+        """An attribute of a module that its body does not bind."""
+
+    @abstractmethod
+    def external(self, dotted: str) -> Value:
+        """A dotted name without source, or the value that it is known to have."""
+
+    @abstractmethod
+    def item(self, frame: Frame, container: Value, key: Value) -> Value:
+        """`container[key]`."""
+
+    @abstractmethod
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
+        """A class's member along its bases."""
+
+    @abstractmethod
+    def instance_of(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+        """An object of an annotated class."""
+
+    @abstractmethod
+    def guards_hold(
+        self, module: ModuleState, env: Env | None, around: tuple[Node, ...]
+    ) -> tuple[bool | None, Condition | None]:
+        """Whether a binding under these guards happens."""
+
+    # -- what is recorded ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def fact(self, frame: Frame, fact: Fact) -> None:
+        """Note what a library is known to do at the current line."""
+
+    @abstractmethod
+    def imports(self, frame: Frame, target: str) -> None:
+        """Note that the code at hand imports a module."""
+
+    @abstractmethod
+    def absent(self, frame: Frame, state: ModuleState, name: str) -> None:
+        """Note that a package lacks what is imported from it: presumably a compiled module."""
+
+    # -- levels and limits --------------------------------------------------------------------------
+
+    @abstractmethod
+    def finished(self) -> None:
+        """Leave a level: an unfinished answer that only this level gave is finished now."""
+
+    @abstractmethod
+    def plenty(self, fuel: int) -> bool:
+        """True when a call begun with this much left had as much as any call can have."""
+
+    @property
+    @abstractmethod
+    def exhausted(self) -> bool:
+        """True when following further would take too long for what it could tell."""
+
+
+#: How a call of a function that is modelled is followed; None where the model has nothing to say.
+Model = Callable[[Interpreter, Frame, tuple[Value, ...], Keywords], Value | None]

@@ -10,7 +10,7 @@ from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import ClassDef, Env, Func, Known, Outside, Tensor, Thing, Value
 from coldfork.source.capture.state import DATA, Frame, Region, Run
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition

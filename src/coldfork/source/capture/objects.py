@@ -12,7 +12,7 @@ from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 
 if TYPE_CHECKING:
-    from coldfork.source.program.program import ModuleState
+    from coldfork.source.program.module import Module as ModuleState
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
 SOME_CALL = "()"

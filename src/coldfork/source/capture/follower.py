@@ -8,7 +8,7 @@ from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Outside, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import ClassDef, Constant, Func, Object, Value
 from coldfork.source.capture.state import Frame, Run
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module as ModuleState
+from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 

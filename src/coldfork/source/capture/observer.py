@@ -19,7 +19,8 @@ from coldfork.source.capture.objects import ClassDef, Func
 from coldfork.source.capture.state import Captor, Observed, Spent
 from coldfork.source.files.discovery import is_test
 from coldfork.source.files.reading import Unreadable, read_source
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module as ModuleState
+from coldfork.source.program.program import Program
 from coldfork.source.syntax import capture_hints, nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition

@@ -92,7 +92,7 @@ def clone(tmp_path: Path) -> Clone:
 def test_help_needs_no_python_and_lists_every_command(clone: Clone) -> None:
     done = clone.dev("help")
     assert done.returncode == 0
-    for command in ("coldfork", "test", "lint", "format", "bench", "docs", "help"):
+    for command in ("coldfork", "test", "lint", "format", "bench", "mutants", "docs", "help"):
         assert f"\n  {command} " in done.stdout
     assert clone.starts() == []
     assert not (clone.root / ".venv").exists()

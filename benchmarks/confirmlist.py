@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks import mount, places, sources
 from benchmarks.index import configured
 from benchmarks.sources import Wanted
-from integrations import s0
+from integrations import worker_may_not_use_the_gpu as first_report
 from integrations.environment import Environment
 
 TORCH = "torch==2.13.0+cpu"
@@ -51,7 +51,7 @@ POPULAR = Environment(
 BESIDE_VLLM = Environment(
     "confirm-vllm",
     (
-        *s0.ENVIRONMENT.requirements,
+        *first_report.ENVIRONMENT.requirements,
         "triton==3.9.0",
         "flashinfer-python==0.6.8",
         "nvidia-cutlass-dsl==4.5.0",
@@ -134,7 +134,7 @@ def _popular(name: str, top: str = "", **variables: str) -> Row:
 
 
 ROWS = (
-    Row("vllm 0.11.0", "vllm", BESIDE_VLLM, s0.VLLM, s0.COMPILED),
+    Row("vllm 0.11.0", "vllm", BESIDE_VLLM, first_report.VLLM, first_report.COMPILED),
     # An hour: 133 findings, and every import of vLLM takes its time.
     Row("vllm 0.33.0", "vllm", BESIDE_VLLM_033, Wanted("vllm", "0.33.0"), COMPILED_033),
     _popular("bitsandbytes"),

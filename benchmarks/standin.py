@@ -1,4 +1,4 @@
-"""Builds the package of source document S3 again: vLLM 0.22.0 with its kernel package's re-exports put back.
+"""Builds a package that woke the driver again: vLLM 0.22.0 with its kernel package's re-exports put back.
 
 The re-exporting `__init__` was never in a release. It sat on the main branch between 0.21.0, which lacks the
 package, and 0.22.0, whose `__init__` is empty on purpose. Importing any sibling below the package runs it.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks import mount, standin, tool
 from benchmarks.judging import surest
-from benchmarks.sources import Wanted
 from benchmarks.tool import Finding, Report
+from published.sources import Wanted
 
 FLASH_ATTN = "vllm/v1/attention/backends/flash_attn.py"
 #: The only two ways from the class body to the device, by line: the report's, and the one on Hopper.

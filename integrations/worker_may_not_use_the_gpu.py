@@ -8,39 +8,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from pathlib import Path
 
-from benchmarks import sources
-from benchmarks.errors import BenchmarkError
-from benchmarks.index import configured
-from benchmarks.sources import Wanted
 from integrations import copied_torch
-from integrations.environment import WORKSHOP, Environment, IntegrationError
+from integrations.environment import Environment
 from integrations.transcript import Transcript, main
+from published import sources, vllm
 
-VLLM = Wanted("vllm", "0.11.0", "wheel")
-COMPILED = (
-    "_C",
-    "_moe_C",
-    "_flashmla_C",
-    "_flashmla_extension_C",
-    "cumem_allocator",
-    "vllm_flash_attn/_vllm_fa2_C",
-    "vllm_flash_attn/_vllm_fa3_C",
-)
-"""The compiled modules of the wheel; each becomes an empty Python file."""
-
-ENVIRONMENT = Environment(
-    "worker_may_not_use_the_gpu",
-    (
-        "torch==2.13.0+cpu",
-        "transformers==4.57.1",
-        *("aiohttp", "blake3", "cachetools", "cbor2", "cloudpickle", "einops", "fastapi", "filelock", "gguf"),
-        *("msgspec", "numpy", "openai", "pillow", "prometheus_client", "protobuf", "psutil", "py-cpuinfo"),
-        *("pybase64", "pydantic", "python-json-logger", "pyyaml", "pyzmq", "regex", "requests", "scipy"),
-        *("sentencepiece", "setproctitle", "tiktoken", "tqdm", "typing_extensions"),
-    ),
-)
+ENVIRONMENT = Environment("worker_may_not_use_the_gpu", vllm.REQUIREMENTS)
 BACKEND = "vllm.v1.attention.backends.flash_attn"
 ALTERED = "This sentence stands in a copy of torch"
 
@@ -56,20 +30,9 @@ def prepare() -> Environment:
     ENVIRONMENT.prepare()
     place = ENVIRONMENT.packages / "vllm"
     if not (place / "_C.py").exists():
-        shutil.copytree(_fetched(), ENVIRONMENT.packages, dirs_exist_ok=True)
-        for name in COMPILED:
-            (place / f"{name}.py").write_text("", encoding="utf-8")
+        shutil.copytree(sources.obtain(vllm.VLLM), ENVIRONMENT.packages, dirs_exist_ok=True)
+        vllm.stand_in(place)
     return ENVIRONMENT
-
-
-def _fetched() -> Path:
-    folder = WORKSHOP / "sources"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        here = sources.present(VLLM, folder)
-        return here or sources.fetch(VLLM, folder, configured(), lambda line: None)
-    except BenchmarkError as error:
-        raise IntegrationError(str(error)) from error
 
 
 def run() -> Transcript:

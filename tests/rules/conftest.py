@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import (
-    Effect,
-    EffectKind,
-    IgnoreComment,
-    ImportOf,
-    Observation,
-    Statistics,
-    Unreadable,
-    Verdict,
-)
+from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.findings import Finding
+from coldfork.model.observations import IgnoreComment, Observation, Statistics, Unreadable
 from coldfork.model.positions import Position
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Observation, Statistics
 from coldfork.model.errors import UsageError
+from coldfork.model.observations import Observation, Statistics
 from coldfork.model.profiles import Profile
 from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover

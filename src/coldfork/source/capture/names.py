@@ -11,7 +11,8 @@ from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Insid
 from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, Parameters
+from coldfork.source.syntax.walk import walk
 
 _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
@@ -235,17 +236,21 @@ class Names:
     def attributes_set(self, init: Func) -> dict[str, list[Node]]:
         """The expressions that a method assigns to attributes of its object."""
         found: dict[str, list[Node]] = {}
-        own = init.code[0][0][0] if init.code[0][0] else ""
-        for node in _statements(init.code[1]):
-            if node[0] == nodes.ASSIGN:
-                targets, value = node[3], node[4]
-            elif node[0] == nodes.ANNOTATED and node[5] is not None:
-                targets, value = (node[3],), node[5]
-            else:
-                continue
+        _parameters, block, *_ = init.code
+        parameters = Parameters._make(_parameters)
+        own = (nodes.NAME, parameters.positional[0]) if parameters.positional else None
+        for node in walk(block):
+            match node:
+                case (nodes.ASSIGN, _, _, targets, value):
+                    pass
+                case (nodes.ANNOTATED, _, _, target, _, value) if value is not None:
+                    targets = (target,)
+                case _:
+                    continue
             for target in targets:
-                if target[0] == nodes.TO_ATTR and target[1][:2] == (nodes.NAME, own):
-                    found.setdefault(target[2], []).append(value)
+                match target:
+                    case (nodes.TO_ATTR, holder, name, _) if holder[:2] == own:
+                        found.setdefault(name, []).append(value)
         return found
 
     def assigned_elsewhere(self, init: Func, name: str) -> bool:
@@ -266,21 +271,3 @@ def _likeliest(entries: list[Node]) -> Node | None:
     if len(real) > 1 and all(e[0] in (nodes.BY_IMPORT, nodes.BY_FROM) for e in real):
         return real[0] if len({e[:2] for e in real}) == 1 else None
     return real[0] if len(real) == 1 else None
-
-
-def _statements(block: Node) -> list[Node]:
-    """Every assignment in a block, those of blocks inside included."""
-    found: list[Node] = []
-    pending: list[object] = [block]
-    while pending:
-        current = pending.pop()
-        if type(current) is tuple and current:
-            if (
-                current[0] in (nodes.ASSIGN, nodes.ANNOTATED)
-                and len(current) in (5, 6)
-                and type(current[3]) is tuple
-            ):
-                found.append(current)
-            elif current[0] not in (nodes.DEF, nodes.CLASS, nodes.LAMBDA, nodes.EXPR, nodes.RETURN):
-                pending.extend(part for part in current if type(part) is tuple)
-    return found

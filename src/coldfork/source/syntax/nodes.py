@@ -273,6 +273,17 @@ class Case(NamedTuple):
     line: int
 
 
+def is_name(node: Node, name: str) -> bool:
+    """True for an expression that is this name alone."""
+    return node[:2] == (NAME, name)
+
+
+def arguments_of(call: Node) -> tuple[Node, ...]:
+    """What a call hands over, by position and by name."""
+    _, _, positional, keywords, *_ = call
+    return (*positional, *[value for _, value in keywords])
+
+
 def line_of(statement: Node) -> int:
     """The line on which a statement begins."""
     line: int = statement[1]

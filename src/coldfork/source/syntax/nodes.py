@@ -56,7 +56,7 @@ NONLOCAL = 46  # line, names
 BREAK = 47  # line
 CONTINUE = 48  # line
 ASSERT = 49  # line, test, span
-MATCH = 50  # line, subject, ((pattern, guard, block), ...)
+MATCH = 50  # line, subject, ((pattern, guard or None, block, line), ...)
 DELETE = 51  # line, targets
 LOADS = 52  # line, dotted names read by annotations, with their lines
 ASYNC_FOR = 53  # as FOR
@@ -68,6 +68,16 @@ TO_TUPLE = 61  # targets
 TO_ATTR = 62  # object, attribute, line
 TO_INDEX = 63  # object, index, line
 TO_STAR = 64  # target
+
+# -- patterns of `match` ----------------------------------------------------------------------------
+CASE_VALUE = 70  # expression that the subject has to equal
+CASE_CONSTANT = 71  # None, True or False, which the subject has to be
+CASE_SEQUENCE = 72  # patterns
+CASE_MAPPING = 73  # keys, their patterns, name that gets the rest or None
+CASE_CLASS = 74  # class, positional patterns, attribute names, their patterns
+CASE_STAR = 75  # name or None: the rest of a sequence
+CASE_AS = 76  # pattern or None, name or None: `_` has neither
+CASE_OR = 77  # patterns
 
 # -- code of a function: (parameters, block, is_generator, is_async, name, line, return annotation or None,
 #    ((parameter, annotation), ...))

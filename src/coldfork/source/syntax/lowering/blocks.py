@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coldfork.source.syntax import nodes as ir
+from coldfork.source.syntax.lowering.patterns import lower_pattern
 from coldfork.source.syntax.lowering.simple_statements import SIMPLE, Lower
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.scopes import (
@@ -194,25 +195,23 @@ def _class(lowerer: Lowerer, node: ast.ClassDef, scope: Scope | None) -> Node | 
 
 
 def _match(lowerer: Lowerer, node: ast.Match, scope: Scope | None) -> Node:
-    cases = []
-    for case in node.cases:
-        wild = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
-        value = lowerer.expression(case.pattern.value) if isinstance(case.pattern, ast.MatchValue) else None
-        guard = None if case.guard is None else lowerer.expression(case.guard)
-        names = tuple(sorted(pattern_names(case.pattern)))
-        cases.append(
+    cases = tuple(
+        [
             (
-                wild,
-                value,
-                guard,
+                lower_pattern(case.pattern, lowerer.expression),
+                None if case.guard is None else lowerer.expression(case.guard),
                 _inner(lowerer, case.body, scope),
-                names,
                 case.pattern.lineno + lowerer.offset,
             )
-        )
-    lowered: Node = (ir.MATCH, node.lineno + lowerer.offset, lowerer.expression(node.subject), tuple(cases))
-    names_bound = names_in([s for case in node.cases for s in case.body]) if scope is not None else set()
-    return bind_opaquely(lowered, scope, names_bound)
+            for case in node.cases
+        ]
+    )
+    lowered: Node = (ir.MATCH, node.lineno + lowerer.offset, lowerer.expression(node.subject), cases)
+    names: set[str] = set()
+    if scope is not None:
+        names = names_in([statement for case in node.cases for statement in case.body])
+        names = names.union(*[pattern_names(case.pattern) for case in node.cases])
+    return bind_opaquely(lowered, scope, names)
 
 
 _STATEMENTS: dict[type[ast.AST], Lower] = {

@@ -10,7 +10,8 @@ from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.reading import Unreadable, read_source
 from coldfork.source.files.site_packages import Environment
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.syntax.summary import Summary, explain_body, function_code
+from coldfork.source.syntax.summary import Summary, function_code
+from coldfork.source.syntax.syntax_errors import explain_body
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 #: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.

@@ -227,7 +227,7 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def attribute(self, subject: V, name: str) -> tuple[bool | None, V]:
-        """Whether the subject has an attribute, and its value; of an attribute without a name nothing is known."""
+        """Whether the subject has an attribute, and its value; nothing is known of one without a name."""
 
     @abstractmethod
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:

@@ -1,7 +1,7 @@
 """The compact form of source that the evaluator runs: nested tuples, which marshal loads in no time.
 
 Every node is a tuple whose first item is one of the numbers below. Lines are the file's own lines.
-Blocks are tuples of statements. What cannot matter at import time has been left out by `lower`.
+Blocks are tuples of statements. What cannot matter at import time has been left out by `lowering`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any
 
 Node = tuple[Any, ...]
 Block = tuple[Node, ...]
+#: Where a text stands: line, column, last line, last column.
+Span = tuple[int, int, int, int]
 
 # -- expressions ------------------------------------------------------------------------------------
 CONST = 0  # value
@@ -97,4 +99,4 @@ BY_TYPE = 6  # an annotation without a value
 WHEN = 0  # (WHEN, test, wanted, line, span)
 AFTER_FAILURE = 1  # (AFTER_FAILURE, block of the try, exception types, line of the handler)
 
-NO_SPAN = (0, 0, 0, 0)
+NO_SPAN: Span = (0, 0, 0, 0)

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
-from coldfork.source.syntax import nodes as ir
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.lowering.expressions import lower_expression
 from coldfork.source.syntax.nodes import Node
 
 
-def lower_pattern(pattern: ast.pattern, expression: Callable[[ast.expr], Node]) -> Node:
-    """Lower one pattern, whose expressions `expression` lowers."""
-
-    def each(patterns: list[ast.pattern]) -> tuple[Node, ...]:
-        return tuple([lower_pattern(one, expression) for one in patterns])
-
+def lower_pattern(context: Context, pattern: ast.pattern) -> Node:
+    """Lower one pattern."""
     match pattern:
         case ast.MatchValue(value):
-            return (ir.CASE_VALUE, expression(value))
+            return (nodes.CASE_VALUE, lower_expression(context, value))
         case ast.MatchSingleton(constant):
-            return (ir.CASE_CONSTANT, constant)
+            return (nodes.CASE_CONSTANT, constant)
         case ast.MatchSequence(patterns):
-            return (ir.CASE_SEQUENCE, each(patterns))
+            return (nodes.CASE_SEQUENCE, _each(context, patterns))
         case ast.MatchMapping(keys, patterns, rest):
-            return (ir.CASE_MAPPING, tuple([expression(key) for key in keys]), each(patterns), rest)
+            lowered = tuple([lower_expression(context, key) for key in keys])
+            return (nodes.CASE_MAPPING, lowered, _each(context, patterns), rest)
         case ast.MatchClass(cls, patterns, names, named):
-            return (ir.CASE_CLASS, expression(cls), each(patterns), tuple(names), each(named))
+            own, others = _each(context, patterns), _each(context, named)
+            return (nodes.CASE_CLASS, lower_expression(context, cls), own, tuple(names), others)
         case ast.MatchStar(name):
-            return (ir.CASE_STAR, name)
+            return (nodes.CASE_STAR, name)
         case ast.MatchAs(inner, name):
-            return (ir.CASE_AS, None if inner is None else lower_pattern(inner, expression), name)
+            return (nodes.CASE_AS, None if inner is None else lower_pattern(context, inner), name)
         case ast.MatchOr(patterns):
-            return (ir.CASE_OR, each(patterns))
+            return (nodes.CASE_OR, _each(context, patterns))
     raise TypeError(pattern)
+
+
+def _each(context: Context, patterns: list[ast.pattern]) -> tuple[Node, ...]:
+    return tuple([lower_pattern(context, one) for one in patterns])

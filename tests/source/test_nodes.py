@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from coldfork.source.syntax import nodes
+from coldfork.source.syntax.fields import FIELDS, Holds
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
-from coldfork.source.syntax.nodes import FIELDS, Binding, Case, Handler, Holds, Node, code_of
+from coldfork.source.syntax.nodes import Binding, Case, Handler, Node, code_of
 from coldfork.source.syntax.walk import children, walk
 
 #: Every eighth module; all of them, when the table or the lowering changes, take a minute.
@@ -184,6 +185,9 @@ class Check:
             Holds.GENERATORS: lambda value: self.each(self.generator, value),
             Holds.TARGET: self.target,
             Holds.TARGETS: lambda value: self.each(self.target, value),
+            Holds.PATTERN: self.pattern,
+            Holds.OPTIONAL_PATTERN: lambda value: None if value is None else self.pattern(value),
+            Holds.PATTERNS: lambda value: self.each(self.pattern, value),
             Holds.BLOCK: lambda value: self.each(self.statement, value),
             Holds.HANDLERS: lambda value: self.each(self.handler, value),
             Holds.CASES: lambda value: self.each(self.case, value),
@@ -242,7 +246,11 @@ class Check:
         self.node(value)
 
     def target(self, value: Any) -> None:
-        assert value[0] >= nodes.TO_NAME
+        assert nodes.TO_NAME <= value[0] < nodes.CASE_VALUE
+        self.node(value)
+
+    def pattern(self, value: Any) -> None:
+        assert value[0] >= nodes.CASE_VALUE
         self.node(value)
 
     def keyword(self, value: Any) -> None:
@@ -272,11 +280,9 @@ class Check:
 
     def case(self, value: Any) -> None:
         case = Case._make(value)
-        assert type(case.is_wildcard) is bool
-        self.optional(case.value)
+        self.of(Holds.PATTERN, case.pattern)
         self.optional(case.guard)
         self.of(Holds.BLOCK, case.block)
-        assert all(type(name) is str for name in case.names)
         self.line(case.line)
 
     def context(self, value: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from coldfork.source.capture.attributes import attribute
 from coldfork.source.capture.binding import assign
 from coldfork.source.capture.calls import call
+from coldfork.source.capture.comparison import compared
 from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
@@ -138,7 +139,7 @@ def _compare(f: Following, node: Node) -> Value:
     first = f.evaluate(left)
     others = [f.evaluate(one) for one in comparators]
     if len(others) == 1:
-        known = _compared(f, first, operators[0], others[0])
+        known = compared(first, operators[0], others[0])
         if known is not None:
             return Constant(known)
         for one in (first, others[0]):
@@ -151,30 +152,6 @@ def _compare(f: Following, node: Node) -> Value:
                 made.tensor = Tensor(one.tensor.device, True)
                 return made
     return f.fresh("it")
-
-
-def _compared(f: Following, first: Value, operator: str, second: Value) -> bool | None:
-    same: bool | None = None
-    if isinstance(first, Constant) and isinstance(second, Constant):
-        same = type(first.value) is type(second.value) and bool(first.value == second.value)
-    elif isinstance(first, Outside) and isinstance(second, Outside):
-        root = first.name.rpartition(".")[0]
-        if first == second:
-            same = True
-        elif root and root == second.name.rpartition(".")[0]:
-            same = False
-    elif second == Constant(None) and operator in ("is", "is not"):
-        same = _is_none(first)
-    if same is None or operator not in ("is", "is not", "==", "!="):
-        return None
-    return same if operator in ("is", "==") else not same
-
-
-def _is_none(value: Value) -> bool | None:
-    if type(value) is Object:
-        known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
-        return False if known or value.cls is not None else None
-    return False
 
 
 def _sequence(f: Following, node: Node) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coldfork.source.capture import graph_managers
+from coldfork.source.capture.comparison import instance_of
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
@@ -85,7 +86,8 @@ def _known(f: Following, node: Node, name: str, arguments: list[Value]) -> Value
     if name == "torch.get_device_module":
         return Outside("torch.cuda")
     if name == "isinstance" and len(arguments) == 2:
-        return _is_instance(f, arguments[0], arguments[1])
+        known = instance_of(f.names, arguments[0], arguments[1])
+        return Constant(known) if known is not None else f.fresh(name)
     if name == "bool" and arguments and f.truth(arguments[0]) is not None:
         return Constant(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:
@@ -97,13 +99,6 @@ def _known(f: Following, node: Node, name: str, arguments: list[Value]) -> Value
     if name in ("functools.partial", "partial") and arguments:
         return _partial(f, arguments)
     return None
-
-
-def _is_instance(f: Following, value: Value, kind: Value) -> Value:
-    """Whether something is a tensor, when that is known."""
-    if kind == Outside("torch.Tensor") and type(value) is Object and value.tensor is not None:
-        return Constant(True)
-    return f.fresh("isinstance")
 
 
 def _partial(f: Following, arguments: list[Value]) -> Value:

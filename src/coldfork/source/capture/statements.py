@@ -7,10 +7,12 @@ from collections.abc import Callable
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture import lazy_initialisation
 from coldfork.source.capture.binding import assign
+from coldfork.source.capture.branches import Way, follow_ways
 from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.external_calls import captures
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Constant, Env, Object, Value
+from coldfork.source.capture.matching import match_
+from coldfork.source.capture.objects import ANY, Constant, Env, Object
 from coldfork.source.capture.state import FIXED
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
@@ -55,51 +57,7 @@ def _if(f: Following, node: Node) -> bool:
     truth = f.truth(value)
     if truth is not None:
         return f.execute(body if truth else orelse)
-    return arms(f, [(f.condition(span), body), (f.condition(span, True), orelse)])
-
-
-def arms(f: Following, ways: list[tuple[Condition | None, Block]]) -> bool:
-    """Follow each of several ways, of which one is taken; True when none goes on."""
-    frame = f.frame
-    outer, before = frame.conditions, dict(frame.env.names)
-    ends: list[tuple[dict[str, Value], Condition | None]] = []
-    for condition, block in ways:
-        frame.env.names = dict(before)
-        frame.conditions = (*outer, condition) if condition is not None else outer
-        if not f.execute(block):
-            ends.append((frame.env.names, condition))
-    frame.conditions = outer
-    if not ends:
-        frame.env.names = before
-        return True
-    frame.env.names = ends[0][0]
-    for names, _ in ends[1:]:
-        for name in names.keys() | frame.env.names.keys():
-            first, second = frame.env.names.get(name), names.get(name)
-            if first is not second and first != second:
-                frame.env.names[name] = _either(f, name, first, second)
-    if len(ends) == 1 and len(ways) > 1 and ends[0][1] is not None and not _refuses(ways, ends[0][1]):
-        frame.conditions = (*outer, ends[0][1])
-    return False
-
-
-def _either(f: Following, name: str, first: Value | None, second: Value | None) -> Value:
-    """A name that holds one thing or another: nothing is known of it but its name."""
-    both = [one for one in (first, second) if one is not None]
-    if len(both) == 1:
-        return both[0]
-    merged = f.fresh(name)
-    merged.before = any(type(one) is Object and one.before for one in both)
-    tensors = [one.tensor for one in both if type(one) is Object]
-    if len(tensors) == 2 and tensors[0] == tensors[1]:
-        merged.tensor = tensors[0]
-    return merged
-
-
-def _refuses(ways: list[tuple[Condition | None, Block]], taken: Condition) -> bool:
-    """True when the other way only refuses what it was given: code behind a check is not conditional."""
-    others = [block for condition, block in ways if condition is not taken]
-    return all(block and block[-1][0] == nodes.RAISE for block in others)
+    return follow_ways(f, [Way(f.condition(span), body), Way(f.condition(span, True), orelse)])
 
 
 def _for(f: Following, node: Node) -> bool:
@@ -167,18 +125,6 @@ def _try(f: Following, node: Node) -> bool:
     f.run.region = region
     frame.conditions = outer
     return f.execute(final) or left
-
-
-def _match(f: Following, node: Node) -> bool:
-    _, _, subject, cases = node
-    f.evaluate(subject)
-    ways: list[tuple[Condition | None, Block]] = []
-    for _wild, _value, _guard, block, names, line in cases:
-        for name in names:
-            f.frame.env.names[name] = f.fresh(name)
-        ways.append((Condition(words=f"the case at line {line} matches"), block))
-    ways.append((Condition(words="no case matches"), ()))
-    return arms(f, ways)
 
 
 def _with(f: Following, node: Node) -> bool:
@@ -300,7 +246,7 @@ def _assert(f: Following, node: Node) -> bool:
 
 _STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
     nodes.IF: _if, nodes.FOR: _for, nodes.ASYNC_FOR: _for,
-    nodes.WHILE: _while, nodes.TRY: _try, nodes.MATCH: _match,
+    nodes.WHILE: _while, nodes.TRY: _try, nodes.MATCH: match_,
     nodes.WITH: _with, nodes.ASYNC_WITH: _with, nodes.ASSIGN: _assign, nodes.AUGMENTED: _augmented,
     nodes.ANNOTATED: _annotated, nodes.EXPR: _expr,
     nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,

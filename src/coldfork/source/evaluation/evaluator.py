@@ -8,7 +8,7 @@ from coldfork.knowledge.catalogue import Fact
 from coldfork.source.evaluation.calls import decorators, functions, known_effects
 from coldfork.source.evaluation.definitions import Definitions
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
-from coldfork.source.evaluation.expressions.operators import operate
+from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import NEVER, Interpreter
@@ -86,6 +86,10 @@ class Evaluator(Interpreter):
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         """An operator with assignment."""
         return operate(self, frame, operator, left, right, in_place=True)
+
+    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """What comparing two values gives."""
+        return compare_pair(self, frame, operator, left, right)
 
     def finished(self) -> None:
         """Leave a level: an unfinished answer that only this level gave is finished now."""

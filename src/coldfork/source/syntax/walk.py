@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from coldfork.source.syntax.nodes import FIELDS, Block, Holds, Node, code_of
+from coldfork.source.syntax.fields import FIELDS, Holds
+from coldfork.source.syntax.nodes import Block, Node, code_of
 
 
 def children(node: Node) -> list[Node]:
@@ -63,10 +64,9 @@ def _handlers(value: tuple[tuple[Node | None, str | None, Block, int], ...]) -> 
         yield from block
 
 
-def _cases(value: tuple[Node, ...]) -> Iterator[Node]:
-    for _is_wildcard, compared, guard, block, _names, _line in value:
-        if compared is not None:
-            yield compared
+def _cases(value: tuple[tuple[Node, Node | None, Block, int], ...]) -> Iterator[Node]:
+    for pattern, guard, block, _line in value:
+        yield pattern
         if guard is not None:
             yield guard
         yield from block
@@ -101,6 +101,9 @@ _HOLDING: dict[Holds, Callable[[Any], Iterable[Node]]] = {
     Holds.GENERATORS: _generators,
     Holds.TARGET: _one,
     Holds.TARGETS: _many,
+    Holds.PATTERN: _one,
+    Holds.OPTIONAL_PATTERN: _one_or_none,
+    Holds.PATTERNS: _many,
     Holds.BLOCK: _many,
     Holds.HANDLERS: _handlers,
     Holds.CASES: _cases,

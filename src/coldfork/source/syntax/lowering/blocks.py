@@ -10,6 +10,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.lowering.expressions import lower_expression, lower_parameters, lower_target
 from coldfork.source.syntax.lowering.headers import lower_annotation, lower_annotations, lower_decorators
+from coldfork.source.syntax.lowering.patterns import lower_pattern
 from coldfork.source.syntax.lowering.simple_statements import SIMPLE, Lower
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.scopes import (
@@ -211,34 +212,24 @@ def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | 
 
 
 def _match(context: Context, node: ast.Match, scope: Scope | None) -> Node:
-    cases = []
-    for case in node.cases:
-        wild = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
-        value = (
-            lower_expression(context, case.pattern.value)
-            if isinstance(case.pattern, ast.MatchValue)
-            else None
-        )
-        guard = None if case.guard is None else lower_expression(context, case.guard)
-        names = tuple(sorted(pattern_names(case.pattern)))
-        cases.append(
+    cases = tuple(
+        [
             (
-                wild,
-                value,
-                guard,
+                lower_pattern(context, case.pattern),
+                None if case.guard is None else lower_expression(context, case.guard),
                 _inner(context, case.body, scope),
-                names,
                 case.pattern.lineno + context.offset,
             )
-        )
-    lowered: Node = (
-        nodes.MATCH,
-        node.lineno + context.offset,
-        lower_expression(context, node.subject),
-        tuple(cases),
+            for case in node.cases
+        ]
     )
-    names_bound = names_in([s for case in node.cases for s in case.body]) if scope is not None else set()
-    return bind_opaquely(lowered, scope, names_bound)
+    subject = lower_expression(context, node.subject)
+    lowered: Node = (nodes.MATCH, node.lineno + context.offset, subject, cases)
+    names: set[str] = set()
+    if scope is not None:
+        names = names_in([statement for case in node.cases for statement in case.body])
+        names = names.union(*[pattern_names(case.pattern) for case in node.cases])
+    return bind_opaquely(lowered, scope, names)
 
 
 _STATEMENTS: dict[type[ast.AST], Lower] = {

@@ -42,9 +42,9 @@ class Follower(Following):
     def root(self, func: Func) -> None:
         """Follow a function with parameters of which nothing is known."""
         env = Env(func.env)
-        names, _defaults, star, keyword_only, _keyword_defaults, stars = func.code[0]
-        annotated = dict(func.code[7])
-        for name in (*names, star, *keyword_only, stars):
+        names, _defaults, star, keyword_only, _keyword_defaults, double_star = func.code.parameters
+        annotated = dict(func.code.annotations)
+        for name in (*names, star, *keyword_only, double_star):
             if name is not None:
                 subject = Object(name, True)
                 self.annotate(func.module, annotated.get(name), subject)
@@ -55,7 +55,7 @@ class Follower(Following):
         self.run.stack.append(Frame(func, env))
         self.run.followed.add(func.place)
         try:
-            self.execute(func.code[1])
+            self.execute(func.code.block)
         finally:
             self.end()
             self.run.stack.pop()

@@ -195,7 +195,7 @@ def _fills(f: Following, call: Node, wanted: Access, depth: int) -> bool:
     if depth or owner is None or receiver[0] != nodes.NAME or f.evaluate(receiver) is not f.frame.env.own:
         return False
     method = f.names.of_class(owner, name)
-    return isinstance(method, Func) and _sets(f, method.code[1], wanted, depth + 1)
+    return isinstance(method, Func) and _sets(f, method.code.block, wanted, depth + 1)
 
 
 # -- following ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Insid
 from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node, Parameters
+from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import walk
 
 _DEEPEST = 12
@@ -131,11 +131,11 @@ class Names:
         self, module: ModuleState, node: Node, env: Env | None, owner: ClassDef | None
     ) -> Func | None:
         """The function that a DEF node defines; None where a decorator may make something else of it."""
-        _, line, name, decorators, _header, code = node
+        _, line, name, decorators, _header, raw = node
         if not all(self._transparent(module, decorator) for decorator, _ in decorators):
             return None
-        code = code if code is not None else module.code_at(line)
-        if code is None or code[2]:
+        code = code_of(raw) if raw is not None else module.code_at(line)
+        if code is None or code.is_generator:
             return None  # a generator runs when somebody asks it to
         return Func(module, code, name, line, env, owner)
 
@@ -236,10 +236,9 @@ class Names:
     def attributes_set(self, init: Func) -> dict[str, list[Node]]:
         """The expressions that a method assigns to attributes of its object."""
         found: dict[str, list[Node]] = {}
-        _parameters, block, *_ = init.code
-        parameters = Parameters._make(_parameters)
-        own = (nodes.NAME, parameters.positional[0]) if parameters.positional else None
-        for node in walk(block):
+        names = init.code.parameters.positional
+        own = (nodes.NAME, names[0]) if names else None
+        for node in walk(init.code.block):
             match node:
                 case (nodes.ASSIGN, _, _, targets, value):
                     pass

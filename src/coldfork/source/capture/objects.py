@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coldfork.source.program.module import Module as ModuleState
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Code, Node
 from coldfork.source.values.conditions import Condition
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
@@ -94,7 +94,7 @@ class Func:
     def __init__(
         self,
         module: ModuleState,
-        code: Node,
+        code: Code,
         name: str,
         line: int,
         env: Env | None = None,

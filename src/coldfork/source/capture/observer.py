@@ -22,7 +22,7 @@ from coldfork.source.files.reading import Unreadable, read_source
 from coldfork.source.program.module import Module as ModuleState
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import capture_hints, nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Class, Code, Node, code_of, line_of
 from coldfork.source.values.conditions import Condition
 
 #: How many times callers of what captures something unknown are looked for.
@@ -118,9 +118,10 @@ class CaptureObserver:
             yield Func(state, _as_function(state), state.name.rpartition(".")[2], 1)
 
     def _function(self, state: ModuleState, owner: ClassDef | None, node: Node) -> Iterator[Func]:
-        code = node[5] if node[5] is not None else state.code_at(node[1])
+        _, line, name, _, _, raw = node
+        code = code_of(raw) if raw is not None else state.code_at(line)
         if code is not None:
-            yield Func(state, code, node[2], node[1], None, owner)
+            yield Func(state, code, name, line, None, owner)
 
     def _source(self, state: ModuleState) -> bytes:
         known = self._texts.get(state.name)
@@ -215,14 +216,14 @@ def _definitions(state: ModuleState) -> Iterator[tuple[int, tuple[ClassDef | Non
         for entries in binds.values():
             for how, payload, _line, _guards in entries:
                 if how == nodes.BY_DEF:
-                    yield payload[1], (owner, payload)
+                    yield line_of(payload), (owner, payload)
                 elif how == nodes.BY_CLASS:
-                    pending.append((ClassDef(state, payload), payload[7]))
+                    pending.append((ClassDef(state, payload), Class._make(payload).binds))
 
 
-def _as_function(state: ModuleState) -> Node:
+def _as_function(state: ModuleState) -> Code:
     """A module's own statements as the body of a function."""
-    return ((), (), None, (), (), None), state.summary.body, False, False, state.name, 1, None, ()
+    return Code(NO_PARAMETERS, state.summary.body, False, False, state.name, 1, None, ())
 
 
 def _imports(state: ModuleState, wanted: set[Captor], telltale: frozenset[str]) -> bool:

@@ -115,6 +115,9 @@ class Parameters(NamedTuple):
     double_star: str | None
 
 
+NO_PARAMETERS = Parameters((), (), None, (), (), None)
+
+
 class Code(NamedTuple):
     """What calling a function runs."""
 

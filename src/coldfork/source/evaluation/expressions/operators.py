@@ -159,7 +159,7 @@ def _identical(left: Value, right: Value) -> bool | None:
 def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> bool | None:
     if isinstance(container, External) and container.name in ("os.environ", "os.environ.keys()"):
         if isinstance(item, Const):
-            return ev.environment.get(str(item.value)) is not None
+            return ev.environment.values.get(str(item.value)) is not None
         return None
     if isinstance(container, Attributes):
         container = container.held

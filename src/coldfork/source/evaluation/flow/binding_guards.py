@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
-from coldfork.source.evaluation.flow.truth_tests import handles, test_of
+from coldfork.source.evaluation.flow.handlers import handles
+from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure

@@ -6,9 +6,11 @@ A name with several meanings, or one that only running the module could tell, is
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
 from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 
@@ -17,15 +19,22 @@ _DEEPEST = 12
 _TRANSPARENT = frozenset({"staticmethod", "classmethod", "property", "override", "typing.override"})
 _TRANSPARENT_ROOTS = frozenset({"torch", "nvtx", "typing", "typing_extensions"})
 _ABSTRACT = frozenset({"abc.ABC", "typing.Protocol", "typing_extensions.Protocol"})
+#: Bases from elsewhere that define nothing that captured code would call instead of its own.
+_BARE = _ABSTRACT | {"object", "typing.Generic", "torch.nn.Module", "torch.nn.modules.module.Module"}
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
-class Names:
-    """Looks names up in the checked modules."""
+#: What the bases of a class can be; an object where that is not to be known.
+Base = ClassDef | Outside | Object
+
+
+class Names(Hierarchy[Base, tuple[Node, ...]]):
+    """Looks names up in the checked modules and their classes."""
 
     def __init__(self, program: Program, bases: frozenset[str] = frozenset()) -> None:
         self.program = program
         self._globals: dict[str, Object] = {}
+        self._orders: dict[tuple[str, int], tuple[Base, ...]] = {}
         self._depth = 0
         self._bases = bases
 
@@ -146,43 +155,48 @@ class Names:
             return False
         return meaning.name in _TRANSPARENT or meaning.name.partition(".")[0] in _TRANSPARENT_ROOTS
 
-    def mro(self, cls: ClassDef) -> list[ClassDef | Outside]:
-        """The classes in which attributes are looked up, the nearest first."""
-        found: list[ClassDef | Outside] = []
-        self._collect(cls, found, set())
-        return found
+    def order(self, cls: Base) -> tuple[Base, ...]:
+        if not isinstance(cls, ClassDef):
+            return (cls,)
+        known = self._orders.get(cls.key)
+        if known is None:
+            self._orders[cls.key] = (cls,)  # a class that is its own base must not loop
+            bases = [self._base(cls, node) for node in cls.node[4]]
+            orders = [self.order(base) for base in bases]
+            known = self._orders[cls.key] = linearised(cls, bases, orders)
+        return known
 
-    def _collect(self, cls: ClassDef, found: list[ClassDef | Outside], seen: set[tuple[str, int]]) -> None:
-        if cls.key in seen:
-            return
-        seen.add(cls.key)
-        found.append(cls)
-        for base in cls.node[4]:
-            meaning = self.static(cls.module, base[1] if base[0] == nodes.INDEX else base)
-            if isinstance(meaning, ClassDef):
-                self._collect(meaning, found, seen)
-            elif isinstance(meaning, Outside):
-                found.append(meaning)
+    def _base(self, cls: ClassDef, node: Node) -> Base:
+        """What a class derives from; an object where that is not to be known."""
+        meaning = self.static(cls.module, node[1] if node[0] == nodes.INDEX else node)
+        return meaning if isinstance(meaning, (ClassDef, Outside)) else Object("", True)
 
-    def definition(
+    def held(self, cls: Base, name: str) -> tuple[Node, ...] | None:
+        entries = cls.node[7].get(name, ()) if isinstance(cls, ClassDef) else ()
+        return tuple([entry for entry in entries if entry[0] != nodes.BY_TYPE]) or None
+
+    def defined(
         self, cls: ClassDef, name: str, after: ClassDef | None = None
     ) -> tuple[ClassDef, Node] | None:
         """Where a class or its bases define a name, and how; `after` skips the classes up to that one."""
-        passed = after is None
-        for one in self.mro(cls):
-            if isinstance(one, Outside):
-                continue
-            if passed:
-                entries = [e for e in one.node[7].get(name, ()) if e[0] != nodes.BY_TYPE]
-                if entries:
-                    entry = _likeliest(entries)
-                    return (one, entry) if entry is not None else None
-            passed = passed or one.key == (after.key if after is not None else None)
-        return None
+        found = self.definition(cls, name, after)
+        if found is None or not isinstance(found[0], ClassDef):
+            return None
+        entry = _likeliest(found[1])
+        return (found[0], entry) if entry is not None else None
+
+    def may_be_overridden(self, cls: ClassDef, owner: ClassDef) -> bool:
+        """True when a class that is searched before the one that defines a name may define it too."""
+        for base in self.order(cls):
+            if base == owner:
+                return False
+            if isinstance(base, Object) or (isinstance(base, Outside) and base.name not in _BARE):
+                return True
+        return False
 
     def of_class(self, cls: ClassDef, name: str) -> Value | None:
         """What an attribute of a class means."""
-        found = self.definition(cls, name)
+        found = self.defined(cls, name)
         if found is None:
             return None
         owner, entry = found
@@ -194,24 +208,17 @@ class Names:
         """A class that nothing in the checked code derives from: what is declared to be one, is one."""
         if cls is None or cls.name in self._bases:
             return None
-        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.mro(cls))
+        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.order(cls))
         return None if abstract else cls
 
     def is_enum(self, cls: ClassDef) -> bool:
         """True for a class whose attributes are the members of an enumeration."""
-        return any(isinstance(one, Outside) and one.name in _ENUMS for one in self.mro(cls))
-
-    def decorated(self, cls: ClassDef, name: str, decorator: str) -> bool:
-        """True when a method carries this decorator."""
-        found = self.definition(cls, name)
-        if found is None or found[1][0] != nodes.BY_DEF:
-            return False
-        return any(node[0] == nodes.NAME and node[1] == decorator for node, _ in found[1][1][3])
+        return any(isinstance(one, Outside) and one.name in _ENUMS for one in self.order(cls))
 
     def fields(self, cls: ClassDef) -> list[str]:
         """The names that a data class or named tuple takes, in their order."""
         names: dict[str, None] = {}
-        for one in reversed(self.mro(cls)):
+        for one in reversed(self.order(cls)):
             if isinstance(one, ClassDef):
                 names |= dict.fromkeys(
                     name for name, es in one.node[7].items() if any(e[0] == nodes.BY_TYPE for e in es)
@@ -220,7 +227,7 @@ class Names:
 
     def annotation(self, cls: ClassDef, name: str) -> tuple[ClassDef, Node] | None:
         """The annotation that a class body gives a name."""
-        for one in self.mro(cls):
+        for one in self.order(cls):
             entries = one.node[7].get(name, ()) if isinstance(one, ClassDef) else ()
             typed = [
                 entry for entry in entries if entry[0] == nodes.BY_TYPE and entry[1] != (nodes.CONST, None)
@@ -259,7 +266,7 @@ class Names:
         return self.static(module, node[1]) if node[0] == nodes.CALL else None
 
 
-def _likeliest(entries: list[Node]) -> Node | None:
+def _likeliest(entries: Sequence[Node]) -> Node | None:
     """The only thing that a name can mean, once stand-ins for what is missing are left out."""
     real = [e for e in entries if not (e[0] == nodes.BY_VALUE and e[1] == (nodes.CONST, None))] or entries
     if len(real) > 1 and all(e[0] in (nodes.BY_IMPORT, nodes.BY_FROM) for e in real):

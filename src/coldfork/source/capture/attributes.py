@@ -27,7 +27,7 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
         shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
         return shared or f.names.of_class(owner, name) or f.fresh(name)
     if isinstance(owner, Above):
-        found = f.names.definition(owner.instance.cls or owner.owner, name, owner.owner)
+        found = f.names.defined(owner.instance.cls or owner.owner, name, owner.owner)
         return _of_definition(f, found, owner.instance, name)
     if type(owner) is Object:
         answer = _of_device(f, owner, name) if f.run.region is not None else None
@@ -51,7 +51,7 @@ def _of_object(f: Following, owner: Object, name: str) -> Value:
         part = owner.parts[name]
     else:
         cls = owner.cls or f.names.only(owner.typed)
-        found = f.names.definition(cls, name) if cls is not None else None
+        found = f.names.defined(cls, name) if cls is not None else None
         # A default that a class gives says nothing of an object that has been in use.
         informative = (
             (nodes.BY_DEF, nodes.BY_CLASS) if owner.before else (nodes.BY_DEF, nodes.BY_CLASS, nodes.BY_VALUE)
@@ -70,6 +70,8 @@ def _of_definition(f: Following, found: tuple[ClassDef, Node] | None, owner: Obj
         return f.fresh(name)
     cls, entry = found
     if entry[0] != nodes.BY_DEF:
+        if owner.cls is not None and f.names.may_be_overridden(owner.cls, cls):
+            return owner.part(name)
         return f.names.of_class(cls, name) or owner.part(name)
     made = f.names.function(cls.module, entry[1], None, cls)
     if made is None:
@@ -82,7 +84,7 @@ def _of_definition(f: Following, found: tuple[ClassDef, Node] | None, owner: Obj
 
 def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     """What `__init__` leaves in an attribute of an object that is there already, when that is one thing."""
-    found = f.names.definition(owner.cls, "__init__") if owner.cls is not None and owner.before else None
+    found = f.names.defined(owner.cls, "__init__") if owner.cls is not None and owner.before else None
     if found is None or found[1][0] != nodes.BY_DEF:
         return None
     init = f.names.function(found[0].module, found[1][1], None, found[0])

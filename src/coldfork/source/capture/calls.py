@@ -101,8 +101,7 @@ def enter(
         ]
     _bind(f, func, env, values, given, keywords)
     frame = Frame(func, env, (*arguments, *keywords.values()))
-    if func.bound is not None and func.bound.cls is None and func.owner is not None:
-        frame.conditions = (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
+    frame.conditions = _that_it_is_run(f, func)
     run.stack.append(frame)
     run.followed.add(func.place)
     try:
@@ -112,6 +111,19 @@ def enter(
     if run.region is None:
         run.runs += 1
     return _result(f, func, frame)
+
+
+def _that_it_is_run(f: Following, func: Func) -> tuple[Condition, ...]:
+    """What has to hold for a method to be the one that its name finds."""
+    if func.bound is None or func.owner is None:
+        return ()
+    cls = func.bound.cls
+    if cls is None:
+        return (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
+    if f.names.may_be_overridden(cls, func.owner):
+        words = f"{func.name} of {cls.name} is the one of {func.owner.name}"
+        return (Condition(words=words),)
+    return ()
 
 
 def own_level(f: Following, func: Func) -> int:
@@ -187,7 +199,7 @@ def construct(
 ) -> Value:
     """Make an instance of a class of the checked code."""
     made = Object(cls.name[:1].lower() + cls.name[1:], False, cls)
-    found = f.names.definition(cls, "__init__")
+    found = f.names.defined(cls, "__init__")
     if found is not None:
         init = f.names.of_class(cls, "__init__")
         if isinstance(init, Func):

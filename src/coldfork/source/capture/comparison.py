@@ -52,7 +52,7 @@ def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
         return True if kind == Outside("torch.Tensor") else False if isinstance(kind, ClassDef) else None
     if value.cls is None:
         return None
-    order = names.mro(value.cls)
+    order = names.order(value.cls)
     if kind in order:
         return True
     ours = isinstance(kind, ClassDef) and all(isinstance(one, ClassDef) for one in order)

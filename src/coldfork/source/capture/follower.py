@@ -8,7 +8,7 @@ from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Outside, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
-from coldfork.source.program.module import Module as ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
@@ -60,7 +60,7 @@ class Follower(Following):
             self.end()
             self.run.stack.pop()
 
-    def annotate(self, module: ModuleState, annotation: Node | None, subject: Object) -> None:
+    def annotate(self, module: Module, annotation: Node | None, subject: Object) -> None:
         """Note what an annotation says of an object."""
         if annotation is None:
             return

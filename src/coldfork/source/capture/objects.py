@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coldfork.source.program.module import Module as ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Code, Node
 from coldfork.source.values.conditions import Condition
 
@@ -40,7 +40,7 @@ class Inside(NamedTuple):
 class ClassDef(NamedTuple):
     """A class of the checked code."""
 
-    module: ModuleState
+    module: Module
     node: Node
 
     @property
@@ -93,7 +93,7 @@ class Func:
 
     def __init__(
         self,
-        module: ModuleState,
+        module: Module,
         code: Code,
         name: str,
         line: int,

@@ -1,8 +1,8 @@
 """Modules and names of coldfork that stand in texts, where neither mypy nor import-linter looks: they exist.
 
 A program that a test writes, an entry point, a module that is imported by its name, a page that shows a name:
-when what they name moves, nothing fails until somebody runs exactly that. Nothing is imported here: a module is
-a file, and its names are read from its source.
+when what they name moves, nothing fails until somebody runs exactly that. Nothing is imported here: a module
+is a file, and its names are read from its source.
 """
 
 from __future__ import annotations

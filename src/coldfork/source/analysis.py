@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Observation, Statistics
 from coldfork.model.errors import UsageError
+from coldfork.model.observations import Observation, Statistics
 from coldfork.model.profiles import Profile
 from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
-from coldfork.source.files.site_packages import Environment
+from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach.answers import Answer, Answers
@@ -75,7 +75,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         request.catalogue,
         request.profile,
         request.target_version,
-        Environment(request.search),
+        Distributions(request.search),
     )
     _check_entries(request.entries, program)
     work = f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}"

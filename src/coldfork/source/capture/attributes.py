@@ -93,12 +93,14 @@ def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     values = f.names.attributes_set(init).get(name, ())
     if len(values) != 1 or f.names.assigned_elsewhere(init, name):
         return None
-    if values[0][0] == nodes.NAME and values[0][1] in dict(init.code[7]):
+    (assigned,) = values
+    annotation = dict(init.code.annotations).get(assigned[1]) if assigned[0] == nodes.NAME else None
+    if annotation is not None:
         given = Object(f"{owner.name}.{name}", True)
-        f.annotate(init.module, dict(init.code[7])[values[0][1]], given)
+        f.annotate(init.module, annotation, given)
         owner.parts[name] = given
         return given
-    value = f.names.made_by(init.module, values[0])
+    value = f.names.made_by(init.module, assigned)
     if isinstance(value, ClassDef):
         made = Object(f"{owner.name}.{name}", True, value)
     elif isinstance(value, Outside):

@@ -105,7 +105,7 @@ def enter(
     run.stack.append(frame)
     run.followed.add(func.place)
     try:
-        f.execute(func.code[1])
+        f.execute(func.code.block)
     finally:
         run.stack.pop()
     if run.region is None:
@@ -146,8 +146,8 @@ def _bind(
     f: Following, func: Func, env: Env, values: list[Value], levels: list[int], keywords: dict[str, Value]
 ) -> None:
     """Bind parameters to arguments, and to defaults where there are none."""
-    names, defaults, star, keyword_only, keyword_defaults, stars = func.code[0]
-    annotated = dict(func.code[7])
+    names, defaults, star, keyword_only, keyword_defaults, stars = func.code.parameters
+    annotated = dict(func.code.annotations)
     standing = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     standing |= {n: d for n, d in zip(keyword_only, keyword_defaults, strict=True) if d is not None}
     for index, name in enumerate((*names, *keyword_only)):

@@ -22,7 +22,7 @@ from coldfork.source.capture.objects import (
 )
 from coldfork.source.capture.recording import record_sync, record_truth_test
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
 
 
@@ -90,7 +90,9 @@ def _index(f: Following, node: Node) -> Value:
 
 
 def _lambda(f: Following, node: Node) -> Value:
-    return Func(f.frame.func.module, node[1], "<lambda>", node[1][5] or f.frame.line, f.frame.env)
+    _, raw = node
+    code = code_of(raw)
+    return Func(f.frame.func.module, code, code.name, code.line or f.frame.line, f.frame.env)
 
 
 def _ifexp(f: Following, node: Node) -> Value:

@@ -8,7 +8,7 @@ from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Outside, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
@@ -42,9 +42,9 @@ class Follower(Following):
     def root(self, func: Func) -> None:
         """Follow a function with parameters of which nothing is known."""
         env = Env(func.env)
-        names, _defaults, star, keyword_only, _keyword_defaults, stars = func.code[0]
-        annotated = dict(func.code[7])
-        for name in (*names, star, *keyword_only, stars):
+        names, _defaults, star, keyword_only, _keyword_defaults, double_star = func.code.parameters
+        annotated = dict(func.code.annotations)
+        for name in (*names, star, *keyword_only, double_star):
             if name is not None:
                 subject = Object(name, True)
                 self.annotate(func.module, annotated.get(name), subject)
@@ -55,12 +55,12 @@ class Follower(Following):
         self.run.stack.append(Frame(func, env))
         self.run.followed.add(func.place)
         try:
-            self.execute(func.code[1])
+            self.execute(func.code.block)
         finally:
             self.end()
             self.run.stack.pop()
 
-    def annotate(self, module: ModuleState, annotation: Node | None, subject: Object) -> None:
+    def annotate(self, module: Module, annotation: Node | None, subject: Object) -> None:
         """Note what an annotation says of an object."""
         if annotation is None:
             return

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import ClassDef, Constant, Func, Object, Value
 from coldfork.source.capture.state import Frame, Run
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 
@@ -47,7 +47,7 @@ class Following(ABC):
         """Follow a call of a function of the checked code."""
 
     @abstractmethod
-    def annotate(self, module: ModuleState, annotation: Node | None, subject: Object) -> None:
+    def annotate(self, module: Module, annotation: Node | None, subject: Object) -> None:
         """Note what an annotation says of an object."""
 
     @abstractmethod

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.device import device_work
@@ -11,8 +10,9 @@ from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, ClassDef, Constant, Env, First, Func, Inside, Object, Value
 from coldfork.source.capture.state import FIXED, MAYBE, Leftover, Work, contradictory
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Node, is_name
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.syntax.walk import walk
 from coldfork.source.values.conditions import Condition
 
 #: An object, its attribute or item, and how the source writes it.
@@ -20,6 +20,8 @@ Access = tuple[Object, str, str]
 _FILLING = frozenset({"append", "add", "update", "setdefault", "extend", "insert"})
 #: The key that stands for whether a container holds anything.
 _FILLED = "[]"
+#: What a flag is compared with.
+_UNSET = ((nodes.CONST, None), (nodes.CONST, False), (nodes.CONST, 0))
 
 
 class Lazy(NamedTuple):
@@ -41,9 +43,11 @@ class Lazy(NamedTuple):
 def recognise(f: Following, node: Node, rest: Block) -> Lazy | None:
     """The lazy initialisation that an `if` begins, if it is one."""
     _, _, test, body, orelse, _ = node
-    found = _unset(f, test)
-    if found is not None and _sets(f, body, found[0]):
-        return Lazy(found[0], body, orelse, (), False, found[1])
+    unset = _unset(f, test)
+    if unset is not None:
+        flag, conditions = unset
+        if _sets(f, body, flag):
+            return Lazy(flag, body, orelse, (), False, conditions)
     if not orelse and body and body[-1][0] == nodes.RETURN:
         done = _set(f, test)
         if done is not None and rest and _sets(f, rest, done):
@@ -53,32 +57,44 @@ def recognise(f: Following, node: Node, rest: Block) -> Lazy | None:
 
 def _unset(f: Following, test: Node) -> tuple[Access, tuple[Condition, ...]] | None:
     """The flag that is not set when the test holds, and what else has to hold."""
-    op = test[0]
-    if op == nodes.NOT:
-        found = _set(f, test[1])
+    opcode = test[0]
+    if opcode == nodes.NOT:
+        _, operand = test
+        found = _set(f, operand)
         return (found, ()) if found is not None else None
-    if op == nodes.COMPARE and len(test[2]) == 1:
-        _, left, (operator,), (right,) = test
-        if operator in ("is", "==") and right[0] == nodes.CONST and right[1] in (None, False, 0):
+    comparison = _single_comparison(test)
+    if comparison is not None:
+        left, operator, right = comparison
+        if operator in ("is", "==") and right in _UNSET:
             found = access(f, left)
             return (found, ()) if found is not None else None
         if operator == "not in":
             holder = _container(f, right)
             return ((holder, ANY, text_of(right)), ()) if holder is not None else None
-    if op == nodes.BOOL:
+    if opcode == nodes.BOOL:
         _, is_and, values, _, spans = test
         for index, value in enumerate(values):
             inner = _unset(f, value)
             if inner is not None:
                 others = [span for place, span in enumerate(spans) if place != index] if is_and else []
-                return inner[0], (*inner[1], *(f.condition(span) for span in others))
+                flag, conditions = inner
+                return flag, (*conditions, *(f.condition(span) for span in others))
     return None
+
+
+def _single_comparison(test: Node) -> tuple[Node, str, Node] | None:
+    """The left side, the operator and the right side of a comparison that is not a chain."""
+    if test[0] != nodes.COMPARE:
+        return None
+    _, left, operators, comparators = test
+    return (left, operators[0], comparators[0]) if len(operators) == 1 else None
 
 
 def _set(f: Following, test: Node) -> Access | None:
     """The flag that is set when the test holds."""
-    if test[0] == nodes.COMPARE and len(test[2]) == 1:
-        _, left, (operator,), (right,) = test
+    comparison = _single_comparison(test)
+    if comparison is not None:
+        left, operator, right = comparison
         if operator in ("is not", "!=") and right == (nodes.CONST, None):
             return access(f, left)
         if operator == "in":
@@ -98,21 +114,30 @@ def _container(f: Following, node: Node) -> Object | None:
 
 def access(f: Following, node: Node) -> Access | None:
     """Of which object an expression asks for which attribute."""
-    if node[0] == nodes.ATTR:
-        place = attribute_of(f, node[1], node[2])
+    opcode = node[0]
+    if opcode == nodes.ATTR:
+        _, owner, name, _ = node
+        place = attribute_of(f, owner, name)
         return (*place, text_of(node)) if place is not None else None
-    if node[0] == nodes.NAME:
-        return _named(f, node[1])
-    if node[0] == nodes.CALL:
-        callee, arguments = node[1], node[2]
-        if callee[:2] in ((nodes.NAME, "hasattr"), (nodes.NAME, "getattr")) and len(arguments) > 1:
-            if arguments[1][0] == nodes.CONST and isinstance(arguments[1][1], str):
-                place = attribute_of(f, arguments[0], arguments[1][1])
-                text = f"{text_of(arguments[0])}.{arguments[1][1]}"
-                return (*place, text) if place is not None else None
-        if callee[0] == nodes.ATTR and callee[2] == "get" and arguments:
-            holder = _container(f, callee[1])
-            return (holder, ANY, text_of(callee[1])) if holder is not None else None
+    if opcode == nodes.NAME:
+        _, name, _ = node
+        return _named(f, name)
+    return _asked_for(f, node) if opcode == nodes.CALL else None
+
+
+def _asked_for(f: Following, call: Node) -> Access | None:
+    """What `hasattr(object, "name")`, `getattr(object, "name")` or `container.get(key)` asks for."""
+    _, callee, arguments, *_ = call
+    if is_name(callee, "hasattr") or is_name(callee, "getattr"):
+        match arguments:
+            case (owner, (nodes.CONST, str(name)), *_):
+                place = attribute_of(f, owner, name)
+                return (*place, f"{text_of(owner)}.{name}") if place is not None else None
+    if callee[0] == nodes.ATTR and arguments:
+        _, container, method, _ = callee
+        if method == "get":
+            holder = _container(f, container)
+            return (holder, ANY, text_of(container)) if holder is not None else None
     return None
 
 
@@ -143,51 +168,34 @@ def _sets(f: Following, block: Block, wanted: Access, depth: int = 0) -> bool:
     """True when the statements set the flag, themselves or in a method that they call."""
     _, key, text = wanted
     last = text.rpartition(".")[2]
-    for node in inside(block):
-        op = node[0]
-        if op == nodes.TO_ATTR and len(node) == 4 and node[2] == key.rpartition(".")[2]:
-            return True
-        if op == nodes.TO_NAME and node[1:] == (key,) and key in f.frame.env.globals:
-            return True
-        if (
-            op == nodes.TO_INDEX
-            and len(node) == 4
-            and key in (ANY, _FILLED)
-            and text_of(node[1]).endswith(last)
-        ):
-            return True
-        if op == nodes.CALL and len(node) == 7 and _fills(f, node, wanted, depth):
-            return True
+    for node in walk(block):
+        match node:
+            case (nodes.TO_ATTR, _, name, _) if name == key.rpartition(".")[2]:
+                return True
+            case (nodes.TO_NAME, name) if name == key and key in f.frame.env.globals:
+                return True
+            case (nodes.TO_INDEX, owner, _, _) if key in (ANY, _FILLED) and text_of(owner).endswith(last):
+                return True
+            case (nodes.CALL, *_) if _fills(f, node, wanted, depth):
+                return True
     return False
 
 
-def _fills(f: Following, node: Node, wanted: Access, depth: int) -> bool:
+def _fills(f: Following, call: Node, wanted: Access, depth: int) -> bool:
     _, key, text = wanted
-    callee = node[1]
-    if callee[:2] == (nodes.NAME, "setattr") and len(node[2]) > 1:
-        return bool(node[2][1] == (nodes.CONST, key))
+    _, callee, arguments, *_ = call
+    if is_name(callee, "setattr") and len(arguments) > 1:
+        return bool(arguments[1] == (nodes.CONST, key))
     if callee[0] != nodes.ATTR:
         return False
+    _, receiver, name, _ = callee
     if key in (ANY, _FILLED):
-        return callee[2] in _FILLING and text_of(callee[1]) == text
+        return name in _FILLING and text_of(receiver) == text
     owner = f.frame.func.owner
-    if depth or owner is None or callee[1][0] != nodes.NAME or f.evaluate(callee[1]) is not f.frame.env.own:
+    if depth or owner is None or receiver[0] != nodes.NAME or f.evaluate(receiver) is not f.frame.env.own:
         return False
-    method = f.names.of_class(owner, callee[2])
-    return isinstance(method, Func) and _sets(f, method.code[1], wanted, depth + 1)
-
-
-def inside(node: Any) -> Iterator[Node]:
-    """Every node in a block, but for those of functions that are only defined there."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if type(current) is tuple and current:
-            if type(current[0]) is int:
-                if current[0] in (nodes.DEF, nodes.LAMBDA) or all(type(part) is int for part in current):
-                    continue  # of numbers alone: a place in the source
-                yield current
-            pending.extend(part for part in current if type(part) is tuple)
+    method = f.names.of_class(owner, name)
+    return isinstance(method, Func) and _sets(f, method.code.block, wanted, depth + 1)
 
 
 # -- following ------------------------------------------------------------------------------------------

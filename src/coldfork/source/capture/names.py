@@ -9,10 +9,12 @@ import re
 from collections.abc import Sequence
 
 from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, code_of
+from coldfork.source.syntax.walk import walk
 
 _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
@@ -38,12 +40,12 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         self._depth = 0
         self._bases = bases
 
-    def module(self, name: str) -> ModuleState | None:
+    def module(self, name: str) -> Module | None:
         """A module of the checked code."""
         located = self.program.find(name)
         return self.program.module(name) if located is not None and located.own else None
 
-    def globals_of(self, module: ModuleState) -> Object:
+    def globals_of(self, module: Module) -> Object:
         """The object whose attributes are a module's globals."""
         shared = self._globals.get(module.name)
         if shared is None:
@@ -54,7 +56,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         """What `import dotted` gives."""
         return Inside(dotted) if self.module(dotted) is not None else Outside(dotted)
 
-    def of_module(self, module: ModuleState, name: str) -> Value | None:
+    def of_module(self, module: Module, name: str) -> Value | None:
         """What a name of a module means; None when it has none, an object when that is not to be known."""
         shared = self.globals_of(module)
         if name in shared.parts:
@@ -74,10 +76,10 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         shared.parts[name] = value
         return value
 
-    def _submodule(self, module: ModuleState, name: str) -> bool:
+    def _submodule(self, module: Module, name: str) -> bool:
         return module.located.is_package and self.module(f"{module.name}.{name}") is not None
 
-    def _bound(self, module: ModuleState, owner: ClassDef | None, name: str, entry: Node | None) -> Value:
+    def _bound(self, module: Module, owner: ClassDef | None, name: str, entry: Node | None) -> Value:
         if entry is None:
             return Object(name, True)
         how, payload, _line, _guards = entry
@@ -105,7 +107,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
             return Inside(f"{target}.{name}")
         return found if found is not None else Object(name, True)
 
-    def _constant(self, module: ModuleState, name: str, node: Node) -> Value:
+    def _constant(self, module: Module, name: str, node: Node) -> Value:
         """A value that can be read off: a constant, another name, an instance of a class of ours."""
         if node[0] == nodes.CONST:
             return Constant(node[1])
@@ -119,7 +121,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
                 return Object(name, True, made_by=made.name)
         return Object(name, True)
 
-    def static(self, module: ModuleState, node: Node) -> Value | None:
+    def static(self, module: Module, node: Node) -> Value | None:
         """The meaning of a dotted expression at module level."""
         if node[0] == nodes.NAME:
             return self.of_module(module, node[1])
@@ -134,19 +136,17 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
 
     # -- functions and classes ----------------------------------------------------------------------
 
-    def function(
-        self, module: ModuleState, node: Node, env: Env | None, owner: ClassDef | None
-    ) -> Func | None:
+    def function(self, module: Module, node: Node, env: Env | None, owner: ClassDef | None) -> Func | None:
         """The function that a DEF node defines; None where a decorator may make something else of it."""
-        _, line, name, decorators, _header, code = node
+        _, line, name, decorators, _header, raw = node
         if not all(self._transparent(module, decorator) for decorator, _ in decorators):
             return None
-        code = code if code is not None else module.code_at(line)
-        if code is None or code[2]:
+        code = code_of(raw) if raw is not None else module.code_at(line)
+        if code is None or code.is_generator:
             return None  # a generator runs when somebody asks it to
         return Func(module, code, name, line, env, owner)
 
-    def _transparent(self, module: ModuleState, decorator: Node) -> bool:
+    def _transparent(self, module: Module, decorator: Node) -> bool:
         callee = decorator[1] if decorator[0] == nodes.CALL else decorator
         if callee[0] == nodes.NAME and callee[1] in _TRANSPARENT:
             return True
@@ -241,17 +241,20 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
     def attributes_set(self, init: Func) -> dict[str, list[Node]]:
         """The expressions that a method assigns to attributes of its object."""
         found: dict[str, list[Node]] = {}
-        own = init.code[0][0][0] if init.code[0][0] else ""
-        for node in _statements(init.code[1]):
-            if node[0] == nodes.ASSIGN:
-                targets, value = node[3], node[4]
-            elif node[0] == nodes.ANNOTATED and node[5] is not None:
-                targets, value = (node[3],), node[5]
-            else:
-                continue
+        names = init.code.parameters.positional
+        own = (nodes.NAME, names[0]) if names else None
+        for node in walk(init.code.block):
+            match node:
+                case (nodes.ASSIGN, _, _, targets, value):
+                    pass
+                case (nodes.ANNOTATED, _, _, target, _, value) if value is not None:
+                    targets = (target,)
+                case _:
+                    continue
             for target in targets:
-                if target[0] == nodes.TO_ATTR and target[1][:2] == (nodes.NAME, own):
-                    found.setdefault(target[2], []).append(value)
+                match target:
+                    case (nodes.TO_ATTR, holder, name, _) if holder[:2] == own:
+                        found.setdefault(name, []).append(value)
         return found
 
     def assigned_elsewhere(self, init: Func, name: str) -> bool:
@@ -261,7 +264,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         source = init.module.source or b""
         return len(re.findall(rb"\.%b\b[ \t]*(?::[^=\n]+)?=[^=]" % name.encode(), source)) > 1
 
-    def made_by(self, module: ModuleState, node: Node) -> Value | None:
+    def made_by(self, module: Module, node: Node) -> Value | None:
         """The class or function of torch's whose call an expression is."""
         return self.static(module, node[1]) if node[0] == nodes.CALL else None
 
@@ -272,21 +275,3 @@ def _likeliest(entries: Sequence[Node]) -> Node | None:
     if len(real) > 1 and all(e[0] in (nodes.BY_IMPORT, nodes.BY_FROM) for e in real):
         return real[0] if len({e[:2] for e in real}) == 1 else None
     return real[0] if len(real) == 1 else None
-
-
-def _statements(block: Node) -> list[Node]:
-    """Every assignment in a block, those of blocks inside included."""
-    found: list[Node] = []
-    pending: list[object] = [block]
-    while pending:
-        current = pending.pop()
-        if type(current) is tuple and current:
-            if (
-                current[0] in (nodes.ASSIGN, nodes.ANNOTATED)
-                and len(current) in (5, 6)
-                and type(current[3]) is tuple
-            ):
-                found.append(current)
-            elif current[0] not in (nodes.DEF, nodes.CLASS, nodes.LAMBDA, nodes.EXPR, nodes.RETURN):
-                pending.extend(part for part in current if type(part) is tuple)
-    return found

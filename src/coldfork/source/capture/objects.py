@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coldfork.source.program.program import ModuleState
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.program.module import Module
+from coldfork.source.syntax.nodes import Code, Node
 from coldfork.source.values.conditions import Condition
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
@@ -40,7 +40,7 @@ class Inside(NamedTuple):
 class ClassDef(NamedTuple):
     """A class of the checked code."""
 
-    module: ModuleState
+    module: Module
     node: Node
 
     @property
@@ -93,8 +93,8 @@ class Func:
 
     def __init__(
         self,
-        module: ModuleState,
-        code: Node,
+        module: Module,
+        code: Code,
         name: str,
         line: int,
         env: Env | None = None,

@@ -19,9 +19,10 @@ from coldfork.source.capture.objects import ClassDef, Func
 from coldfork.source.capture.state import Captor, Observed, Spent
 from coldfork.source.files.discovery import is_test
 from coldfork.source.files.reading import Unreadable, read_source
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
 from coldfork.source.syntax import capture_hints, nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Class, Code, Node, code_of, line_of
 from coldfork.source.values.conditions import Condition
 
 #: How many times callers of what captures something unknown are looked for.
@@ -77,12 +78,12 @@ class CaptureObserver:
 
     # -- where to begin -----------------------------------------------------------------------------
 
-    def _capturing(self, states: Iterable[ModuleState]) -> Iterator[Func]:
+    def _capturing(self, states: Iterable[Module]) -> Iterator[Func]:
         for state in states:
             source = self._source(state)
             yield from self._around(state, source, capture_hints.places(source))
 
-    def _callers(self, wanted: set[Captor], states: Iterable[ModuleState]) -> Iterator[Func]:
+    def _callers(self, wanted: set[Captor], states: Iterable[Module]) -> Iterator[Func]:
         """Functions that may call what captures something that it was given."""
         calls = capture_hints.calls_of({one.name for one in wanted})
         telltale = frozenset(name for one in wanted for name in (one.symbol, one.module.rpartition(".")[2]))
@@ -91,7 +92,7 @@ class CaptureObserver:
                 source = self._source(state)
                 yield from self._around(state, source, [match.start() for match in calls.finditer(source)])
 
-    def _around(self, state: ModuleState, source: bytes, offsets: list[int]) -> Iterator[Func]:
+    def _around(self, state: Module, source: bytes, offsets: list[int]) -> Iterator[Func]:
         """The functions in which these offsets lie; the module's own code where they lie in none."""
         if not offsets:
             return
@@ -116,12 +117,13 @@ class CaptureObserver:
                 yield from self._function(state, owner, node)
             yield Func(state, _as_function(state), state.name.rpartition(".")[2], 1)
 
-    def _function(self, state: ModuleState, owner: ClassDef | None, node: Node) -> Iterator[Func]:
-        code = node[5] if node[5] is not None else state.code_at(node[1])
+    def _function(self, state: Module, owner: ClassDef | None, node: Node) -> Iterator[Func]:
+        _, line, name, _, _, raw = node
+        code = code_of(raw) if raw is not None else state.code_at(line)
         if code is not None:
-            yield Func(state, code, node[2], node[1], None, owner)
+            yield Func(state, code, name, line, None, owner)
 
-    def _source(self, state: ModuleState) -> bytes:
+    def _source(self, state: Module) -> bytes:
         known = self._texts.get(state.name)
         if known is None:
             try:
@@ -206,7 +208,7 @@ def _order(one: Observed) -> tuple[object, ...]:
     return one.possible, len(one.conditions), len(one.steps), one.region.module, one.region.line
 
 
-def _definitions(state: ModuleState) -> Iterator[tuple[int, tuple[ClassDef | None, Node]]]:
+def _definitions(state: Module) -> Iterator[tuple[int, tuple[ClassDef | None, Node]]]:
     """The functions of a module and of its classes, by the line of their `def`."""
     pending: list[tuple[ClassDef | None, dict[str, tuple[Node, ...]]]] = [(None, state.summary.binds)]
     while pending:
@@ -214,17 +216,17 @@ def _definitions(state: ModuleState) -> Iterator[tuple[int, tuple[ClassDef | Non
         for entries in binds.values():
             for how, payload, _line, _guards in entries:
                 if how == nodes.BY_DEF:
-                    yield payload[1], (owner, payload)
+                    yield line_of(payload), (owner, payload)
                 elif how == nodes.BY_CLASS:
-                    pending.append((ClassDef(state, payload), payload[7]))
+                    pending.append((ClassDef(state, payload), Class._make(payload).binds))
 
 
-def _as_function(state: ModuleState) -> Node:
+def _as_function(state: Module) -> Code:
     """A module's own statements as the body of a function."""
-    return ((), (), None, (), (), None), state.summary.body, False, False, state.name, 1, None, ()
+    return Code(NO_PARAMETERS, state.summary.body, False, False, state.name, 1, None, ())
 
 
-def _imports(state: ModuleState, wanted: set[Captor], telltale: frozenset[str]) -> bool:
+def _imports(state: Module, wanted: set[Captor], telltale: frozenset[str]) -> bool:
     """True when a module imports one of these by name, or the module that has it."""
     for source, level, names in state.summary.imports:
         if names is None:

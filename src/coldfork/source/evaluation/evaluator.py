@@ -6,19 +6,22 @@ from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Fact
 from coldfork.source.evaluation.calls import decorators, functions, known_effects
+from coldfork.source.evaluation.definitions import Definitions
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import NEVER, Interpreter
 from coldfork.source.evaluation.journal import Journal
 from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
-from coldfork.source.evaluation.trace import Frame, Raised, Site, SiteEdge
+from coldfork.source.evaluation.trace import Site, SiteEdge
 from coldfork.source.evaluation.unproductive_calls import Toil
 from coldfork.source.files.discovery import is_test
-from coldfork.source.program.package_environment import Inherited
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.package_environment import PackageEnvironments
+from coldfork.source.program.program import Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Union, Value
@@ -48,10 +51,11 @@ class Evaluator(Interpreter):
         self.first_yield_only = False
         self.environment = {}
         self.environment_key = ()
-        self.inherited = Inherited(program)
+        self.inherited = PackageEnvironments(program)
         self.failing = []
         self.resolving = {}
         self.journal = Journal()
+        self.definitions = Definitions(program)
         self.toil = Toil()
         self.joining = 0
         self.globals = {}
@@ -108,7 +112,7 @@ class Evaluator(Interpreter):
                 return ended
         return 0
 
-    def quietly(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+    def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
         """The value of an expression whose effects belong to somebody else."""
         frame = Frame(module, env)
         frame.quiet = True
@@ -122,7 +126,7 @@ class Evaluator(Interpreter):
             self.failing.pop()
             self.journal.forget(mark)
 
-    def run_module(self, state: ModuleState) -> tuple[list[Site], list[SiteEdge]]:
+    def run_module(self, state: Module) -> tuple[list[Site], list[SiteEdge]]:
         """What importing this one module does by itself: wakes, and imports of others."""
         self.environment = dict(self.inherited.environment(state))
         self.environment_key = tuple(sorted(self.environment.items(), key=str))
@@ -165,7 +169,7 @@ class Evaluator(Interpreter):
         """`value.name`, with what reading it runs."""
         return attributes.attribute(self, frame, value, name)
 
-    def module_attribute(self, frame: Frame, state: ModuleState, name: str) -> Value:
+    def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
         """An attribute of a module that its body does not bind."""
         return attributes.module_attribute(self, frame, state, name)
 
@@ -202,7 +206,7 @@ class Evaluator(Interpreter):
         known_effects.note(self, frame, fact)
 
     def decorated(
-        self, module: ModuleState, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
+        self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
         """A function or class behind its decorators, their effects left to the statement that runs them."""
         return decorators.decorated(self, module, env, value, nodes)
@@ -221,17 +225,17 @@ class Evaluator(Interpreter):
         """Note that the code at hand imports a module."""
         import_edges.note(self, frame, target)
 
-    def absent(self, frame: Frame, state: ModuleState, name: str) -> None:
+    def absent(self, frame: Frame, state: Module, name: str) -> None:
         """Note that a package lacks what is imported from it: presumably a compiled module."""
         import_edges.absent(self, frame, state, name)
 
     def guards_hold(
-        self, module: ModuleState, env: Env | None, around: tuple[Node, ...]
+        self, module: Module, env: Env | None, around: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
         """Whether a binding under these guards happens."""
         return binding_guards.guards_hold(self, module, env, around)
 
-    def instance_of(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+    def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
         """An object of an annotated class."""
         return classes.instance_of_annotation(self, module, env, node)
 

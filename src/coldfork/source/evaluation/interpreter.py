@@ -10,11 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Catalogue, Fact
+from coldfork.source.evaluation.definitions import Definitions
+from coldfork.source.evaluation.frame import CallResult, Frame
 from coldfork.source.evaluation.journal import Journal
-from coldfork.source.evaluation.trace import CallResult, Failure, Frame
+from coldfork.source.evaluation.trace import Failure
 from coldfork.source.evaluation.unproductive_calls import Toil
-from coldfork.source.program.package_environment import Inherited
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.package_environment import PackageEnvironments
+from coldfork.source.program.program import Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
@@ -37,7 +40,7 @@ class Interpreter(ABC):
     """Calls that are being followed, with these very arguments, and at what level."""
     depth: int
     fuel: int
-    running: ModuleState | None
+    running: Module | None
     running_names: Env | None
     """The module whose body is being run, and the variables that it binds more than once."""
     first_yield_only: bool
@@ -45,12 +48,13 @@ class Interpreter(ABC):
     environment: dict[str, str | None]
     """Environment variables that the followed code has set."""
     environment_key: tuple[tuple[str, str | None], ...]
-    inherited: Inherited
+    inherited: PackageEnvironments
     failing: list[list[Failure]]
     """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
     resolving: dict[object, int]
     """Names that are being resolved, with the level they were met at."""
     journal: Journal
+    definitions: Definitions
     toil: Toil
     joining: int
     """How many of the ways being followed have a sibling that was followed before."""
@@ -74,7 +78,7 @@ class Interpreter(ABC):
         """Run a block; how it ended, as one of the codes in `flow.branches`."""
 
     @abstractmethod
-    def quietly(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+    def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
         """The value of an expression whose effects belong to somebody else."""
 
     @abstractmethod
@@ -111,7 +115,7 @@ class Interpreter(ABC):
 
     @abstractmethod
     def decorated(
-        self, module: ModuleState, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
+        self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
         """A function or class behind its decorators, their effects left to the statement that runs them."""
 
@@ -140,7 +144,7 @@ class Interpreter(ABC):
         """`value.name`, with what reading it runs."""
 
     @abstractmethod
-    def module_attribute(self, frame: Frame, state: ModuleState, name: str) -> Value:
+    def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
         """An attribute of a module that its body does not bind."""
 
     @abstractmethod
@@ -156,12 +160,12 @@ class Interpreter(ABC):
         """A class's member along its bases."""
 
     @abstractmethod
-    def instance_of(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+    def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
         """An object of an annotated class."""
 
     @abstractmethod
     def guards_hold(
-        self, module: ModuleState, env: Env | None, around: tuple[Node, ...]
+        self, module: Module, env: Env | None, around: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
         """Whether a binding under these guards happens."""
 
@@ -176,7 +180,7 @@ class Interpreter(ABC):
         """Note that the code at hand imports a module."""
 
     @abstractmethod
-    def absent(self, frame: Frame, state: ModuleState, name: str) -> None:
+    def absent(self, frame: Frame, state: Module, name: str) -> None:
         """Note that a package lacks what is imported from it: presumably a compiled module."""
 
     # -- levels and limits --------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from coldfork.source.evaluation.trace import CallResult
+from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.values.kinds import Mapping, Sequence, Value
 
 

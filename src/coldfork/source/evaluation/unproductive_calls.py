@@ -7,7 +7,7 @@ followed before, and finds nothing, the next one is not worth the work.
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.trace import CallResult
+from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.values.kinds import UNKNOWN
 
 #: Steps after which a call has taken long. Code that wakes a device does so long before.

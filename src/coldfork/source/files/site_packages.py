@@ -131,7 +131,7 @@ def versions(search: Sequence[Path]) -> dict[str, str]:
     return found
 
 
-class Environment:
+class Distributions:
     """What the metadata of installed distributions tells."""
 
     def __init__(self, search: Sequence[Path]) -> None:
@@ -146,7 +146,7 @@ class Environment:
             for folder in self._search:
                 for name in sorted(_names(folder)):
                     matched = _DIST_INFO.match(name)
-                    # Ours wake nothing and claim nothing: what is said must not hang on our being there.
+                    # Ours wake nothing and claim nothing: what is said must not depend on our being there.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
         return tuple(self._entry_points.get(group, ()))

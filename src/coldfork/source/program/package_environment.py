@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 
@@ -20,7 +21,7 @@ class _Walk(NamedTuple):
     final: Environment
 
 
-class Inherited:
+class PackageEnvironments:
     """Environments by module, worked out once a top package."""
 
     def __init__(self, program: Program) -> None:
@@ -29,7 +30,7 @@ class Inherited:
         self._left: dict[str, Environment] = {}
         self._writers = _Writers(program)
 
-    def environment(self, module: ModuleState) -> Environment:
+    def environment(self, module: Module) -> Environment:
         """The variables that are set when `module` begins, because its top package has run."""
         top = module.name.partition(".")[0]
         if top == module.name:
@@ -37,7 +38,7 @@ class Inherited:
         walk = self._walk_of(top)
         return walk.at_start.get(module.name, walk.final)
 
-    def environment_at(self, module: ModuleState, line: int) -> Environment:
+    def environment_at(self, module: Module, line: int) -> Environment:
         """The variables that are set when a line of the module's body runs."""
         top = module.name.partition(".")[0]
         walk = self._walk_of(top)
@@ -78,7 +79,7 @@ class Inherited:
             self._enter(state, top, walk)
         return walk
 
-    def _enter(self, state: ModuleState, top: str, walk: _Walk, only: _Writers | None = None) -> None:
+    def _enter(self, state: Module, top: str, walk: _Walk, only: _Writers | None = None) -> None:
         """Follow one module that is imported now; what `walk` calls final is what is set so far."""
         at_start, current = walk.at_start, walk.final
         if state.name in at_start or len(at_start) > _MOST_MODULES:
@@ -139,7 +140,7 @@ class _Writers:
                 found += self._importers.get(leading, ())
 
 
-def _writes(state: ModuleState) -> bool:
+def _writes(state: Module) -> bool:
     """True when a plain statement of the module's body sets a variable."""
     changed: Environment = {}
     for node in state.summary.body:
@@ -148,7 +149,7 @@ def _writes(state: ModuleState) -> bool:
     return bool(changed)
 
 
-def _own_imports(state: ModuleState, top: str) -> dict[str, None]:
+def _own_imports(state: Module, top: str) -> dict[str, None]:
     """The modules of the package that plain imports of a module's body may run."""
     found: dict[str, None] = {}
     for node in state.summary.body:
@@ -157,7 +158,7 @@ def _own_imports(state: ModuleState, top: str) -> dict[str, None]:
     return found
 
 
-def _imported(state: ModuleState, node: Node) -> list[str]:
+def _imported(state: Module, node: Node) -> list[str]:
     """The modules that an import statement may run, packages first."""
     if node[0] == nodes.IMPORT:
         bases = [name for name, _ in node[3]]

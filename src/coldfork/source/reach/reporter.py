@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import WAKING, Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
+from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.observations import IgnoreComment, Unreadable
 from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.files.discovery import Found, is_test
 from coldfork.source.files.reading import Unreadable as CannotRead
 from coldfork.source.files.reading import read_source
-from coldfork.source.program.package_environment import Inherited
+from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import (
     ModuleResult,
@@ -38,7 +39,7 @@ class Reporter:
     def __init__(self, program: Program, results: Results, found: Found, entries: tuple[str, ...]) -> None:
         self.program = program
         self.results = results.by_name
-        self.inherited = Inherited(program)
+        self.inherited = PackageEnvironments(program)
         self.broken = results.broken
         self.found = found
         self.entries = entries

@@ -181,8 +181,6 @@ class Results:
         for lane in lanes:
             if apart:
                 self._evaluator = None
-                for state in self.program.loaded():
-                    state.forget()
             yield from lane
 
     def _evaluate_one(self, name: str) -> tuple[ModuleResult, Broken, int]:

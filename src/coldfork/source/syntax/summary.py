@@ -13,7 +13,7 @@ from coldfork.source.syntax.capture_hints import capturing
 from coldfork.source.syntax.ignore_comments import find_ignore_comments
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Code, Node, code_of
 from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.skeleton import skeleton
 from coldfork.source.syntax.syntax_errors import parse
@@ -109,7 +109,7 @@ def _parse_quietly(source: bytes) -> ast.Module | None:
         return None
 
 
-def function_code(source: bytes, start: int, end: int, line: int) -> Node | None:
+def function_code(source: bytes, start: int, end: int, line: int) -> Code | None:
     """Parse and lower one blanked function."""
     text = source[start:end]
     offset = line - 1
@@ -123,6 +123,6 @@ def function_code(source: bytes, start: int, end: int, line: int) -> Node | None
         node = tree.body[0]
         if isinstance(node, ast.If):
             node = node.body[0]
-        return lower_function(Context(offset), node)
+        return code_of(lower_function(Context(offset), node))
     except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
         return None

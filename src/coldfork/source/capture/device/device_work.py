@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from coldfork.source.capture.device.batch_dependence import of_arguments
 from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import Object, Tensor, Value
@@ -42,7 +43,7 @@ def of_function(f: Following, node: Node, name: str, made: Object, arguments: li
     root, _, last = name.rpartition(".")
     if not root or root.startswith("torch.cuda") or last in FACTORIES or last in SHAPE:
         return
-    level = _level(f, node)
+    level = of_arguments(f, node)
     if not root.startswith("torch"):
         if _PREPARING.search(name) is None and _tensors(arguments):
             made.data = (min(level, MAYBE), text_of(node))
@@ -52,7 +53,8 @@ def of_function(f: Following, node: Node, name: str, made: Object, arguments: li
     made.data = (level, text_of(node))
     if root.startswith("torch.ops"):
         launched(f, node, arguments)
-    for keyword, value in node[3]:
+    _, _, _, keywords, *_ = node
+    for keyword, value in keywords:
         if keyword == "out":
             target = f.evaluate(value)
             if type(target) is Object:
@@ -65,9 +67,10 @@ def of_method(f: Following, node: Node, method: str, receiver: Object, made: Obj
         return
     text = text_of(node)
     if method.endswith("_") and not method.endswith("__"):
-        level = max((f.level(one) for one in node[2]), default=FIXED)
+        _, (_, written_into, _, _), positional, *_ = node
+        level = max((f.level(one) for one in positional), default=FIXED)
         if method not in _ERASING:
-            level = max(level, f.level(node[1][1]))
+            level = max(level, f.level(written_into))
         written(f, receiver, level, text)
         made.data = receiver.data
     else:
@@ -77,7 +80,7 @@ def of_method(f: Following, node: Node, method: str, receiver: Object, made: Obj
 
 def launched(f: Following, node: Node, arguments: Iterable[Value]) -> None:
     """A kernel was started with these: it may have written into any of them."""
-    level, text = _level(f, node), text_of(node)
+    level, text = of_arguments(f, node), text_of(node)
     owners = [owner for owner, _ in f.run.lazily]
     for one in arguments:
         if type(one) is Object:
@@ -106,10 +109,6 @@ def kept(works: Iterable[Work], around: Iterable[Value]) -> Work:
     roots = [one for one in around if type(one) is Object]
     lasting = [work for work in works if any(root.holds(work.target) for root in roots)]
     return max(lasting, key=lambda work: work.level, default=Work(FIXED, "", Object("", False)))
-
-
-def _level(f: Following, node: Node) -> int:
-    return max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
 
 
 def _tensors(arguments: Iterable[Value]) -> bool:

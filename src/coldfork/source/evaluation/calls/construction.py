@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.values.kinds import (
     UNKNOWN,

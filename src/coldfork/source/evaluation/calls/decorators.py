@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coldfork.model.positions import Position
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
     ClassMethod,
@@ -53,7 +53,7 @@ def apply(ev: Interpreter, frame: Frame, value: Value, nodes: Nodes, symbol: str
         frame.position, frame.symbol = outer
 
 
-def decorated(ev: Interpreter, module: ModuleState, env: Env | None, value: Value, nodes: Nodes) -> Value:
+def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, nodes: Nodes) -> Value:
     """The value behind decorators, for somebody who looks it up."""
     frame = Frame(module, env)
     frame.quiet = True

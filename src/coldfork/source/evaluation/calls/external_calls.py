@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.attributes import known_value
 from coldfork.source.evaluation.objects.classes import external_bases
@@ -11,7 +12,6 @@ from coldfork.source.evaluation.objects.containers import container_method
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.names import module_object
 from coldfork.source.evaluation.overlays.registry import MODELS
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassRef,

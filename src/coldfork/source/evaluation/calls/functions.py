@@ -9,9 +9,9 @@ from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -94,7 +94,7 @@ def call_function(
             for fact in facts:
                 ev.fact(frame, fact)
             return external_calls.known_result(ev, symbol)
-    code = ev.program.code_of(function)
+    code = ev.definitions.code_of(function)
     if code is None or ev.exhausted:
         for fact in facts:
             ev.fact(frame, fact)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Failure, Frame, Link, Raised, Wake
+from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Const, External, Sequence, Value
 from coldfork.source.values.unions import alternatives

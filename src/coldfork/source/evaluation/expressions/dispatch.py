@@ -8,11 +8,11 @@ from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import LONGEST_CONSTANT, binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Arms
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
-from coldfork.source.evaluation.trace import PAUSED, Frame, Raised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
@@ -225,7 +225,7 @@ def _has(ev: Interpreter, value: Instance, name: str) -> bool:
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     parts = [ev.evaluate(frame, part) for part in node[1]]
-    asked = node[2] if len(node) > 2 else ("__format__", "__str__")
+    asked = node[2]
     for part in parts:
         if isinstance(part, Instance):
             method = next((name for name in asked if _has(ev, part, name)), "__repr__")

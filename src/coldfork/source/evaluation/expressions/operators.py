@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
     NONE,

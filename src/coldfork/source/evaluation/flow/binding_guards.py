@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
 from coldfork.source.evaluation.flow.truth_tests import handles, test_of
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Failure, Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.trace import Failure
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
@@ -14,7 +15,7 @@ from coldfork.source.values.kinds import Env
 
 
 def guards_hold(
-    ev: Interpreter, module: ModuleState, env: Env | None, guards: tuple[Node, ...]
+    ev: Interpreter, module: Module, env: Env | None, guards: tuple[Node, ...]
 ) -> tuple[bool | None, Condition | None]:
     """Whether a binding under `guards` happens: yes, no, maybe; and the condition that makes a no a maybe."""
     outcome: bool | None = True
@@ -39,7 +40,7 @@ def guards_hold(
 
 
 def _failure_reached(
-    ev: Interpreter, module: ModuleState, env: Env | None, guard: Node
+    ev: Interpreter, module: Module, env: Env | None, guard: Node
 ) -> tuple[bool | None, Condition | None]:
     """Whether the handler of a `try` runs, told by what its block may fail at."""
     _, block, kinds, line = guard
@@ -55,7 +56,7 @@ def _failure_reached(
 
 
 def try_quietly(
-    ev: Interpreter, module: ModuleState, env: Env | None, block: nodes.Block
+    ev: Interpreter, module: Module, env: Env | None, block: nodes.Block
 ) -> tuple[str | None, list[Failure]]:
     """Run the block of a `try` for its failures alone."""
     frame = Frame(module, Env(env))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Conditions, Failure, Frame, Raised
+from coldfork.source.evaluation.trace import Conditions, Failure
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     ClassRef,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.kinds import ClassRef, Const, Env, Function, Mapping, ModuleRef, Sequence, Value
@@ -17,7 +17,7 @@ _LEAVING = frozenset({nodes.BREAK, nodes.CONTINUE, nodes.GLOBAL, nodes.NONLOCAL}
 _KNOWN = (Const, Function, ClassRef, ModuleRef, Sequence, Mapping)
 
 
-def cannot_fail(ev: Interpreter, module: ModuleState, env: Env | None, block: Block) -> bool:
+def cannot_fail(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
     """True when no statement of `block` that can run from here is able to raise."""
     # A block of which nothing is left has been reduced: a name alone on a line may well be asked for.
     return bool(block) and _Reading(ev, module, env).block(block)
@@ -26,7 +26,7 @@ def cannot_fail(ev: Interpreter, module: ModuleState, env: Env | None, block: Bl
 class _Reading:
     """One block being read, in the order in which it would run."""
 
-    def __init__(self, ev: Interpreter, module: ModuleState, env: Env | None) -> None:
+    def __init__(self, ev: Interpreter, module: Module, env: Env | None) -> None:
         self.ev = ev
         self.module = module
         self.env = env

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.truth_tests import Test, test_of, tested
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition

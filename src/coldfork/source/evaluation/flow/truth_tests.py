@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Frame
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
@@ -67,7 +67,7 @@ def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
     return value
 
 
-def quoted(frame_module: ModuleState, span: Span, negated: bool) -> Condition:
+def quoted(frame_module: Module, span: Span, negated: bool) -> Condition:
     """The condition that the test written at `span` holds, or does not."""
     return Condition(module=frame_module.name, span=span, negated=negated)
 

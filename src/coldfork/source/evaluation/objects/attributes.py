@@ -7,6 +7,7 @@ from typing import Any
 
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.knowledge.catalogue import ValueKind
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import (
     dispatched,
@@ -17,8 +18,8 @@ from coldfork.source.evaluation.objects.classes import (
 )
 from coldfork.source.evaluation.objects.exports import lazy_export
 from coldfork.source.evaluation.objects.names import imported_value, module_object, module_value
-from coldfork.source.evaluation.trace import Edge, Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.trace import Edge
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.values.kinds import (
     NONE,
@@ -98,7 +99,7 @@ def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Va
     return found
 
 
-def module_attribute(ev: Interpreter, frame: Frame, state: ModuleState, name: str) -> Value:
+def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) -> Value:
     """An attribute that a module's body does not bind: its `__getattr__`, a lazy export, a compiled name."""
     dotted = f"{state.name}.{name}"
     if name == "__name__":
@@ -124,7 +125,7 @@ def module_attribute(ev: Interpreter, frame: Frame, state: ModuleState, name: st
     return external(ev, dotted)
 
 
-def typed_value(ev: Interpreter, state: ModuleState, name: str) -> Value | None:
+def typed_value(ev: Interpreter, state: Module, name: str) -> Value | None:
     """An object of the class that only an annotation names."""
     for how, payload, _line, _guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_TYPE:

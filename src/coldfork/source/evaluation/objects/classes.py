@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.program.program import HIERARCHY, ModuleState
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import HIERARCHY
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
@@ -97,7 +98,7 @@ def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
         name = pending.pop().name
         for module in ev.subclass_index.get(name, ()):
             for node in _deriving(ev, module, name):
-                candidate = ev.program.class_ref(node[0], node[1], None, "")
+                candidate = ev.definitions.class_ref(node[0], node[1], None, "")
                 if candidate in found or candidate is cls or cls not in linear(ev, candidate):
                     continue
                 found.append(candidate)
@@ -114,7 +115,7 @@ def _index(ev: Interpreter) -> dict[str, list[str]]:
     return index
 
 
-def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[ModuleState, Node]]:
+def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Node]]:
     """The top-level classes of a module that have a base so named."""
     state = ev.program.module(module)
     if state is None:
@@ -138,7 +139,7 @@ def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
                     yield last, payload
 
 
-def instance_of_annotation(ev: Interpreter, module: ModuleState, env: Env | None, node: Node) -> Value:
+def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, node: Node) -> Value:
     """An object of the annotated class or of one derived from it; Optional and quotes are looked through."""
     if node[0] == nodes.CONST and isinstance(node[1], str):
         return UNKNOWN

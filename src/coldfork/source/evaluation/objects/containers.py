@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import metaclass
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value, module_object
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.values.kinds import (
     NONE,
     SETTLED,

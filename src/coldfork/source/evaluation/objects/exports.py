@@ -6,11 +6,11 @@ import re
 
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.files.reading import Unreadable, read_source
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 
 
-def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
+def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
     """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:
@@ -39,7 +39,7 @@ def star_names(ev: Interpreter, target: str) -> list[str]:
 _HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
 
 
-def lacks(state: ModuleState, name: str) -> bool:
+def lacks(state: Module, name: str) -> bool:
     """True when importing `name` from a plain module is sure to fail: nothing in it could bind the name."""
     summary = state.summary
     if state.located.is_package or summary.error is not None:

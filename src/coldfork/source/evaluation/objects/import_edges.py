@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Edge, Failure, Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.trace import Edge, Failure
+from coldfork.source.program.module import Module
 from coldfork.source.values.conditions import Condition
 
 _MISSING = "ModuleNotFoundError"
@@ -43,7 +44,7 @@ def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
     return (Condition(words=f"{top} is installed"),)
 
 
-def absent(ev: Interpreter, frame: Frame, state: ModuleState, name: str) -> None:
+def absent(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
     """`from package import name` where the package's source has no such name: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"

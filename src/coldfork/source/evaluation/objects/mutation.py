@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import ClassRef, Instance, Mapping, Sequence, Union, Value
 from coldfork.source.values.unions import union
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import share
-from coldfork.source.evaluation.trace import Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -41,7 +41,7 @@ def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
     return global_value(ev, frame.module, name)
 
 
-def global_value(ev: Interpreter, module: ModuleState, name: str) -> Value:
+def global_value(ev: Interpreter, module: Module, name: str) -> Value:
     """What `name` means at the top level of `module`, built-ins included."""
     found = module_value(ev, module, name)
     if found is not None:
@@ -57,9 +57,8 @@ def global_value(ev: Interpreter, module: ModuleState, name: str) -> Value:
     return UNKNOWN
 
 
-def module_value(ev: Interpreter, module: ModuleState, name: str) -> Value | None:
+def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What the module binds `name` to once it has run; None when it does not bind it."""
-    key = ("", name)
     if module is ev.running and ev.running_names is not None:
         current = ev.running_names.names.get(name)
         if (
@@ -71,28 +70,26 @@ def module_value(ev: Interpreter, module: ModuleState, name: str) -> Value | Non
         rebound = ev.globals.get((module.name, name))
         if rebound is not None:
             return rebound
-    try:
-        known, mask = module.values[key]
-        ev.program.consulted |= mask
-        return known
-    except KeyError:
-        pass
+    key = (module.name, "", name)
+    looked_up = ev.definitions.values.get(key)
+    if looked_up is not None:
+        ev.program.consulted |= looked_up[1]
+        return looked_up[0]
     outer, ev.program.consulted = ev.program.consulted, module.bit
     entries = module.summary.binds.get(name)
-    resolving = (module.name, "", name)
     value: Value | None = None
     if entries is not None:
-        value = _bound(ev, module, None, entries, resolving)
+        value = _bound(ev, module, None, entries, key)
     if value is None:
         value = _from_stars(ev, module, name)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
     if ev.cut > ev.level:
-        module.values[key] = value, mask
+        ev.definitions.values[key] = value, mask
     return value
 
 
-def _from_stars(ev: Interpreter, module: ModuleState, name: str) -> Value | None:
+def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What a star import brings in under `name`."""
     stars = module.summary.stars
     key = (module.name, "*", name)
@@ -136,25 +133,25 @@ def class_value(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
     entries = cls.binds.get(name)
     if entries is None:
         return None
-    key = (f"{cls.qualified}:{cls.line}", name)
+    key = (cls.module.name, f"{cls.qualified}:{cls.line}", name)
     if cls.env is None:
-        known = cls.module.values.get(key)
+        known = ev.definitions.values.get(key)
         if known is not None:
             ev.program.consulted |= known[1]
             return known[0]
     outer, ev.program.consulted = ev.program.consulted, cls.module.bit
-    resolving = (cls.module.name, *key) if cls.env is None else (cls, name)
+    resolving = key if cls.env is None else (cls, name)
     value = _bound(ev, cls.module, cls, entries, resolving)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
     if value is not None and cls.env is None and ev.cut > ev.level:
-        cls.module.values[key] = value, mask
+        ev.definitions.values[key] = value, mask
     return value
 
 
 def _bound(
     ev: Interpreter,
-    module: ModuleState,
+    module: Module,
     cls: ClassRef | None,
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
@@ -203,7 +200,7 @@ def _name_in(resolving: tuple[object, ...]) -> str:
 
 def _earlier(
     ev: Interpreter,
-    module: ModuleState,
+    module: Module,
     cls: ClassRef | None,
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
@@ -223,7 +220,7 @@ def _off_path(value: Value) -> bool:
 
 def _value_of(
     ev: Interpreter,
-    module: ModuleState,
+    module: Module,
     cls: ClassRef | None,
     env: Env | None,
     how: int,
@@ -232,10 +229,10 @@ def _value_of(
 ) -> Value:
     outer = cls.env if cls is not None else None
     if how == nodes.BY_DEF:
-        function = ev.program.function(module, payload, outer, cls)
+        function = ev.definitions.function(module, payload, outer, cls)
         return ev.decorated(module, env, function, payload[3]) if payload[3] else function
     if how == nodes.BY_CLASS:
-        made = ev.program.class_ref(module, payload, outer, cls.qualified if cls else "")
+        made = ev.definitions.class_ref(module, payload, outer, cls.qualified if cls else "")
         if cls is not None and made.scope is outer:
             made.scope = env
         return ev.decorated(module, env, made, payload[3]) if payload[3] else made
@@ -250,9 +247,7 @@ def _value_of(
     return _after_statement(ev, module, env, payload, name)
 
 
-def _after_statement(
-    ev: Interpreter, module: ModuleState, env: Env | None, statement: Node, name: str
-) -> Value:
+def _after_statement(ev: Interpreter, module: Module, env: Env | None, statement: Node, name: str) -> Value:
     """What a loop or another compound statement leaves in `name`."""
     inner = Env(env)
     frame = Frame(module, inner)
@@ -303,10 +298,10 @@ def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tu
     entries = cls.binds.get(name) if cls is not None else None
     if cls is None or not entries:
         return None
-    own = (f"{cls.qualified}:{cls.line}", name)
-    key: tuple[object, ...] = (cls.module.name, *own) if cls.env is None else (cls, name)
-    if key in ev.resolving or (cls.env is None and own in cls.module.values):
-        cls.module.values.pop(own, None)
+    own = (cls.module.name, f"{cls.qualified}:{cls.line}", name)
+    key: tuple[object, ...] = own if cls.env is None else (cls, name)
+    if key in ev.resolving or cls.env is None:
+        ev.definitions.values.pop(own, None)
     if key in ev.resolving:
         return None
     ev.resolving[key] = ev.level

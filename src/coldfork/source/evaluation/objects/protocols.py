@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import builtins
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import assign_attribute
 from coldfork.source.evaluation.objects.classes import linear
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -190,7 +190,7 @@ def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
         env = env.outer
     if function is None or function.owner is None:
         return UNKNOWN
-    code = ev.program.code_of(function)
+    code = ev.definitions.code_of(function)
     names = code[0][0] if code is not None else ()
     receiver = frame.env.names.get(names[0], UNKNOWN) if names and frame.env is not None else UNKNOWN
     return Super(function.owner, receiver)

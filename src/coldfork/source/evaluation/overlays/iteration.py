@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     TRUTHY,
     UNKNOWN,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import set_environment
 from coldfork.source.evaluation.objects.names import module_object
 from coldfork.source.evaluation.objects.protocols import awaited
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,

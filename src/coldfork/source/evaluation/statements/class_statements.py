@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from coldfork.model.positions import Position
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.classes import linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -29,7 +29,7 @@ def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
     """Everything that a class statement executes, in Python's order."""
     _, line, name, decorators, bases, keywords, body, binds = node
     outer_cls = frame.cls
-    cls = ev.program.class_ref(
+    cls = ev.definitions.class_ref(
         frame.module, node, defining_env(frame), outer_cls.qualified if outer_cls is not None else ""
     )
     if outer_cls is not None:

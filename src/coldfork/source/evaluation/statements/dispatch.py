@@ -8,6 +8,7 @@ from coldfork.model.positions import Position
 from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Arms
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.names import class_name_begins
@@ -16,7 +17,6 @@ from coldfork.source.evaluation.statements.exceptions import raise_, try_
 from coldfork.source.evaluation.statements.import_statements import from_, import_
 from coldfork.source.evaluation.statements.loops import for_, while_
 from coldfork.source.evaluation.statements.matching import match_
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import NONE, Const, Instance, Value
@@ -131,7 +131,7 @@ def _def(ev: Interpreter, frame: Frame, node: Node) -> int:
             _in_position(ev, frame, Position.ANNOTATION, name, annotation)
     kept = stored(frame, name)
     if decorators or kept:
-        value: Value = ev.program.function(frame.module, node, defining_env(frame), frame.cls)
+        value: Value = ev.definitions.function(frame.module, node, defining_env(frame), frame.cls)
         if decorators:
             value = ev.apply_decorators(frame, value, decorators, name)
         if kept:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from coldfork.source.evaluation.flow.branches import FALLS, Arms
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
 from coldfork.source.evaluation.flow.truth_tests import handles
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Failure, Frame, Raised
+from coldfork.source.evaluation.trace import Failure
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, stored
 from coldfork.source.evaluation.objects.exports import lacks, lazy_export, star_names
 from coldfork.source.evaluation.objects.names import imported_value, module_object
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.syntax.nodes import Node
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Arms
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Sequence

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from coldfork.source.evaluation.flow.branches import FALLS, Arms
 from coldfork.source.evaluation.flow.truth_tests import Test, test_of, tested
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, stored
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition

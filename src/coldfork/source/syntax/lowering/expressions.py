@@ -19,6 +19,8 @@ _OPERATORS = {
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
     ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
 }  # fmt: skip
+#: The methods that write a value into a text, in the order in which Python looks for them.
+_WRITING = ("__format__", "__str__")
 UNKNOWN_CONSTANT: Node = (nodes.OTHER, ())
 
 
@@ -193,7 +195,7 @@ def _joined(context: Context, node: ast.JoinedStr) -> Node:
             parts.append(_formatted(context, value))
         else:
             parts.append(lower_expression(context, value))
-    return (nodes.JOINED, tuple(parts))
+    return (nodes.JOINED, tuple(parts), _WRITING)
 
 
 def _formatted(context: Context, node: ast.FormattedValue) -> Node:
@@ -201,8 +203,8 @@ def _formatted(context: Context, node: ast.FormattedValue) -> Node:
     if node.format_spec is None and node.conversion in (-1, ord("s")):
         return inner
     # What it comes to is not known, only what is run on the way.
-    asked = ("__repr__",) if node.conversion in (ord("r"), ord("a")) else ("__format__", "__str__")
-    written: Node = (nodes.JOINED, (inner,), asked)
+    writing = ("__repr__",) if node.conversion in (ord("r"), ord("a")) else _WRITING
+    written: Node = (nodes.JOINED, (inner,), writing)
     if node.format_spec is None:
         return (nodes.OTHER, (written,))
     return (nodes.OTHER, (written, lower_expression(context, node.format_spec)))

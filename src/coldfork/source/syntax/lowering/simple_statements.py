@@ -46,7 +46,7 @@ def _augmented(context: Context, node: ast.AugAssign, scope: Scope | None) -> No
         lower_expression(context, node.value),
     )
     if scope is not None and target[0] == nodes.TO_NAME:
-        scope.bind(target[1], nodes.BY_STATEMENT, lowered, lowered[1])
+        scope.bind(target[1], nodes.BY_STATEMENT, lowered, node.lineno + context.offset)
     return lowered
 
 

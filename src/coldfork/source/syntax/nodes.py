@@ -183,6 +183,23 @@ def arguments_of(call: Node) -> tuple[Node, ...]:
     return (*positional, *[value for _, value in keywords])
 
 
+def last_name(node: Node) -> str | None:
+    """The last part of a name or of a dotted one; None for any other expression."""
+    if node[0] == NAME:
+        _, name, _ = node
+    elif node[0] == ATTR:
+        _, _, name, _ = node
+    else:
+        return None
+    return str(name)
+
+
+def last_line(span: Span) -> int:
+    """The line on which a text ends."""
+    _, _, line, _ = span
+    return line
+
+
 def line_of(statement: Node) -> int:
     """The line on which a statement begins."""
     line: int = statement[1]

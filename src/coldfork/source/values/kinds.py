@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coldfork.source.program.module import Module
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Code, Node
 from coldfork.source.values.conditions import Condition
 
 
@@ -107,7 +107,7 @@ class Function(Value):
         module: Module,
         line: int,
         name: str,
-        code: Node | None,
+        code: Code | None,
         env: Env | None = None,
         owner: ClassRef | None = None,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Parameters
 from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassEnv,
@@ -43,7 +43,7 @@ def bind_arguments(
     ev: Interpreter,
     inner: Frame,
     function: Function,
-    parameters: Node,
+    parameters: Parameters,
     positional: tuple[Value, ...],
     keywords: Keywords,
 ) -> None:

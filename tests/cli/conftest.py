@@ -13,15 +13,8 @@ from click.testing import CliRunner, Result
 import coldfork.cli.inspection
 from coldfork.cli.main import cli
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import (
-    Effect,
-    EffectKind,
-    IgnoreComment,
-    Observation,
-    Statistics,
-    Unreadable,
-    Verdict,
-)
+from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.observations import IgnoreComment, Observation, Statistics, Unreadable
 from coldfork.model.positions import Position
 from coldfork.source.analysis import Request
 

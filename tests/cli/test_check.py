@@ -11,7 +11,8 @@ import pytest
 from click.testing import Result
 from inline_snapshot import snapshot
 
-from coldfork.model.effects import IgnoreComment, Unreadable, Verdict
+from coldfork.model.effects import Verdict
+from coldfork.model.observations import IgnoreComment, Unreadable
 from coldfork.report.formats import FORMATS
 
 Run = Callable[..., Result]

@@ -15,6 +15,8 @@ from tests.start import doors
 from tests.start.doors import Venv
 from tests.start.guarding import ROOT, environment, needs_linux
 
+MODE = "import sys; print(sys.modules['coldfork.start.guard.process'].HERE.mode)"
+
 pytestmark = [pytest.mark.once, needs_linux]
 
 
@@ -81,7 +83,7 @@ Next: COLDFORK_GUARD=off switches it off for one program
 """)
     assert Said(venv, "status", *here).out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise.
-  door      SITE/coldfork-guard.pth, written by coldfork VERSION
+  pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
 """)
     assert Said(venv, "install", *here, "--mode", "warn").out == snapshot("""\
@@ -91,7 +93,7 @@ Next: COLDFORK_GUARD=off switches it off for one program
 """)
     assert Said(venv, "status", *here, COLDFORK_GUARD="log").out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
-  door      SITE/coldfork-guard.pth, written by coldfork VERSION
+  pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
   COLDFORK_GUARD=log is set here, and outranks the mode
 """)
@@ -105,6 +107,28 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
             "There was nothing to remove: the guard is not installed in VENV/bin/python (Python 3.x.y).\n"
         ),
     )
+
+
+# What earlier versions wrote, to the letter: it lies in the interpreters of their users.
+FIRST = r"""import sys; exec('try:\n    from coldfork.plugins.startup import begin\n    begin("raise")\nexcept Exception as error:\n    removed = getattr(error, "name", None) in ("coldfork", "coldfork.plugins", "coldfork.plugins.startup")\n    if sys.stderr is not None and not removed and not hasattr(sys, "coldfork_guard_failed"):\n        sys.coldfork_guard_failed = True\n        sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\\n")\n')  # coldfork 0.0.1: guard, mode raise
+"""
+SECOND = r"""import os, sys; exec('try:\n    if os.environ.get("COLDFORK_GUARD") != "off":\n        from coldfork.plugins.startup import begin\n        begin("raise")\nexcept Exception as error:\n    removed = getattr(error, "name", None) in ("coldfork", "coldfork.plugins", "coldfork.plugins.startup")\n    if sys.stderr is not None and not removed and not hasattr(sys, "coldfork_guard_failed"):\n        sys.coldfork_guard_failed = True\n        sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\\n")\n')  # coldfork 0.0.1: guard, mode raise
+"""
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("text", [FIRST, SECOND], ids=["the first", "the one before"])
+def test_what_an_earlier_version_wrote_runs_counts_and_is_uninstalled(text: str, venv: Venv) -> None:
+    before = doors.everything(venv.folder)
+    venv.door.write_text(text, encoding="ascii")
+    assert venv.run("-c", MODE).stdout == "raise\n"
+    status = Said(venv, "status", "--python", venv.python).out
+    assert "The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise." in status
+    assert "SITE/coldfork-guard.pth, written by coldfork 0.0.1" in status
+    listed = json.loads(Said(venv, "status", "--python", venv.python, "--format", "json").out)
+    assert [(door["mode"], door["written_by"]) for door in listed["doors"]] == [("raise", "0.0.1")]
+    assert Said(venv, "uninstall", "--python", venv.python).out == "Removed SITE/coldfork-guard.pth\n"
+    assert doors.everything(venv.folder) == before
 
 
 def test_status_tells_what_a_variable_does_without_a_door(venv: Venv) -> None:
@@ -155,7 +179,7 @@ def test_without_coldfork_nothing_is_installed_and_a_door_is_told_to_be_idle(tmp
     bare.install("raise")
     assert Said(bare, "status", "--python", bare.python).out == snapshot("""\
 The guard is off in VENV/bin/python (Python 3.x.y): coldfork has been removed.
-  door      SITE/coldfork-guard.pth, written by coldfork 0.0.1
+  pth file  SITE/coldfork-guard.pth, written by coldfork 0.0.1
 Next: coldfork guard uninstall --python VENV/bin/python
 """)
     assert Said(bare, "uninstall", "--python", bare.python).status == 0
@@ -172,7 +196,7 @@ def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> N
         assert (said.status, said.err) == (
             2,
             snapshot(
-                "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), nothing was changed: it starts without running the door\n"
+                "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), nothing was changed: it starts without running the pth file\n"
             ),
         )
         assert doors.everything(venv.folder) == before

@@ -233,9 +233,13 @@ if __name__ == "__main__":
 def test_what_a_door_says_is_read_back(shared: Venv) -> None:
     for mode in ("raise", "warn", "log"):
         text = pth_file.written(mode, "1.2.3.dev4")
-        assert pth_file.read(text) == pth_file.Door(mode, "1.2.3.dev4")
+        assert pth_file.read(text) == pth_file.PthFile(mode, "1.2.3.dev4")
         assert text.count("\n") == 1
         assert text.startswith("import ")
     assert pth_file.read(text + "x") is None
+    assert pth_file.read(f"# {text}") is None
     assert pth_file.read(text.replace("begin", "end")) is None
+    assert pth_file.read(text.replace("except", "ex cept")) is None
+    assert pth_file.read(text.replace("mode log", "mode raise")) is None
+    assert pth_file.read(text.replace("'try", "try")) is None
     assert json.dumps(text).isascii()

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Statistics, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
+from coldfork.model.observations import Statistics
 
 FLASH_ATTN = "vllm/v1/attention/backends/flash_attn.py"
 INTERFACE = "vllm/vllm_flash_attn/flash_attn_interface.py"

@@ -12,8 +12,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Statistics, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.model.observations import Statistics
 from coldfork.report.findings.text import render
 from coldfork.report.shared.options import Options
 
@@ -298,7 +299,7 @@ def test_what_confirming_showed_is_said_and_counted(
 def test_rich_is_loaded_only_for_colour() -> None:
     program = (
         "import sys; from coldfork.report.findings import text; from coldfork.report.shared.options import Options;"
-        "from coldfork.model.effects import Statistics; from coldfork.model.findings import Report;"
+        "from coldfork.model.observations import Statistics; from coldfork.model.findings import Report;"
         "report = Report('cuda', (), (), Statistics(1, 1, 0, 0.0));"
         "text.render(report, Options()); print('rich' in sys.modules);"
         "text.render(report, Options(colour=True)); print('rich' in sys.modules)"

@@ -6,8 +6,9 @@ from typing import Any
 
 from coldfork.model.captures import CaptureEffect, CaptureKind
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Observation, Statistics, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding
+from coldfork.model.observations import Observation, Statistics
 from coldfork.rules.registry import judge
 
 CAPTURE = "with torch.cuda.graph(graph):"

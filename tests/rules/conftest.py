@@ -9,23 +9,15 @@ from typing import Any
 import pytest
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import (
-    Effect,
-    EffectKind,
-    IgnoreComment,
-    ImportOf,
-    Observation,
-    Statistics,
-    Unreadable,
-    Verdict,
-)
+from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.findings import Finding
+from coldfork.model.observations import IgnoreComment, Observation, Statistics, Unreadable
 from coldfork.model.positions import Position
 
 
 @pytest.fixture
 def effect() -> Callable[..., Effect]:
-    """Make an effect: the class body of the first source document, unless told otherwise."""
+    """Make an effect: the class body of vLLM 0.11.0, unless an argument says otherwise."""
 
     def make(**changes: Any) -> Effect:
         line = changes.get("line", 175)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coldfork.model.captures import CaptureKind
-from coldfork.model.effects import IgnoreComment, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Severity
+from coldfork.model.observations import IgnoreComment
 from coldfork.rules import registry
 from tests.rules.capturing import captured, judged, observed
 

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coldfork.rules
-from coldfork.model.effects import Effect, EffectKind, IgnoreComment, Observation
+from coldfork.model.effects import Effect, EffectKind
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
+from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules import registry
 from coldfork.rules.findings.fingerprints import identified
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from inline_snapshot import snapshot
 
-from coldfork.model.effects import Observation, Unreadable, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding
+from coldfork.model.observations import Observation, Unreadable
 from coldfork.rules.registry import judge
 
 MakeObservation = Callable[..., Observation]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from inline_snapshot import snapshot
 
-from coldfork.model.effects import Effect, IgnoreComment, Observation, Verdict
+from coldfork.model.effects import Effect, Verdict
 from coldfork.model.findings import Finding
+from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules.registry import NAMES, judge
 
 MakeEffect = Callable[..., Effect]

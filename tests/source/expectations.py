@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from coldfork.knowledge import catalogue
-from coldfork.model.effects import Observation
 from coldfork.model.findings import Finding
+from coldfork.model.observations import Observation
 from coldfork.model.profiles import PROFILES
 from coldfork.rules.registry import judge
 from coldfork.source.analysis import Request, analyse

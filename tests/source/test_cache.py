@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.model.effects import Observation
+from coldfork.model.observations import Observation
 from coldfork.source.files import packs as cache
 from coldfork.source.reach.answers import Answer
 from coldfork.source.reach.remembered import Remembered

@@ -58,6 +58,19 @@ def test_a_decorator_that_wakes_is_followed_every_time(tmp_path: Path) -> None:
     assert len(observe([tmp_path]).effects) == 30
 
 
+def test_a_decorator_that_wakes_after_a_few_idle_turns_is_still_followed(tmp_path: Path) -> None:
+    waking = DOCUMENTED.replace("(cls):\n    text", "(cls, wakes=False):\n    text").replace(
+        "    cls.__doc__ = text\n", "    if wakes:\n        torch.cuda.get_device_name()\n"
+    )
+    idle = "".join(f"class C{n}:\n    pass\n\ndocumented(C{n})\n" for n in range(5))
+    write(
+        {"m.py": f"import torch\n{waking}\n{idle}\nclass Last:\n    pass\n\ndocumented(Last, True)\n"},
+        tmp_path,
+    )
+    (effect,) = observe([tmp_path]).effects
+    assert effect.chain.symbols[-2:] == ("documented", "torch.cuda.get_device_name")
+
+
 def test_a_runner_is_followed_for_every_function_that_it_is_given(tmp_path: Path) -> None:
     runner = DOCUMENTED.replace("    cls.__doc__ = text\n", "    cls()\n")
     cold = "from pkg.doc import documented\n\ndef own():\n    return 1\n\ndocumented(own)\n"

@@ -11,7 +11,7 @@ from coldfork.observe.probes.examination import ORDER
 from coldfork.observe.probes.reading import Reading
 from coldfork.observe.probes.threads import NativeThread
 from coldfork.start.forkserver import Server
-from coldfork.start.static_reach.reach import ReachAnswer, Reached
+from coldfork.start.static_reach.answers import ReachAnswer, Reached
 from coldfork.start.targets import Target
 
 

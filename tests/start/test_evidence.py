@@ -13,7 +13,7 @@ from coldfork.model.states import Waker
 from coldfork.start.evidence.table import gather
 from coldfork.start.forkserver import Server
 from coldfork.start.policy import decided
-from coldfork.start.static_reach.reach import ReachAnswer, Reached
+from coldfork.start.static_reach.answers import ReachAnswer, Reached
 from coldfork.start.targets import Target
 from tests.start.scenes import MadeUp, thing
 

@@ -12,8 +12,10 @@ import pytest
 
 from coldfork.model.errors import UsageError
 from coldfork.start.static_reach import cache, check_process
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 from coldfork.start.static_reach.cache import Kept, cache_folder
-from coldfork.start.static_reach.reach import Place, ReachAnswer, Reached, StaticReach, judged, located
+from coldfork.start.static_reach.check_process import judged
+from coldfork.start.static_reach.reach import StaticReach, located
 from coldfork.start.targets import Target, target_of
 from tests.start.test_decide import run
 

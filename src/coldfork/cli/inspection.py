@@ -18,9 +18,9 @@ from coldfork.cli.places import Locate, locator
 from coldfork.cli.selection import excluded, wanted
 from coldfork.cli.settings import target_version
 from coldfork.knowledge import catalogue
-from coldfork.model.effects import Observation
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Skipped
+from coldfork.model.observations import Observation
 from coldfork.model.profiles import PROFILES
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.rules import registry

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Statistics, Verdict
+from coldfork.model.effects import Verdict
+from coldfork.model.observations import Statistics
 
 
 class Severity(StrEnum):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from coldfork.model.effects import IgnoreComment, Observation
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
+from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules.findings import fingerprints, suppression
 from coldfork.rules.findings.case import Case
 

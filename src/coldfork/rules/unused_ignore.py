@@ -46,8 +46,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.effects import IgnoreComment, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Severity
+from coldfork.model.observations import IgnoreComment
 from coldfork.rules import registry
 from coldfork.rules.findings import drafting
 from coldfork.rules.findings.case import Case

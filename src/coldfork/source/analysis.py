@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Observation, Statistics
 from coldfork.model.errors import UsageError
+from coldfork.model.observations import Observation, Statistics
 from coldfork.model.profiles import Profile
-from coldfork.source.capture.observer import Captures
+from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
@@ -118,7 +118,9 @@ def _answer(
 ) -> Answer:
     results.evaluate(list(request.entries or found.files), progress)
     reporter = Reporter(program, results, found, request.entries)
-    captured = Captures(program, reporter).effects(name for name in found.files if name in results.by_name)
+    captured = CaptureObserver(program, reporter).effects(
+        name for name in found.files if name in results.by_name
+    )
     return Answer(
         reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.by_name), captured
     )

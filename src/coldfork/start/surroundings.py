@@ -12,7 +12,7 @@ from coldfork.start.forkserver import Server, server
 from coldfork.start.process.openmp_pools import belongs_to_this_thread
 from coldfork.start.process.snapshot import HERE, Look
 from coldfork.start.process.wakers import WAKERS
-from coldfork.start.static_reach.reach import ReachAnswer
+from coldfork.start.static_reach.answers import ReachAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coldfork.model.states import Waker
     from coldfork.observe.probes.reading import Reading
     from coldfork.observe.probes.threads import NativeThread
-    from coldfork.start.static_reach.reach import Reach
+    from coldfork.start.static_reach.answers import Reach
     from coldfork.start.targets import Target
 
 _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD128")

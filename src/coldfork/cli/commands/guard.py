@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from coldfork.start.guard.interpreters import Interpreter
-    from coldfork.start.guard.pth_file import Door
+    from coldfork.start.guard.pth_file import PthFile
 
 _EPILOG = """\b
 Examples:
@@ -118,15 +118,15 @@ def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
         "coldfork_from": interpreter.home,
         "variable": variable,
         "doors": [
-            {"path": str(path), "mode": door and door.mode, "written_by": door and door.version}
-            for path, door in interpreter.doors()
+            {"path": str(path), "mode": file and file.mode, "written_by": file and file.version}
+            for path, file in interpreter.pth_files()
         ],
     }
 
 
 def _text(interpreter: Interpreter, variable: str | None, python: str | None) -> str:
-    doors = interpreter.doors()
-    if not doors:
+    files = interpreter.pth_files()
+    if not files:
         lines = [f"The guard is not installed in {interpreter.named}."]
         if variable is not None:
             lines.append(
@@ -134,25 +134,25 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
             )
         lines.append(f"Next: coldfork guard install{_which(python)}")
         return "\n".join(lines) + "\n"
-    lines = [line for path, door in doors for line in _of_door(interpreter, path, door)]
+    lines = [line for path, file in files for line in _of_file(interpreter, path, file)]
     if interpreter.coldfork is not None:
         lines.append(f"  coldfork  {interpreter.coldfork}, from {interpreter.home}")
     if variable is not None:
         lines.append(f"  COLDFORK_GUARD={variable} is set here, and outranks the mode")
     if interpreter.coldfork is None:
         lines.append(f"Next: coldfork guard uninstall{_which(python)}")
-    elif any(door is None for _, door in doors):
+    elif any(file is None for _, file in files):
         lines.append(f"Next: coldfork guard install{_which(python)} writes it anew")
     return "\n".join(lines) + "\n"
 
 
-def _of_door(interpreter: Interpreter, path: Path, door: Door | None) -> list[str]:
-    if door is None:
+def _of_file(interpreter: Interpreter, path: Path, file: PthFile | None) -> list[str]:
+    if file is None:
         return [f"The guard may be off in {interpreter.named}: {path} was damaged or changed by hand."]
-    where = f"  door      {path}, written by coldfork {door.version}"
+    where = f"  pth file  {path}, written by coldfork {file.version}"
     if interpreter.coldfork is None:
         return [f"The guard is off in {interpreter.named}: coldfork has been removed.", where]
-    return [f"The guard is on in every program of {interpreter.named}, mode {door.mode}.", where]
+    return [f"The guard is on in every program of {interpreter.named}, mode {file.mode}.", where]
 
 
 def _which(python: str | None) -> str:

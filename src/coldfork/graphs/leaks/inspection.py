@@ -11,8 +11,9 @@ import torch
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
 from coldfork.graphs.findings import Leak, LeakKind, Report
 from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
-from coldfork.graphs.leaks.operator_watch import HostReads, Run, Step, Watched
+from coldfork.graphs.leaks.operator_watch import HostReads, Step, Watched
 from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
+from coldfork.graphs.leaks.runs import Run
 from coldfork.graphs.leaks.value_changes import Calls, Change, Snapshot
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.memory.ownership import Kind

@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from coldfork.graphs.leaks.runs import Run
 from coldfork.model.states import Frame
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from coldfork.graphs.leaks.operator_watch import Run
 
 BEFORE = 0
 """Was there before anything was watched."""

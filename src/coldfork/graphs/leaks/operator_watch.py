@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
+from coldfork.graphs.leaks.runs import Run
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
 from coldfork.virtual.capturing.operators.shapes import tensors_in
@@ -18,23 +19,6 @@ from coldfork.virtual.capturing.places import Places, as_frame
 
 _WRITING = frozenset((Way.COMPUTE, Way.EMPTY, Way.LIFT, Way.DECOMPOSE))
 _ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "item", "__dlpack__"))
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of the program's code: which batch's, and what for."""
-
-    descriptor: str
-    kind: str
-    """`build warm-up`, `warm-up`, `build capture`, `capture` or `graph`."""
-
-    @property
-    def warms(self) -> bool:
-        """True for what a graph must not depend on."""
-        return self.kind.endswith("warm-up")
-
-    def __str__(self) -> str:
-        return f"the {self.kind} of {self.descriptor}"
 
 
 @dataclass(frozen=True, slots=True)

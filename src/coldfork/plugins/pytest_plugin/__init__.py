@@ -71,7 +71,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         )
     from coldfork.plugins.pytest_plugin import session
 
-    session.begin(early_config, virtual, watched=watched, exact=options.coldfork_exact)
+    session.begin(early_config, virtual, MARKER if watched else None, exact=options.coldfork_exact)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from coldfork.launch.probe import machine
 from coldfork.model.errors import ColdforkError
-from coldfork.plugins.pytest_plugin import MARKER
 from coldfork.plugins.pytest_plugin import virtual_device as surroundings
 from coldfork.plugins.pytest_plugin.messages import Told, Words
 from coldfork.plugins.pytest_plugin.reports import NOT_A_FILE, collect_report, fail, forget_no_test
@@ -20,16 +19,16 @@ from coldfork.plugins.pytest_plugin.watch import Since, Watching
 NAME = "coldfork-session"
 
 
-def begin(config: pytest.Config, virtual: str | None, *, watched: bool, exact: bool) -> None:
-    """Install the virtual device and begin to watch, as asked."""
+def begin(config: pytest.Config, virtual: str | None, marker: str | None, *, exact: bool) -> None:
+    """Install the virtual device; begin to watch if there is a marker for tests that may wake one."""
     if virtual is not None:
         try:
             surroundings.install(virtual)
         except ColdforkError as error:
             raise pytest.UsageError(f"--coldfork-virtual {virtual}: {error}") from None
         config.add_cleanup(surroundings.offer_to_children(virtual))
-    if watched:
-        run = Session(config, machine.device(virtual), exact=exact)
+    if marker is not None:
+        run = Session(config, machine.device(virtual), marker, exact=exact)
         config.pluginmanager.register(run, NAME)
         config.add_cleanup(run.watching.stop)
         if exact:
@@ -41,12 +40,13 @@ def begin(config: pytest.Config, virtual: str | None, *, watched: bool, exact: b
 class Session:
     """The hooks that ask, at each step of the run, what happened in it."""
 
-    def __init__(self, config: pytest.Config, device: str, *, exact: bool) -> None:
+    def __init__(self, config: pytest.Config, device: str, marker: str, *, exact: bool) -> None:
         options = config.known_args_namespace
         # The tests of pytest-forked run in forked children, which are then what must be watched.
         follow = bool(getattr(options, "forked", False))
         self.watching = Watching(exact=exact, follow=follow)
         self._config = config
+        self._marker = marker
         self._words = Words(config.invocation_params.dir, device, _is_test)
         self._summary = Summary(device, forked=follow)
         self._woken: dict[str, str] = {}
@@ -154,7 +154,7 @@ class Session:
 
     def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Told]:
         """The accounts for which a test fails; what may be another thread's doing fails the run instead."""
-        marker = item.get_closest_marker(MARKER)
+        marker = item.get_closest_marker(self._marker)
         own = Since(
             tuple(wake for wake in since.wakes if self._is_own(wake.waker.thread)),
             tuple(fork for fork in since.forks if self._is_own(fork.thread)),

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from coldfork.model.chains import Chain, StepKind
-from coldfork.model.effects import EffectKind, Statistics, Verdict
+from coldfork.model.effects import EffectKind, Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
+from coldfork.model.observations import Statistics
 from coldfork.report.shared.characters import one_line
 
 _ACCELERATORS = {

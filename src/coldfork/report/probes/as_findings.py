@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Statistics, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
+from coldfork.model.observations import Statistics
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
 from coldfork.model.states import Waker
 from coldfork.report.probes.words import consequence, effect, headline, remedy, rule, standing, way

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coldfork.model.effects import IgnoreComment, Observation
+from coldfork.model.observations import IgnoreComment, Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from coldfork.model.effects import IgnoreComment
 from coldfork.model.findings import Finding
+from coldfork.model.observations import IgnoreComment
 
 
 @dataclass(frozen=True, slots=True)

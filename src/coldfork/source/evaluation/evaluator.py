@@ -10,7 +10,7 @@ from coldfork.source.evaluation.calls import decorators, functions, known_effect
 from coldfork.source.evaluation.definitions import Definitions
 from coldfork.source.evaluation.environment_variables import EnvironmentVariables
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
-from coldfork.source.evaluation.expressions.operators import operate
+from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -57,6 +57,10 @@ class Evaluator(Interpreter):
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         """An operator with assignment."""
         return operate(self, frame, operator, left, right, in_place=True)
+
+    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """What comparing two values gives."""
+        return compare_pair(self, frame, operator, left, right)
 
     # -- running code -------------------------------------------------------------------------------
 

@@ -82,6 +82,10 @@ class Interpreter(ABC):
         """An operator with assignment."""
 
     @abstractmethod
+    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """What comparing two values gives."""
+
+    @abstractmethod
     def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
         """Do `work` for every alternative of a value."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from coldfork.source.files.finder import Located
 from coldfork.source.files.reading import Unreadable, read_source
-from coldfork.source.syntax.nodes import Node
-from coldfork.source.syntax.summary import Summary, explain_body, function_code
+from coldfork.source.syntax.nodes import Code
+from coldfork.source.syntax.summary import Summary, function_code
+from coldfork.source.syntax.syntax_errors import explain_body
 
 
 class Module:
@@ -32,28 +33,29 @@ class Module:
         self.package = name if located.is_package else name.rpartition(".")[0]
         self.summary = summary
         self.source: bytes | None = None
-        self.codes: dict[int, Node | None] = {}
+        self.codes: dict[int, Code | None] = {}
         self.bit = 0
         self.broken: tuple[str, int, int] | None = None
         """Why a function of this module could not be followed: the first that does not parse."""
 
-    def code_at(self, line: int) -> Node | None:
+    def code_at(self, line: int) -> Code | None:
         """The code of a function whose body was blanked; None when it cannot be read any more."""
         try:
             return self.codes[line]
         except KeyError:
             pass
         span = self.summary.spans.get(line)
-        code: Node | None = None
+        code: Code | None = None
         if span is not None:
             if self.source is None:
                 try:
                     self.source = read_source(self.path)
                 except Unreadable:
                     self.source = b""
-            code = function_code(self.source, span[0], span[1], line)
+            start, end = span
+            code = function_code(self.source, start, end, line)
             if code is None and self.broken is None:
-                self.broken = (explain_body(self.source, span[0], span[1]), line, 0)
+                self.broken = (explain_body(self.source, start, end), line, 0)
         self.codes[line] = code
         return code
 

@@ -9,7 +9,7 @@ from coldfork.model.profiles import Profile
 from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.module import Module
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Code
 from coldfork.source.syntax.summary import Summary
 
 #: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
@@ -86,7 +86,7 @@ class Program:
         """Name and target of the entry points that installed distributions declare for a group."""
         return self._distributions.entry_points(group)
 
-    def code_at(self, module: Module, line: int) -> Node | None:
+    def code_at(self, module: Module, line: int) -> Code | None:
         """Parameters and block of the function that begins at a line of a module."""
         code = module.code_at(line)
         if code is None and module not in self.unparsed:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from coldfork.model.captures import CaptureEffect, CaptureKind
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
+from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.observations import IgnoreComment, Unreadable
 from coldfork.model.positions import Position
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import WAKING, Effect, EffectKind, IgnoreComment, ImportOf, Unreadable, Verdict
+from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.observations import IgnoreComment, Unreadable
 from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.files.discovery import Found, is_test

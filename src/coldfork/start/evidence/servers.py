@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import Reason, Weight
-from coldfork.start.static_reach.reach import Reached
+from coldfork.start.static_reach.answers import Reached
 from coldfork.start.targets import Target
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from coldfork.start.guard.process import ProcessGuard
+    from coldfork.start.guard.protocols import ModeRequest, Permission
 
 VARIABLE = "COLDFORK_GUARD"
 OFF = "off"
@@ -51,7 +52,7 @@ class Guarding:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.is_block = False
-        self.replaces: Guarding | None = None
+        self.replaces: ModeRequest | None = None
         """The plain call before this one, until it is known whether this is one too."""
         _process_guard(mode).push(self)
 
@@ -75,7 +76,7 @@ class Allowing:
     def __init__(self, reason: str) -> None:
         self.reason = reason
         self.pid = 0
-        self._tokens: list[Token[Allowing | None]] = []
+        self._tokens: list[Token[Permission | None]] = []
 
     def __enter__(self) -> Allowing:
         from coldfork.start.guard.process import ALLOWED

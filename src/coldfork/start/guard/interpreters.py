@@ -1,4 +1,4 @@
-"""A Python interpreter as a place for the guard's door: asked by running it, because only it knows."""
+"""A Python interpreter as a place for the guard's pth file: asked by running it, because only it knows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from coldfork import __version__
 from coldfork.model.errors import UsageError
 from coldfork.start.guard import pth_file
-from coldfork.start.guard.pth_file import Door
+from coldfork.start.guard.pth_file import PthFile
 
 _TIMEOUT = 60.0
 _OLDEST = (3, 11)
@@ -37,7 +37,7 @@ print(json.dumps([sys.executable, list(sys.version_info[:3]), sys.platform, fold
 _MODE = """
 import sys
 process = sys.modules.get("coldfork.start.guard.process")
-print("it starts without running the door" if process is None else process.HERE.mode)
+print("it starts without running the pth file" if process is None else process.HERE.mode)
 """
 
 
@@ -49,7 +49,7 @@ class Interpreter:
     version: str
     platform: str
     folders: tuple[Path, ...]
-    """Where it looks for doors; a new one goes into the first."""
+    """Where it looks for pth files; a new one goes into the first."""
     coldfork: str | None
     """The version of coldfork that it would import; None if there is none."""
     home: str | None
@@ -60,8 +60,8 @@ class Interpreter:
         """The interpreter in a sentence."""
         return f"{self.executable} (Python {self.version})"
 
-    def doors(self) -> list[tuple[Path, Door | None]]:
-        """The doors that it has, each with what it says, or None where that is not what coldfork writes."""
+    def pth_files(self) -> list[tuple[Path, PthFile | None]]:
+        """The guard's files that it has, each with what it says, or None where coldfork did not write that."""
         found = []
         for folder in self.folders:
             path = folder / pth_file.FILE
@@ -86,7 +86,7 @@ def ask(python: str | None) -> Interpreter:
 
 
 def install(interpreter: Interpreter, mode: str) -> Path:
-    """Write the door, and see that it opens."""
+    """Write the pth file, and see that it switches the guard on."""
     if interpreter.platform != "linux":
         raise UsageError(
             f"the fork guard needs Linux, and {interpreter.executable} runs on {interpreter.platform}"
@@ -97,7 +97,7 @@ def install(interpreter: Interpreter, mode: str) -> Path:
             f"install it there first: {interpreter.executable} -m pip install coldfork"
         )
     path = interpreter.folders[0] / pth_file.FILE
-    for stale in (where for where, _ in interpreter.doors() if where != path):
+    for stale in (where for where, _ in interpreter.pth_files() if where != path):
         _remove(stale)
     before = path.read_bytes() if path.is_file() else None
     _write(path, pth_file.written(mode, __version__).encode("ascii"))
@@ -112,8 +112,8 @@ def install(interpreter: Interpreter, mode: str) -> Path:
 
 
 def uninstall(interpreter: Interpreter) -> list[Path]:
-    """Remove the doors; the paths that were removed."""
-    paths = [path for path, _ in interpreter.doors()]
+    """Remove the pth files; the paths that were removed."""
+    paths = [path for path, _ in interpreter.pth_files()]
     for path in paths:
         _remove(path)
     return paths

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.model.decisions import Reason
-    from coldfork.start.guard import Allowing, Guarding
     from coldfork.start.guard.examination import Examination
     from coldfork.start.guard.observation import Observation
     from coldfork.start.guard.poisoned_children import Notes
+    from coldfork.start.guard.protocols import ModeRequest, Permission
 
     Action = Callable[[tuple[Any, ...]], None]
 
@@ -34,7 +34,7 @@ FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multi
 SELF_TEST = "coldfork.guard"
 """The audit event that only the guard raises, to learn whether its own hook is heard."""
 
-ALLOWED: ContextVar[Allowing | None] = ContextVar("coldfork.allow_fork", default=None)
+ALLOWED: ContextVar[Permission | None] = ContextVar("coldfork.allow_fork", default=None)
 
 
 class ProcessGuard:
@@ -46,7 +46,7 @@ class ProcessGuard:
         self.notes: Notes | None = None
         self.troubles: list[str] = []
         """What went wrong in the guard itself; a fork is never stopped by that."""
-        self._modes: list[Guarding] = []
+        self._modes: list[ModeRequest] = []
         self._actions: dict[str, Action] = {}
         self._listens = False
         self._heard = False
@@ -54,25 +54,25 @@ class ProcessGuard:
         self._cleared: set[int] = set()
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
-    def push(self, guarding: Guarding) -> None:
+    def push(self, request: ModeRequest) -> None:
         """A mode was asked for: it holds from now on, and replaces that of a plain call just before."""
         if self._modes and not self._modes[-1].is_block:
-            guarding.replaces = self._modes.pop()
-            guarding.replaces.replaces = None
-        self._modes.append(guarding)
+            request.replaces = self._modes.pop()
+            request.replaces.replaces = None
+        self._modes.append(request)
         self._apply()
 
-    def enter(self, guarding: Guarding) -> None:
+    def enter(self, request: ModeRequest) -> None:
         """What was asked for last is a block: what it replaced comes back when it ends."""
-        if guarding.replaces is not None and guarding in self._modes:
-            self._modes.insert(self._modes.index(guarding), guarding.replaces)
-        guarding.replaces = None
+        if request.replaces is not None and request in self._modes:
+            self._modes.insert(self._modes.index(request), request.replaces)
+        request.replaces = None
 
-    def remove(self, guarding: Guarding) -> None:
+    def remove(self, request: ModeRequest) -> None:
         """A block has ended: what it began goes, and so does what was asked for inside it without a block."""
-        if guarding not in self._modes:
+        if request not in self._modes:
             return
-        index = self._modes.index(guarding)
+        index = self._modes.index(request)
         del self._modes[index]
         while index < len(self._modes) and not self._modes[index].is_block:
             del self._modes[index]
@@ -134,7 +134,7 @@ class ProcessGuard:
             return ()
 
     def _apply(self) -> None:
-        modes = [guarding.mode for guarding in self._modes]
+        modes = [request.mode for request in self._modes]
         self.mode = modes[-1] if modes else OFF
         if self.mode != OFF:
             self.listen()

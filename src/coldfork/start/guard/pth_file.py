@@ -1,4 +1,4 @@
-"""The door of `coldfork guard install`: one line in site-packages that Python runs whenever it starts.
+"""The file of `coldfork guard install`: one line in site-packages that Python runs whenever it starts.
 
 The line is all there is to it. It switches the guard on if coldfork is there, does nothing if coldfork was
 removed, and tells in one line what went wrong otherwise. No interpreter fails to start because of it.
@@ -6,6 +6,7 @@ removed, and tells in one line what went wrong otherwise. No interpreter fails t
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
@@ -25,14 +26,15 @@ except Exception as error:
 """
 # Python runs only lines that begin with "import", and each by itself.
 _LINE = "import os, sys; exec({program!r})  # coldfork {version}: guard, mode {mode}\n"
+# The file of any version counts: the comment at its end says that it is ours.
 _KNOWN = re.compile(
-    r"import os, sys; exec\(.+\)  # coldfork (?P<version>\S+): guard, mode (?P<mode>[a-z]+)\n"
+    r"import [^;\n]+; exec\((?P<program>.+)\)  # coldfork (?P<version>\S+): guard, mode (?P<mode>[a-z]+)\n"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """What a door says of itself."""
+class PthFile:
+    """What an installed file says of itself."""
 
     mode: str
     version: str
@@ -40,13 +42,23 @@ class Door:
 
 
 def written(mode: str, version: str) -> str:
-    """The text of a door."""
+    """The text of the file."""
     return _LINE.format(program=_PROGRAM.format(mode=mode), version=version, mode=mode)
 
 
-def read(text: str) -> Door | None:
-    """What the text of a door says; None if coldfork did not write it, or somebody has changed it since."""
+def read(text: str) -> PthFile | None:
+    """What the text of a file says; None if no version of coldfork wrote it, or it is damaged."""
     known = _KNOWN.fullmatch(text)
-    if known is None or text != written(known["mode"], known["version"]):
+    if known is None or not _begins(known["program"], known["mode"]):
         return None
-    return Door(known["mode"], known["version"])
+    return PthFile(known["mode"], known["version"])
+
+
+def _begins(literal: str, mode: str) -> bool:
+    """Whether a program, as it stands in the line, can run and switches the guard on in this mode."""
+    try:
+        program = ast.literal_eval(literal)
+        compile(program, FILE, "exec")
+    except (SyntaxError, TypeError, ValueError):
+        return False
+    return "from coldfork.plugins.startup import begin" in program and f'begin("{mode}")' in program

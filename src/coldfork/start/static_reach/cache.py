@@ -15,8 +15,8 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from coldfork import __version__
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 from coldfork.start.static_reach.check_process import profile
-from coldfork.start.static_reach.reach import Place, ReachAnswer, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

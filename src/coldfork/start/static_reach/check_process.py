@@ -7,13 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from coldfork.start.static_reach.reach import Place, ReachAnswer, judged
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_WAKING = ("initialises-driver", "creates-context", "queries-device")
+_SURENESS = ("certain", "conditional", "possible")
 _KEPT_VARIABLES = ("COLDFORK_CACHE_DIR",)
 # What a project has accepted for itself must not silence the answer; what it knows of its libraries counts.
 _WHATEVER_THE_PROJECT_WANTS = (
@@ -58,6 +60,25 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
         return ReachAnswer.unknown(place.module, f"the check failed: {last[0][:200]}")
     report = json.loads(said)
     return judged(place.module, report["findings"], len(report["skipped"]))
+
+
+def judged(module: str, findings: Sequence[dict[str, Any]], skipped: int) -> ReachAnswer:
+    """The answer in what `coldfork check` found: the surest line that wakes a device."""
+    waking = [finding for finding in findings if finding["effect"] in _WAKING]
+    if not waking:
+        if skipped:
+            return ReachAnswer.unknown(module, f"{skipped} of the files it imports could not be read")
+        return ReachAnswer(module, Reached.NOTHING)
+    first = min(waking, key=lambda one: (_WAKING.index(one["effect"]) > 1, _SURENESS.index(one["verdict"])))
+    return ReachAnswer(
+        module,
+        Reached.WAKES,
+        first["condition"],
+        first["accelerator"],
+        first["verdict"],
+        first["path"],
+        first["line"],
+    )
 
 
 def command(place: Place, search: Sequence[str]) -> list[str]:

@@ -1,71 +1,24 @@
 """What importing a module would do to accelerators, as `coldfork check` says, without importing it.
 
-The answer comes through a port, `Reach`: a function from a target to an answer. `StaticReach` is the real
-one: it hands out an answer that was kept, or has another process check the module and waits for it so long.
+`StaticReach` hands out an answer that was kept, or has another process check the module and waits for it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from coldfork.start.targets import Target
 
-    Reach = Callable[["Target"], "ReachAnswer"]
-
 DEADLINE = 20.0
 """So many seconds a check may take before its answer is given up."""
-
-_WAKING = ("initialises-driver", "creates-context", "queries-device")
-_SURENESS = ("certain", "conditional", "possible")
-
-
-class Reached(StrEnum):
-    """What importing a module reaches."""
-
-    WAKES = "wakes"
-    """A line that wakes a device."""
-    NOTHING = "nothing"
-    """No line that wakes a device, as far as can be read."""
-    UNKNOWN = "unknown"
-    """It could not be found out; the reason says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReachAnswer:
-    """What importing one module reaches."""
-
-    module: str
-    reached: Reached
-    reason: str | None = None
-    """Why it is unknown, or on what condition it wakes a device."""
-    accelerator: str | None = None
-    verdict: str | None = None
-    path: str | None = None
-    line: int | None = None
-
-    @classmethod
-    def unknown(cls, module: str, reason: str) -> ReachAnswer:
-        """The answer when there is none."""
-        return cls(module, Reached.UNKNOWN, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the source of a module lies."""
-
-    module: str
-    """The name under which it is checked; that of the file for a script."""
-    root: str
-    """The folder that holds its top package."""
-    path: str
-    """What has to be checked: the top package, or the folder of a lone module."""
 
 
 class StaticReach:
@@ -90,6 +43,7 @@ class StaticReach:
             return ReachAnswer.unknown(target.module, f"{type(error).__name__}: {error}")
 
     def _answer(self, place: Place) -> ReachAnswer:
+        # Only here: most decisions need neither another process nor the cache.
         from coldfork.start.static_reach import cache, check_process
 
         kept = cache.Kept.of(place, self._search)
@@ -146,22 +100,3 @@ def _found(top: str, search: Sequence[str]) -> Any:
     from importlib.machinery import PathFinder
 
     return PathFinder.find_spec(top, list(search))
-
-
-def judged(module: str, findings: Sequence[dict[str, Any]], skipped: int) -> ReachAnswer:
-    """The answer in what `coldfork check` found: the surest line that wakes a device."""
-    waking = [finding for finding in findings if finding["effect"] in _WAKING]
-    if not waking:
-        if skipped:
-            return ReachAnswer.unknown(module, f"{skipped} of the files it imports could not be read")
-        return ReachAnswer(module, Reached.NOTHING)
-    first = min(waking, key=lambda one: (_WAKING.index(one["effect"]) > 1, _SURENESS.index(one["verdict"])))
-    return ReachAnswer(
-        module,
-        Reached.WAKES,
-        first["condition"],
-        first["accelerator"],
-        first["verdict"],
-        first["path"],
-        first["line"],
-    )

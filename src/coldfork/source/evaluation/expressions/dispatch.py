@@ -227,7 +227,7 @@ def _has(ev: Interpreter, value: Instance, name: str) -> bool:
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     parts = [ev.evaluate(frame, part) for part in node[1]]
-    asked = node[2] if len(node) > 2 else ("__format__", "__str__")
+    asked = node[2]
     for part in parts:
         if isinstance(part, Instance):
             method = next((name for name in asked if _has(ev, part, name)), "__repr__")

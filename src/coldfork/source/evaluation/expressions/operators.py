@@ -71,14 +71,15 @@ def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
     result: Value = TRUE
     for name, right_node in zip(operators, comparators, strict=True):
         right = ev.evaluate(frame, right_node)
-        result = _compare_pair(ev, frame, name, left, right)
+        result = compare_pair(ev, frame, name, left, right)
         if len(operators) > 1 and test_of(result).nominal is not True:
             return result if test_of(result).nominal is False else UNKNOWN
         left = right
     return result
 
 
-def _compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
+def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
+    """One comparison."""
     if isinstance(left, Union) or isinstance(right, Union):
         found = []
         for one, first in alternatives(left):

@@ -8,6 +8,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import HIERARCHY
+from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.summary import Summary
@@ -16,6 +17,8 @@ from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Insta
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
+#: Bases without source that bring no members of their own.
+_BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
 def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
@@ -30,28 +33,11 @@ def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
         expression = node[1] if node[0] in (nodes.INDEX, nodes.STAR) else node
         value = ev.quietly(cls.module, cls.scope, expression)
         bases.append(alternatives(value)[0][0])
-    orders = [list(linear(ev, base)) if isinstance(base, ClassRef) else [base] for base in bases]
-    cls.linear = (cls, *_merge([*orders, list(bases)]))
+    orders = [linear(ev, base) if isinstance(base, ClassRef) else (base,) for base in bases]
+    cls.linear = linearised(cls, bases, orders)
     cls.linear_mask = ev.program.consulted
     ev.program.consulted |= outer
     return cls.linear
-
-
-def _merge(orders: list[list[Value]]) -> list[Value]:
-    """C3 merge; where the bases contradict each other, first come first."""
-    merged: list[Value] = []
-    while True:
-        orders = [order for order in orders if order]
-        if not orders:
-            return merged
-        for order in orders:
-            head = order[0]
-            if not any(head in other[1:] for other in orders):
-                break
-        else:
-            head = orders[0][0]
-        merged.append(head)
-        orders = [[v for v in order if v is not head and v != head] for order in orders]
 
 
 def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
@@ -66,23 +52,29 @@ def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
     return None
 
 
+class Classes(Hierarchy[Value, Value]):
+    """The classes that an import defines or derives from."""
+
+    def __init__(self, ev: Interpreter) -> None:
+        self.ev = ev
+
+    def order(self, cls: Value) -> tuple[Value, ...]:
+        return linear(self.ev, cls) if isinstance(cls, ClassRef) else (cls,)
+
+    def held(self, cls: Value, name: str) -> Value | None:
+        if isinstance(cls, ClassRef):
+            return class_value(self.ev, cls, name)
+        if isinstance(cls, External) and cls.name not in _BARE:
+            return External(f"{cls.name}.{name}")
+        return None
+
+
 def member(
     ev: Interpreter, cls: ClassRef, name: str, after: ClassRef | None = None
 ) -> tuple[Value, Value] | None:
     """The first binding of `name` along the bases, with the class or the external base that holds it."""
-    skipping = after is not None
-    for base in linear(ev, cls):
-        if skipping:
-            skipping = base is not after
-            continue
-        if isinstance(base, ClassRef):
-            value = class_value(ev, base, name)
-            if value is not None:
-                return value, base
-        elif isinstance(base, External):
-            if base.name not in ("builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"):
-                return External(f"{base.name}.{name}"), base
-    return None
+    found = Classes(ev).definition(cls, name, after)
+    return (found[1], found[0]) if found is not None else None
 
 
 def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:

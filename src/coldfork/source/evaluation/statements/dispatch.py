@@ -16,10 +16,10 @@ from coldfork.source.evaluation.objects.protocols import enter_context
 from coldfork.source.evaluation.statements.exceptions import raise_, try_
 from coldfork.source.evaluation.statements.import_statements import from_, import_
 from coldfork.source.evaluation.statements.loops import for_, while_
+from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import NONE, UNKNOWN, Const, Instance, Value
+from coldfork.source.values.kinds import NONE, Const, Instance, Value
 
 
 def _expr(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -186,39 +186,6 @@ def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _match(ev: Interpreter, frame: Frame, node: Node) -> int:
-    _, line, subject, cases = node
-    frame.at(line, line)
-    value = ev.evaluate(frame, subject)
-    branches = Branches(ev, frame)
-    settled = False
-    for wild, pattern, guard, block, names, case_line in cases:
-        condition: Condition | None = Condition(
-            words=f"the case at line {case_line} of {frame.module.name} matches"
-        )
-        if pattern is not None and guard is None:
-            wanted = ev.evaluate(frame, pattern)
-            if isinstance(wanted, Const) and isinstance(value, Const):
-                if wanted != value:
-                    continue
-                condition, settled = None, True
-        if wild:
-            settled = True
-        narrowed: dict[str, Value] = dict.fromkeys(names, UNKNOWN)
-
-        def follow(block: tuple[Node, ...] = block, guard: Node | None = guard) -> int:
-            if guard is not None:
-                ev.evaluate(frame, guard)
-            return ev.execute(frame, block)
-
-        branches.follow(follow, condition, True, "", narrowed)
-        if settled:
-            break
-    if not settled:
-        branches.follow(lambda: FALLS, None, True)
-    return branches.leave()
-
-
 def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
     """Dotted names that annotations read: a module's `__getattr__` may stand behind one."""
     for dotted, line in node[2]:
@@ -254,7 +221,7 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.BREAK: _break,
     nodes.CONTINUE: _continue,
     nodes.ASSERT: _assert,
-    nodes.MATCH: _match,
+    nodes.MATCH: match_,
     nodes.DELETE: _delete,
     nodes.LOADS: _loads,
 }

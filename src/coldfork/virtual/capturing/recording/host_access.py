@@ -71,7 +71,7 @@ class HostDoors:
 
     def _data_ptr(self, original: Any, tensor: Any) -> Any:
         recorder = self._recorder
-        recorder.graph._pointers.append(recorder.places.here(2))
+        recorder.region._pointers.append(recorder.places.here(2))
         return original(tensor)
 
     def _tensor_split(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:

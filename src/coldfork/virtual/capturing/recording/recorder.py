@@ -9,7 +9,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from coldfork.virtual.capturing.errors import CaptureError
-from coldfork.virtual.capturing.graph import Graph, Record, Use
 from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory
 from coldfork.virtual.capturing.memory.poison import poison, poison_storage
 from coldfork.virtual.capturing.operators.inference import Shapes, Unknown
@@ -18,6 +17,7 @@ from coldfork.virtual.capturing.operators.shapes import Constant, Fresh, Plan, S
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
 from coldfork.virtual.capturing.recording.steps import Steps
+from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
 
 _OVERWRITES = OVERWRITES
 _Below = torch._C._AutoDispatchBelowADInplaceOrView
@@ -28,10 +28,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
     """Sees each operator of one thread, and keeps it for the replay."""
 
     def __init__(
-        self, graph: Graph, operators: Operators, shapes: Shapes, places: Places, holdings: Holdings
+        self, region: RecordedRegion, operators: Operators, shapes: Shapes, places: Places, holdings: Holdings
     ) -> None:
         super().__init__()
-        self.graph = graph
+        self.region = region
         self.thread = threading.get_ident()
         self.places = places
         self.capturing = True
@@ -77,7 +77,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
     def _compute(self, operator: Operator, args: Any, kwargs: Any) -> Any:
         place = self.places.here(3)
         plan = self._plan(operator, args, kwargs)
-        records = self.graph._records
+        records = self.region._records
         number = len(records)
         if operator.outs:
             self._grow(operator, plan, args, kwargs)
@@ -156,12 +156,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _allocate(self, result: Fresh, number: int) -> tuple[Any, Memory]:
         self._holdings.settle()
-        block = self.graph.pool.take(result.nbytes) if result.nbytes else None
+        block = self.region.pool.take(result.nbytes) if result.nbytes else None
         if block is None:
             made = torch.empty_strided(result.size, result.stride, dtype=result.dtype)
             storage = made.untyped_storage()
             block = self._holdings.block(storage)
-            self.graph.pool.add(block)
+            self.region.pool.add(block)
         else:
             made = torch.empty(0, dtype=result.dtype)
             made.set_(block.storage, 0, result.size, result.stride)
@@ -175,8 +175,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         return self._adopt(kind, self._holdings.block(storage), born, dtype)
 
     def _adopt(self, kind: Kind, block: Any, born: int | None, dtype: Any) -> Memory:
-        memory = Memory(len(self.graph._memories), kind, block, born, dtype)
-        self.graph._memories.append(memory)
+        memory = Memory(len(self.region._memories), kind, block, born, dtype)
+        self.region._memories.append(memory)
         self._memories[block.key] = memory
         return memory
 
@@ -203,7 +203,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
                 not_simulated,
             )
         poison_storage(storage, tensor.dtype)
-        self._remember(Kind.POOL, storage, len(self.graph._records), tensor.dtype)
+        self._remember(Kind.POOL, storage, len(self.region._records), tensor.dtype)
 
     # --- what is executed at once -------------------------------------------------------------------------
 

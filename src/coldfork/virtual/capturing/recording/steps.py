@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.errors import ReplayError
-from coldfork.virtual.capturing.graph import Use
 from coldfork.virtual.capturing.operators.schemas import Operator, out_variant
 from coldfork.virtual.capturing.operators.shapes import Fresh, Plan
+from coldfork.virtual.capturing.records import Use
 
 # One name a line would be two pages.
 _SHORTCUTS = frozenset(

@@ -9,9 +9,9 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from coldfork.virtual.capturing.errors import ReplayError
-from coldfork.virtual.capturing.graph import Record
 from coldfork.virtual.capturing.operators.shapes import fresh_in
 from coldfork.virtual.capturing.places import written
+from coldfork.virtual.capturing.records import Record
 
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 

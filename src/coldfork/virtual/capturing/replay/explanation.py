@@ -11,11 +11,11 @@ import torch
 
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.errors import CaptureError, ReplayError
-from coldfork.virtual.capturing.graph import Graph, Record, Use
 from coldfork.virtual.capturing.memory.ownership import Kind, Memory
 from coldfork.virtual.capturing.memory.poison import poison_storage
 from coldfork.virtual.capturing.memory.shadow import CLEAN, TAINTED, UNWRITTEN, Shadow, lowest
 from coldfork.virtual.capturing.places import written
+from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
 from coldfork.virtual.capturing.replay.execution import below, execute
 
 _PARTIAL = (
@@ -53,7 +53,7 @@ class PoisonRead:
         return f"{self.operator} at {written(self.where)} reads memory that {self.state}{allocated}"
 
 
-def explain(graph: Graph, tensor: Any) -> PoisonRead | None:
+def explain(graph: RecordedRegion, tensor: Any) -> PoisonRead | None:
     """Replay with a shadow, and leave all memory and random numbers as they were."""
     target = _target(graph, tensor) if tensor is not None else None
     with torch.no_grad(), below(), _as_it_was(graph):
@@ -68,13 +68,13 @@ def explain(graph: Graph, tensor: Any) -> PoisonRead | None:
             except ReplayError:
                 if record.number not in reads:
                     raise
-                return _told(graph, *reads[record.number])
+                return _poison_read(graph, *reads[record.number])
         if target is None:
-            return _told(graph, *reads[min(reads)]) if reads else None
+            return _poison_read(graph, *reads[min(reads)]) if reads else None
         codes = shadow.of(target.memory, target.tensor)
         first = lowest(codes, TAINTED)
         if first is not None:
-            return _told(graph, *reads[first - TAINTED])
+            return _poison_read(graph, *reads[first - TAINTED])
         if lowest(codes, UNWRITTEN) is not None:
             return PoisonRead("", None, target.memory, _born(graph, target.memory), _state(target.memory))
         return None
@@ -126,7 +126,7 @@ def _differs(old: Any, new: Any) -> Any:
     return changed
 
 
-def _target(graph: Graph, tensor: Any) -> Use:
+def _target(graph: RecordedRegion, tensor: Any) -> Use:
     key = tensor.untyped_storage()._cdata
     for memory in reversed(graph.memories):
         if memory.key == key:
@@ -134,11 +134,11 @@ def _target(graph: Graph, tensor: Any) -> Use:
     raise CaptureError("this tensor lies in memory that the graph neither reads nor writes")
 
 
-def _told(graph: Graph, record: Record, use: Use) -> PoisonRead:
+def _poison_read(graph: RecordedRegion, record: Record, use: Use) -> PoisonRead:
     return PoisonRead(record.name, record.where, use.memory, _born(graph, use.memory), _state(use.memory))
 
 
-def _born(graph: Graph, memory: Memory) -> Frame | None:
+def _born(graph: RecordedRegion, memory: Memory) -> Frame | None:
     return graph.records[memory.born].where if memory.born is not None else None
 
 
@@ -151,7 +151,7 @@ def _state(memory: Memory) -> str:
 
 
 @contextmanager
-def _as_it_was(graph: Graph) -> Iterator[None]:
+def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
     """Put back what the replay changes."""
     state = torch.default_generator.get_state()
     storages = {memory.key: memory.storage for memory in graph.memories}

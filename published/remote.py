@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.index import Index, PublishedFile
+from published.errors import UnavailableError
+from published.index import Index, PublishedFile
 
 BLOCK = 64 * 1024
 #: One request asks for at most this much, so that a broken connection loses little.
@@ -97,7 +97,7 @@ class RemoteFile(io.RawIOBase):
             first, last, start = 0, (self.size - 1) // BLOCK, 0
             end = self.size
         if len(answer.body) != end - start:
-            raise BenchmarkError(f"{self._url}: asked for {end - start} bytes, got {len(answer.body)}")
+            raise UnavailableError(f"{self._url}: asked for {end - start} bytes, got {len(answer.body)}")
         self._copy.seek(start)
         self._copy.write(answer.body)
         self._copy.flush()
@@ -108,7 +108,7 @@ class RemoteFile(io.RawIOBase):
     def _ask_size(self) -> int:
         answer = self._index.open(self._url, {"Range": "bytes=0-0"})
         if answer.total is None:
-            raise BenchmarkError(f"{self._url}: neither the index nor its server tells the size")
+            raise UnavailableError(f"{self._url}: neither the index nor its server tells the size")
         return answer.total
 
     def _remembered(self, copy: Path, size: int | None) -> set[int]:

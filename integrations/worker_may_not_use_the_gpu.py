@@ -1,52 +1,27 @@
-"""The crash of the vLLM 0.11.0 bug report, on a machine without a GPU: `./dev integration s0`
+"""The crash of the vLLM 0.11.0 bug report, on a machine without a GPU.
 
-vLLM's Python files are the published ones; its compiled modules are empty. torch is a CPU build.
+`./dev integration worker_may_not_use_the_gpu` runs it. vLLM's Python files are the published ones; its
+compiled modules are empty. torch is a CPU build.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
-from pathlib import Path
 
-from benchmarks import sources
-from benchmarks.errors import BenchmarkError
-from benchmarks.index import configured
-from benchmarks.sources import Wanted
 from integrations import copied_torch
-from integrations.environment import WORKSHOP, Environment, IntegrationError
+from integrations.environment import Environment
 from integrations.transcript import Transcript, main
+from published import sources, vllm
 
-VLLM = Wanted("vllm", "0.11.0", "wheel")
-COMPILED = (
-    "_C",
-    "_moe_C",
-    "_flashmla_C",
-    "_flashmla_extension_C",
-    "cumem_allocator",
-    "vllm_flash_attn/_vllm_fa2_C",
-    "vllm_flash_attn/_vllm_fa3_C",
-)
-"""The compiled modules of the wheel; each becomes an empty Python file."""
-
-ENVIRONMENT = Environment(
-    "s0",
-    (
-        "torch==2.13.0+cpu",
-        "transformers==4.57.1",
-        *("aiohttp", "blake3", "cachetools", "cbor2", "cloudpickle", "einops", "fastapi", "filelock", "gguf"),
-        *("msgspec", "numpy", "openai", "pillow", "prometheus_client", "protobuf", "psutil", "py-cpuinfo"),
-        *("pybase64", "pydantic", "python-json-logger", "pyyaml", "pyzmq", "regex", "requests", "scipy"),
-        *("sentencepiece", "setproctitle", "tiktoken", "tqdm", "typing_extensions"),
-    ),
-)
+ENVIRONMENT = Environment("worker_may_not_use_the_gpu", vllm.REQUIREMENTS)
 BACKEND = "vllm.v1.attention.backends.flash_attn"
 ALTERED = "This sentence stands in a copy of torch"
 
 INTRODUCTION = """
-`./dev integration s0` makes an environment with a CPU build of torch and with the Python files of vLLM 0.11.0
-as they were published, puts empty modules where vLLM's compiled ones would be, and gives the programs a
-virtual H100. The machine has no GPU. What follows is what was printed.
+`./dev integration worker_may_not_use_the_gpu` makes an environment with a CPU build of torch and with the
+Python files of vLLM 0.11.0 as they were published, puts empty modules where vLLM's compiled ones would be,
+and gives the programs a virtual H100. The machine has no GPU. What follows is what was printed.
 """
 
 
@@ -55,30 +30,19 @@ def prepare() -> Environment:
     ENVIRONMENT.prepare()
     place = ENVIRONMENT.packages / "vllm"
     if not (place / "_C.py").exists():
-        shutil.copytree(_fetched(), ENVIRONMENT.packages, dirs_exist_ok=True)
-        for name in COMPILED:
-            (place / f"{name}.py").write_text("", encoding="utf-8")
+        shutil.copytree(sources.obtain(vllm.VLLM), ENVIRONMENT.packages, dirs_exist_ok=True)
+        vllm.stand_in(place)
     return ENVIRONMENT
-
-
-def _fetched() -> Path:
-    folder = WORKSHOP / "sources"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        here = sources.present(VLLM, folder)
-        return here or sources.fetch(VLLM, folder, configured(), lambda line: None)
-    except BenchmarkError as error:
-        raise IntegrationError(str(error)) from error
 
 
 def run() -> Transcript:
     """Everything that is promised about this crash."""
     environment = prepare()
-    transcript = Transcript("S0: the worker of vLLM 0.11.0 that may not use the GPU", INTRODUCTION)
+    transcript = Transcript("The worker of vLLM 0.11.0 that may not use the GPU", INTRODUCTION)
     torch = copied_torch.altered(environment.packages / "torch", environment.folder / "altered", ALTERED)
     transcript.step(
         "Importing the attention backend wakes the device, and a child forked after it cannot use it.",
-        environment.run("s0", "parent"),
+        environment.run("worker_may_not_use_the_gpu", "parent"),
         r"^after the import: driver awake, torch.cuda.is_initialized\(\) True$",
         r'^  File "site-packages/torch/cuda/__init__.py", line \d+, in _lazy_init$',
         r"^RuntimeError: Cannot re-initialize CUDA in forked subprocess\.",
@@ -87,7 +51,7 @@ def run() -> Transcript:
         "As in the report: a parent that asked whether there is a GPU before it imported vLLM, vLLM's own "
         "choice of the start method, and a worker whose first import of the backend dies in the body of a "
         "class.",
-        environment.run("s0", "child"),
+        environment.run("worker_may_not_use_the_gpu", "child"),
         r"^now: driver awake, torch.cuda.is_initialized\(\) False$",
         r"^vLLM chooses fork$",
         r'^  File "site-packages/vllm/v1/attention/backends/flash_attn.py", line 175, in FlashAttention',
@@ -98,7 +62,7 @@ def run() -> Transcript:
     )
     transcript.step(
         "The words are torch's: with a copy of torch whose message was changed, the changed message comes.",
-        environment.run("s0", "parent", ahead=[torch]),
+        environment.run("worker_may_not_use_the_gpu", "parent", ahead=[torch]),
         rf"^RuntimeError: {ALTERED}\.",
     )
     transcript.step(
@@ -115,4 +79,4 @@ def run() -> Transcript:
 
 
 if __name__ == "__main__":
-    sys.exit(main("s0", run))
+    sys.exit(main("worker_may_not_use_the_gpu", run))

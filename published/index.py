@@ -25,7 +25,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from benchmarks.errors import BenchmarkError
+from published.errors import UnavailableError
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 TIMEOUT = 60.0
@@ -72,15 +72,17 @@ class Index:
             page = f"{address.rstrip('/')}/{canonicalize_name(name)}/"
             try:
                 found.extend(self._listed(page))
-            except BenchmarkError as refusal:
+            except UnavailableError as refusal:
                 refusals.append(str(refusal))
         if not found:
-            raise BenchmarkError(f"no files of {name} on the index ({'; '.join(refusals) or 'empty answer'})")
+            raise UnavailableError(
+                f"no files of {name} on the index ({'; '.join(refusals) or 'empty answer'})"
+            )
         return tuple(found)
 
     def _listed(self, page: str) -> list[PublishedFile]:
         if page.startswith("file:") and not _local(page).exists():
-            raise BenchmarkError(f"{page} does not exist")
+            raise UnavailableError(f"{page} does not exist")
         answer = self.open(page if not page.startswith("file:") else page + "index.html", {"Accept": ACCEPT})
         rows = _json_rows(answer.body) if "json" in answer.kind else _html_rows(answer.body)
         return [
@@ -138,7 +140,7 @@ def _settings(listing: str) -> dict[str, str]:
 def _output_of(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchmarkError(f"pip does not answer ({' '.join(command[1:])}): {done.stderr.strip()[-200:]}")
+        raise UnavailableError(f"pip does not answer ({' '.join(command[1:])}): {done.stderr.strip()[-200:]}")
     return done.stdout
 
 
@@ -148,12 +150,12 @@ def _patiently(attempt: Callable[[], Response], url: str) -> Response:
             return attempt()
         except urllib.error.HTTPError as refusal:
             if refusal.code < 500 and refusal.code != 429:
-                raise BenchmarkError(f"{url} answers {refusal.code} {refusal.reason}") from refusal
+                raise UnavailableError(f"{url} answers {refusal.code} {refusal.reason}") from refusal
             trouble: Exception = refusal
         except OSError as error:
             trouble = error
         time.sleep(2.0**turn)
-    raise BenchmarkError(f"{url} cannot be read after {ATTEMPTS} attempts: {trouble}") from trouble
+    raise UnavailableError(f"{url} cannot be read after {ATTEMPTS} attempts: {trouble}") from trouble
 
 
 def _answer(request: urllib.request.Request, context: ssl.SSLContext) -> Response:
@@ -161,7 +163,7 @@ def _answer(request: urllib.request.Request, context: ssl.SSLContext) -> Respons
         expected = answer.headers.get("Content-Length")
         ignored = request.has_header("Range") and answer.status == 200
         if ignored and int(expected or 0) > WHOLE_LIMIT:
-            raise BenchmarkError(f"{answer.url} is {expected} bytes long and its server knows no ranges")
+            raise UnavailableError(f"{answer.url} is {expected} bytes long and its server knows no ranges")
         body = answer.read()
         if expected is not None and len(body) != int(expected):
             raise ConnectionError(f"got {len(body)} of {expected} bytes")

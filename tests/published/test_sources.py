@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from benchmarks import archives, index, places, sources
-from benchmarks.errors import BenchmarkError
-from benchmarks.index import Index, PublishedFile, Response
-from benchmarks.remote import BLOCK, RemoteFile, stretches
-from benchmarks.sources import Wanted
+from published import archives, index, places, sources
+from published.errors import UnavailableError
+from published.index import Index, PublishedFile, Response
+from published.remote import BLOCK, RemoteFile, stretches
+from published.sources import Wanted
 
 pytestmark = pytest.mark.once
 
@@ -55,7 +55,7 @@ def test_wanted_is_read_and_normalised() -> None:
 
 @pytest.mark.parametrize("text", ["torch", "torch==", "torch==2:zip", "torch==not-a-version", "a b==1"])
 def test_what_is_not_wanted_is_refused(text: str) -> None:
-    with pytest.raises(BenchmarkError, match=r"NAME==VERSION|names no version"):
+    with pytest.raises(UnavailableError, match=r"NAME==VERSION|names no version"):
         Wanted.parse(text)
 
 
@@ -72,7 +72,9 @@ def test_a_pure_wheel_is_preferred_then_the_source_archive() -> None:
 
 
 def test_a_missing_kind_says_what_there_is() -> None:
-    with pytest.raises(BenchmarkError, match=r"a 1\.0: no sdist on the index, only a-1\.0-py3-none-any\.whl"):
+    with pytest.raises(
+        UnavailableError, match=r"a 1\.0: no sdist on the index, only a-1\.0-py3-none-any\.whl"
+    ):
         sources.choose([published("a-1.0-py3-none-any.whl")], Wanted("a", "1.0", "sdist"))
 
 
@@ -99,9 +101,9 @@ def test_a_source_archive_loses_its_outer_folder(tmp_path: Path) -> None:
 )
 def test_members_that_lead_out_are_refused(name: str, tmp_path: Path) -> None:
     target = tmp_path / "inside"
-    with pytest.raises(BenchmarkError, match="leads out of its folder"):
+    with pytest.raises(UnavailableError, match="leads out of its folder"):
         archives.unpack(wheel({name: ""}), "a-1-py3-none-any.whl", target)
-    with pytest.raises(BenchmarkError, match="leads out of its folder"):
+    with pytest.raises(UnavailableError, match="leads out of its folder"):
         archives.unpack(sdist({f"a-1/{name}": ""}), "a-1.tar.gz", target)
     assert list(tmp_path.rglob("*.py")) == []
 
@@ -114,14 +116,14 @@ def test_links_in_a_source_archive_are_not_followed(tmp_path: Path) -> None:
             member.type, member.linkname = tarfile.SYMTYPE, target
             archive.addfile(member)
     linked.seek(0)
-    with pytest.raises(BenchmarkError, match="no Python file"):
+    with pytest.raises(UnavailableError, match="no Python file"):
         archives.unpack(linked, "a-1.tar", tmp_path)
     assert archives.unpack(stream, "a-1.tar.gz", tmp_path) == 1
 
 
 def test_sources_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     wanted = Wanted("a", "1.0")
-    with pytest.raises(BenchmarkError):
+    with pytest.raises(UnavailableError):
         sources.settle(wanted, "a-1.0.tar.gz", sdist({"a-1.0/a.py": "", "a-1.0/../b.py": ""}), tmp_path)
     assert list(tmp_path.iterdir()) == []
     place = sources.settle(wanted, "a-1.0.tar.gz", sdist({"a-1.0/a.py": ""}), tmp_path)
@@ -171,7 +173,7 @@ def test_both_kinds_of_index_pages_are_read(tmp_path: Path) -> None:
 
 
 def test_an_unknown_project_is_said_plainly(tmp_path: Path) -> None:
-    with pytest.raises(BenchmarkError, match="no files of nothing on the index"):
+    with pytest.raises(UnavailableError, match="no files of nothing on the index"):
         Index((tmp_path.as_uri(),)).files("nothing")
 
 
@@ -184,7 +186,7 @@ class Server:
 
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
         if self.answers == 0:
-            raise BenchmarkError("the line is cut")
+            raise UnavailableError("the line is cut")
         self.answers -= 1
         first, last = (headers or {})["Range"].removeprefix("bytes=").split("-")
         body = self.content[int(first) : int(last) + 1] if self.ranges else self.content
@@ -223,7 +225,7 @@ def test_what_was_fetched_before_an_interruption_does_not_travel_again(tmp_path:
     content = big_wheel()
     cut = Server(content, answers=1)
     with (
-        pytest.raises(BenchmarkError, match="the line is cut"),
+        pytest.raises(UnavailableError, match="the line is cut"),
         remote(cut, tmp_path / "part", len(content)) as one,
     ):
         one.ensure([(0, BLOCK), (len(content) - BLOCK, len(content))])

@@ -1,4 +1,4 @@
-"""Where the benchmarks keep what they fetch and build: one git-ignored folder."""
+"""Where fetched sources, and what the benchmarks build, are kept: one git-ignored folder."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.remote import RemoteFile
+from published.errors import UnavailableError
+from published.remote import RemoteFile
 
 KEPT_SUFFIXES = (".py", ".pyi", ".pyx", ".pth")
 #: Of a wheel's metadata, what says which distribution and version it is and which entry points it has.
@@ -26,7 +26,7 @@ def unpack(archive: IO[bytes], filename: str, target: Path) -> int:
         place.write_bytes(data)
         count += 1
     if count == 0:
-        raise BenchmarkError(f"{filename} holds no Python file")
+        raise UnavailableError(f"{filename} holds no Python file")
     return count
 
 
@@ -41,7 +41,7 @@ def safe_name(name: str, archive: str) -> str:
     path = PurePosixPath(name)
     outside = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
     if outside or not path.parts:
-        raise BenchmarkError(
+        raise UnavailableError(
             f"{archive} holds {name!r}, which leads out of its folder; nothing of it is kept"
         )
     return str(path)

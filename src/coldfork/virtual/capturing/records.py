@@ -1,0 +1,123 @@
+"""What a captured region recorded: its operators in their order, and the memory that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coldfork.model.states import Frame
+from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory, Pool
+from coldfork.virtual.capturing.operators.schemas import Operator
+from coldfork.virtual.capturing.operators.shapes import Plan
+from coldfork.virtual.capturing.places import Place, as_frame, written
+
+
+class Use:
+    """One tensor that an operator reads or writes: the memory, and which part of it."""
+
+    __slots__ = ("memory", "tensor")
+
+    def __init__(self, memory: Memory, tensor: Any) -> None:
+        self.memory = memory
+        self.tensor = tensor
+        """A tensor of the graph's own that sees the same elements as the program's did."""
+
+
+class Record:
+    """One operator of a captured graph."""
+
+    __slots__ = ("args", "call", "kwargs", "number", "operator", "place", "plan", "read", "wrote")
+
+    def __init__(
+        self,
+        number: int,
+        operator: Operator,
+        place: Place | None,
+        step: tuple[Callable[..., object], Any, dict[str, Any]],
+        used: tuple[list[Use], list[Use]],
+        plan: Plan,
+    ) -> None:
+        self.number = number
+        """Its place in the order of execution, from 0."""
+        self.operator = operator
+        self.place = place
+        self.call, self.args, self.kwargs = step
+        self.read, self.wrote = used
+        self.plan = plan
+
+    @property
+    def name(self) -> str:
+        """The operator, such as `aten::add.Tensor`."""
+        return self.operator.name
+
+    @property
+    def random(self) -> bool:
+        """Whether it draws random numbers, new ones at each replay."""
+        return self.operator.random
+
+    @property
+    def where(self) -> Frame | None:
+        """The line of the program that called it."""
+        return as_frame(self.place)
+
+    @property
+    def reads(self) -> tuple[Memory, ...]:
+        """The memory whose contents it depends on."""
+        return tuple(dict.fromkeys(use.memory for use in self.read))
+
+    @property
+    def writes(self) -> tuple[Memory, ...]:
+        """The memory that it changes."""
+        return tuple(dict.fromkeys(use.memory for use in self.wrote))
+
+    def __repr__(self) -> str:
+        return f"<{self.number}: {self.name} at {written(self.where)}>"
+
+
+class RecordedRegion:
+    """The operators and the memory of one captured region."""
+
+    def __init__(self, pool: Pool, holdings: Holdings) -> None:
+        self.pool = pool
+        """Give it to another `capture(pool=...)` to share memory."""
+        self._records: list[Record] = []
+        self._memories: list[Memory] = []
+        self._outside: list[Memory] = []
+        self._pointers: list[Place | None] = []
+        self._holdings = holdings
+        self._state = "capturing"
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The operators in the order of their execution."""
+        return tuple(self._records)
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """All memory that the region uses."""
+        return tuple(self._memories)
+
+    @property
+    def pointers(self) -> tuple[Frame | None, ...]:
+        """The lines that took a tensor's address while capturing: what they do with it is not recorded."""
+        return tuple(as_frame(place) for place in self._pointers)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the region allocated, and the graph keeps."""
+        blocks = {memory.block.key: memory.nbytes for memory in self._memories if memory.kind is Kind.POOL}
+        return sum(blocks.values())
+
+    def finish(self, failed: bool) -> None:
+        """End the capture."""
+        if failed:
+            self._drop()
+        self._outside = [memory for memory in self._memories if memory.kind is Kind.OUTSIDE]
+        self._state = "failed" if failed else "ready"
+
+    def _drop(self) -> None:
+        self._holdings.release(list(self._memories))
+        self._records.clear()
+        self._outside = []
+        # The list itself is what the end of this graph gives back, and it has been given back already.
+        self._memories.clear()

@@ -21,6 +21,7 @@ from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach.answers import Answer
+from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
@@ -117,8 +118,9 @@ def _answer(
     request: Request, found: Found, program: Program, results: Results, progress: Progress | None
 ) -> Answer:
     results.evaluate(list(request.entries or found.files), progress)
-    reporter = Reporter(program, results, found, request.entries)
-    captured = CaptureObserver(program, reporter).effects(
+    quotations = Quotations(program, found.display)
+    reporter = Reporter(program, results, found, request.entries, quotations)
+    captured = CaptureObserver(program, quotations).effects(
         name for name in found.files if name in results.by_name
     )
     return Answer(

@@ -9,7 +9,7 @@ from typing import Any
 
 from coldfork.source.files.finder import Located
 from coldfork.source.files.packs import Stamp, content_hash, hash_of, stamp
-from coldfork.source.files.reading import Unreadable, read_bytes
+from coldfork.source.files.reading import CannotRead, read_bytes
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
@@ -28,7 +28,7 @@ def _read(path: str, target_version: tuple[int, int]) -> tuple[Summary, bytes]:
     """The summary of a file, and the hash of what was read: the file may be another one by now."""
     try:
         raw = read_bytes(path)
-    except Unreadable as problem:
+    except CannotRead as problem:
         return unreadable(problem.reason), content_hash(path)
     return summarise(raw, target_version), hash_of(raw)
 

@@ -23,7 +23,7 @@ from coldfork.source.reach.results import Outcome, Results
 #: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
 _MOST_ANSWERS = 16
 
-#: Where a module was found, and what tells that its file is untouched; None for what was not found.
+#: Where a module was found, and what shows that its file is untouched; None for what was not found.
 Place = tuple[str, Stamp | None, bytes] | None
 
 

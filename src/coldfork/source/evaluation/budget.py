@@ -26,7 +26,7 @@ class Budget:
 
     @property
     def exhausted(self) -> bool:
-        """True when following another call would take too long for what it could tell."""
+        """True when following another call would take too long for what it could show."""
         return self.depth >= _DEEPEST or self.left <= 0
 
     def ran_out(self, before: int) -> bool:

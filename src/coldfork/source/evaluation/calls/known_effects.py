@@ -16,7 +16,7 @@ _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
 
 def libraries(catalogue: Catalogue) -> frozenset[str]:
-    """Top-level names of the libraries the catalogue speaks of."""
+    """Top-level names of the libraries that the catalogue covers."""
     names: set[str] = set()
     for table in (
         catalogue.calls,

@@ -122,7 +122,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
 
 
 def _identical(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same object, as far as that can be told."""
+    """Whether two values are the same object, as far as that can be known."""
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and bool(left.value == right.value)
     solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)

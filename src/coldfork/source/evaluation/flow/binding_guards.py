@@ -43,7 +43,7 @@ def guards_hold(
 def _failure_reached(
     ev: Interpreter, module: Module, env: Env | None, guard: Node
 ) -> tuple[bool | None, Condition | None]:
-    """Whether the handler of a `try` runs, told by what its block may fail at."""
+    """Whether the handler of a `try` runs, judged by what its block may fail at."""
     _, block, kinds, line = guard
     if cannot_fail(ev, module, env, block):
         return False, None

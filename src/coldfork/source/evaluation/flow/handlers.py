@@ -1,4 +1,4 @@
-"""Which exceptions an `except` clause is for, told by their names."""
+"""Which exceptions an `except` clause is for, judged by their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 
 
 def handles(kinds: Node | None, raised: str) -> bool:
-    """Whether an `except` clause catches an exception of this name, told by the built-in hierarchy."""
+    """Whether an `except` clause catches an exception of this name, judged by the built-in hierarchy."""
     if kinds is None:
         return True
     names = _exception_names(kinds)

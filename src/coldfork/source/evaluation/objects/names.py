@@ -195,7 +195,7 @@ def _bound(
 
 
 def _name_in(resolving: tuple[object, ...]) -> str:
-    """The name that a key of `resolving` speaks of."""
+    """The name that a key of `resolving` is about."""
     return next(part for part in reversed(resolving) if isinstance(part, str))
 
 

@@ -18,7 +18,7 @@ from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import ClassDef, Func
 from coldfork.source.capture.state import Captor, Observed, Spent
 from coldfork.source.files.discovery import is_test
-from coldfork.source.files.reading import Unreadable, read_source
+from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import capture_hints, nodes
@@ -34,7 +34,7 @@ _COMMON_NAMES = frozenset({"__call__", "forward", "<lambda>", "__enter__", "run"
 class Sources(Protocol):
     """The sources, quoted as reports show them."""
 
-    def results_path(self, module: str) -> str:
+    def path_of(self, module: str) -> str:
         """The path of a module."""
 
     def text(self, module: str, line: int) -> str:
@@ -128,7 +128,7 @@ class CaptureObserver:
         if known is None:
             try:
                 known = state.source if state.source is not None else read_source(state.path)
-            except Unreadable:
+            except CannotRead:
                 known = b""
             state.source = known
             self._texts[state.name] = known
@@ -168,13 +168,13 @@ class CaptureObserver:
 
     def _effect(self, one: Observed) -> CaptureEffect:
         sources, region = self._sources, one.region
-        path = sources.results_path(region.module)
+        path = sources.path_of(region.module)
         text = sources.text(region.module, region.line)
         steps = [Step(StepKind.CAPTURE, region.captor.symbol, path, region.line, text)]
         for index, step in enumerate(one.steps):
             if index == 0 and (step.module, step.line) == (region.module, region.line) and len(one.steps) > 1:
                 continue
-            where = sources.results_path(step.module)
+            where = sources.path_of(step.module)
             steps.append(
                 Step(StepKind.CALL, step.symbol, where, step.line, sources.text(step.module, step.line))
             )
@@ -191,7 +191,7 @@ class CaptureObserver:
             captor=region.captor.symbol,
             chain=Chain(tuple(steps)),
             what=one.what,
-            earlier=(sources.results_path(one.earlier[0]), one.earlier[1]) if one.earlier else None,
+            earlier=(sources.path_of(one.earlier[0]), one.earlier[1]) if one.earlier else None,
             condition=sources.words_of(one.conditions) if one.conditions else None,
             test=is_test(region.module, path),
         )

@@ -17,12 +17,13 @@ Key = tuple[str, str, str]
 class Definitions:
     """Values by name, and one object for each function and class that a module defines at its top level."""
 
-    __slots__ = ("_classes", "_functions", "_program", "values")
+    __slots__ = ("_classes", "_deriving", "_functions", "_program", "values")
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._functions: dict[tuple[str, int], Function] = {}
         self._classes: dict[tuple[str, int], ClassRef] = {}
+        self._deriving: dict[str, list[str]] | None = None
         self.values: dict[Key, tuple[Value | None, int]] = {}
         """What names were found to hold, each with the modules that were looked at for it."""
 
@@ -54,3 +55,12 @@ class Definitions:
             if function.code is not None
             else self._program.code_at(function.module, function.line)
         )
+
+    def modules_deriving_from(self, name: str) -> list[str]:
+        """The modules with a top-level class that has a base so named."""
+        if self._deriving is None:
+            self._deriving = {}
+            for module, bases in sorted(self._program.derived.items()):
+                for base in bases:
+                    self._deriving.setdefault(base, []).append(module)
+        return self._deriving.get(name, [])

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Fact
+from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.calls import decorators, functions, known_effects
 from coldfork.source.evaluation.definitions import Definitions
+from coldfork.source.evaluation.environment_variables import EnvironmentVariables
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import NEVER, Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.journal import Journal
+from coldfork.source.evaluation.memo import Memo
 from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
+from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
 from coldfork.source.evaluation.trace import Site, SiteEdge
-from coldfork.source.evaluation.unproductive_calls import Toil
+from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.files.discovery import is_test
 from coldfork.source.program.module import Module
 from coldfork.source.program.package_environment import PackageEnvironments
@@ -25,13 +29,6 @@ from coldfork.source.program.program import Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Union, Value
-from coldfork.source.values.unions import union
-
-#: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
-_FUEL = 20_000
-#: Tests build values of all kinds while they are collected; they get less.
-_FUEL_OF_TESTS = 4_000
-_DEEPEST = 60
 
 
 class Evaluator(Interpreter):
@@ -41,47 +38,21 @@ class Evaluator(Interpreter):
         self.program = program
         self.catalogue = program.catalogue
         self.known_libraries = known_effects.libraries(program.catalogue)
-        self.results = {}
-        self.active = {}
-        self.pending = {}
-        self.depth = 0
-        self.fuel = _FUEL
-        self.running = None
-        self.running_names = None
-        self.first_yield_only = False
-        self.environment = {}
-        self.environment_key = ()
-        self.inherited = PackageEnvironments(program)
-        self.failing = []
-        self.resolving = {}
-        self.journal = Journal()
         self.definitions = Definitions(program)
-        self.toil = Toil()
+        self.journal = Journal()
+        self.memo = Memo(self.journal)
+        self.budget = Budget()
+        self.unproductive_calls = UnproductiveCalls()
+        self.environment = EnvironmentVariables()
+        self.running = RunningModule()
+        self.failing = []
         self.joining = 0
-        self.globals = {}
-        self.entry = {}
-        self.level = 0
-        self.cut = NEVER
-        self.subclass_index = None
-
-    def set_global(self, frame: Frame, name: str, value: Value) -> None:
-        """A function rebinds a variable of its module."""
-        key = (frame.module.name, name)
-        known = self.global_value(frame, name)
-        if frame.conditions or self.joining:
-            value = union((known, value))
-        if value is known or value == known:
-            return  # nobody can tell, and what has been worked out still holds
-        self.journal.note_variable(self.globals, key)
-        self.globals[key] = value
+        self.first_yield_only = False
+        self._package_environments = PackageEnvironments(program)
 
     def global_value(self, frame: Frame, name: str) -> Value:
         """What a module variable holds now."""
         return names.global_value(self, frame.module, name)
-
-    def named(self, frame: Frame, name: str) -> Value:
-        """What a name means in a frame."""
-        return names.name_value(self, frame, name)
 
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         """An operator with assignment."""
@@ -91,12 +62,6 @@ class Evaluator(Interpreter):
         """What comparing two values gives."""
         return compare_pair(self, frame, operator, left, right)
 
-    def finished(self) -> None:
-        """Leave a level: an unfinished answer that only this level gave is finished now."""
-        if self.cut >= self.level:
-            self.cut = NEVER
-        self.level -= 1
-
     # -- running code -------------------------------------------------------------------------------
 
     def evaluate(self, frame: Frame, node: Node) -> Value:
@@ -104,8 +69,8 @@ class Evaluator(Interpreter):
         return EVALUATE[node[0]](self, frame, node)
 
     def execute(self, frame: Frame, block: Block) -> int:
-        """Run a block; how it ended, as one of the codes in `statements`."""
-        self.fuel -= len(block)
+        """Run a block; how it ended, as one of the codes in `flow.branches`."""
+        self.budget.left -= len(block)
         for node in block:
             ended = EXECUTE[node[0]](self, frame, node)
             if ended:
@@ -126,42 +91,26 @@ class Evaluator(Interpreter):
             self.failing.pop()
             self.journal.forget(mark)
 
-    def run_module(self, state: Module) -> tuple[list[Site], list[SiteEdge]]:
+    def run_module(self, module: Module) -> tuple[list[Site], list[SiteEdge]]:
         """What importing this one module does by itself: wakes, and imports of others."""
-        self.environment = dict(self.inherited.environment(state))
-        self.environment_key = tuple(sorted(self.environment.items(), key=str))
+        self.environment.begin(self._package_environments.environment(module))
+        self.budget.begin(of_test=is_test(module.name, module.path))
+        self.memo.begin()
         self.failing.clear()
-        self.globals.clear()
         self.joining = 0
-        self.active.clear()
-        self.pending.clear()
-        self.resolving.clear()
-        self.depth, self.level, self.cut = 0, 0, NEVER
-        self.fuel = _FUEL_OF_TESTS if is_test(state.name, state.path) else _FUEL
-        frame = Frame(state, Env())
+        env = Env()
+        self.running.begin(module, env)
+        frame = Frame(module, env)
         frame.toplevel = True
-        self.running, self.running_names = state, frame.env
-        frame.binds = state.summary.binds
+        frame.binds = module.summary.binds
         try:
-            self.execute(frame, state.summary.body)
+            self.execute(frame, module.summary.body)
         except Raised:
             pass
         finally:
             self.journal.roll_back()
-            self.running = self.running_names = None
+            self.running.end()
         return frame.sites, frame.site_edges
-
-    def plenty(self, fuel: int) -> bool:
-        """True when a call begun with this much left had as much as any call can have."""
-        return fuel > _FUEL // 2
-
-    @property
-    def exhausted(self) -> bool:
-        """True when following further would take too long for what it could tell."""
-        if self.depth >= _DEEPEST or self.fuel <= 0:
-            self.cut = 0
-            return True
-        return False
 
     # -- what the parts need of each other ----------------------------------------------------------
 
@@ -197,13 +146,13 @@ class Evaluator(Interpreter):
         """`container[key]`."""
         return containers.item(self, frame, container, key)
 
-    def each(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+    def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
         """Do `work` for every alternative of a value."""
-        return branches.each(self, frame, value, work)
+        return branches.for_each_alternative(self, frame, value, work)
 
-    def fact(self, frame: Frame, fact: Fact) -> None:
-        """Note what a library is known to do at the current line."""
-        known_effects.note(self, frame, fact)
+    def record_fact(self, frame: Frame, fact: Fact) -> None:
+        """Record what a library is known to do at the current line."""
+        known_effects.record_fact(self, frame, fact)
 
     def decorated(
         self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
@@ -221,13 +170,13 @@ class Evaluator(Interpreter):
         """Run a class statement."""
         return class_statements.define_class(self, frame, node)
 
-    def imports(self, frame: Frame, target: str) -> None:
-        """Note that the code at hand imports a module."""
-        import_edges.note(self, frame, target)
+    def record_import(self, frame: Frame, target: str) -> None:
+        """Record that the code at hand imports a module."""
+        import_edges.record_import(self, frame, target)
 
-    def absent(self, frame: Frame, state: Module, name: str) -> None:
-        """Note that a package lacks what is imported from it: presumably a compiled module."""
-        import_edges.absent(self, frame, state, name)
+    def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
+        """Record that a package lacks what is imported from it: presumably a compiled module."""
+        import_edges.record_missing_name(self, frame, state, name)
 
     def guards_hold(
         self, module: Module, env: Env | None, around: tuple[Node, ...]

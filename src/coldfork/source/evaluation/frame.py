@@ -185,7 +185,7 @@ class Frame:
             return
         key = (wake.accelerator, wake.kind)
         known = self.wakes.get(key)
-        first = known is not None and not known.conditions and not known.off  # what runs first is told
+        first = known is not None and not known.conditions and not known.off  # what runs first is reported
         if known is None or (not first and found.order < known.order):
             self.wakes[key] = found
 

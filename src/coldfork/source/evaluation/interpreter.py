@@ -10,20 +10,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Catalogue, Fact
+from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.definitions import Definitions
-from coldfork.source.evaluation.frame import CallResult, Frame
+from coldfork.source.evaluation.environment_variables import EnvironmentVariables
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.journal import Journal
+from coldfork.source.evaluation.memo import Memo
+from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.trace import Failure
-from coldfork.source.evaluation.unproductive_calls import Toil
+from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.program.module import Module
-from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
-
-#: No unfinished answer was needed.
-NEVER = 1 << 30
 
 
 class Interpreter(ABC):
@@ -33,39 +33,19 @@ class Interpreter(ABC):
     catalogue: Catalogue
     known_libraries: frozenset[str]
     """Top-level names of the packages that the catalogue knows something of."""
-    results: dict[object, CallResult]
-    active: dict[tuple[str, int], list[int]]
-    """Levels at which functions are being followed, by where they stand."""
-    pending: dict[object, int]
-    """Calls that are being followed, with these very arguments, and at what level."""
-    depth: int
-    fuel: int
-    running: Module | None
-    running_names: Env | None
-    """The module whose body is being run, and the variables that it binds more than once."""
-    first_yield_only: bool
-    """Set for the generator that `next` is about to run."""
-    environment: dict[str, str | None]
-    """Environment variables that the followed code has set."""
-    environment_key: tuple[tuple[str, str | None], ...]
-    inherited: PackageEnvironments
+    definitions: Definitions
+    memo: Memo
+    budget: Budget
+    journal: Journal
+    unproductive_calls: UnproductiveCalls
+    environment: EnvironmentVariables
+    running: RunningModule
     failing: list[list[Failure]]
     """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
-    resolving: dict[object, int]
-    """Names that are being resolved, with the level they were met at."""
-    journal: Journal
-    definitions: Definitions
-    toil: Toil
     joining: int
     """How many of the ways being followed have a sibling that was followed before."""
-    globals: dict[tuple[str, str], Value]
-    """Module variables that functions have rebound since the module began."""
-    entry: dict[object, int]
-    """For a name that is being resolved, which of its bindings is looked at."""
-    level: int
-    cut: int
-    """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
-    subclass_index: dict[str, list[str]] | None
+    first_yield_only: bool
+    """Set for the generator that `next` is about to run."""
 
     # -- running code -------------------------------------------------------------------------------
 
@@ -106,7 +86,7 @@ class Interpreter(ABC):
         """What comparing two values gives."""
 
     @abstractmethod
-    def each(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+    def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
         """Do `work` for every alternative of a value."""
 
     @abstractmethod
@@ -128,16 +108,8 @@ class Interpreter(ABC):
     # -- names and attributes -----------------------------------------------------------------------
 
     @abstractmethod
-    def named(self, frame: Frame, name: str) -> Value:
-        """What a name means in a frame."""
-
-    @abstractmethod
     def global_value(self, frame: Frame, name: str) -> Value:
         """What a module variable holds now."""
-
-    @abstractmethod
-    def set_global(self, frame: Frame, name: str, value: Value) -> None:
-        """A function rebinds a variable of its module."""
 
     @abstractmethod
     def attribute(self, frame: Frame, value: Value, name: str) -> Value:
@@ -172,31 +144,16 @@ class Interpreter(ABC):
     # -- what is recorded ---------------------------------------------------------------------------
 
     @abstractmethod
-    def fact(self, frame: Frame, fact: Fact) -> None:
-        """Note what a library is known to do at the current line."""
+    def record_fact(self, frame: Frame, fact: Fact) -> None:
+        """Record what a library is known to do at the current line."""
 
     @abstractmethod
-    def imports(self, frame: Frame, target: str) -> None:
-        """Note that the code at hand imports a module."""
+    def record_import(self, frame: Frame, target: str) -> None:
+        """Record that the code at hand imports a module."""
 
     @abstractmethod
-    def absent(self, frame: Frame, state: Module, name: str) -> None:
-        """Note that a package lacks what is imported from it: presumably a compiled module."""
-
-    # -- levels and limits --------------------------------------------------------------------------
-
-    @abstractmethod
-    def finished(self) -> None:
-        """Leave a level: an unfinished answer that only this level gave is finished now."""
-
-    @abstractmethod
-    def plenty(self, fuel: int) -> bool:
-        """True when a call begun with this much left had as much as any call can have."""
-
-    @property
-    @abstractmethod
-    def exhausted(self) -> bool:
-        """True when following further would take too long for what it could tell."""
+    def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
+        """Record that a package lacks what is imported from it: presumably a compiled module."""
 
 
 #: How a call of a function that is modelled is followed; None where the model has nothing to say.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.values.kinds import Mapping, Sequence, Value
 
 
@@ -33,8 +32,6 @@ class Journal:
         """Changes to objects that other calls can see: a call that made one may not be remembered."""
         self.generation = 0
         """Counts the states that what others can see has been in."""
-        self._passing: dict[object, tuple[int, CallResult]] = {}
-        """What calls came to on top of outstanding changes: good until the next change."""
 
     def note(self, target: Mapping | Sequence) -> None:
         """Keep what `target` holds, before all of it may be changed."""
@@ -54,15 +51,6 @@ class Journal:
     def note_variable(self, variables: dict[Any, Value], name: object) -> None:
         """Keep what a variable of an enclosing function or a module holds, before a call rebinds it."""
         self.note_entry(variables, name, shared=True)
-
-    def keep(self, key: object, result: CallResult) -> None:
-        """Remember what a call came to until something changes again."""
-        self._passing[key] = self.generation, result
-
-    def kept(self, key: object) -> CallResult | None:
-        """What a call came to, if nothing has changed since."""
-        known = self._passing.get(key)
-        return known[1] if known is not None and known[0] == self.generation else None
 
     def mark(self) -> int:
         """Where the journal is now, for `forget`."""
@@ -86,7 +74,6 @@ class Journal:
         for change in reversed(self._changes):
             _restore(change)
         self._changes.clear()
-        self._passing.clear()
         self.outstanding = 0
 
 

@@ -58,7 +58,7 @@ class Wake(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, bool, bool, int, int, int]:
-        """Smaller is the better way to tell: surest first, the deeper effect first, shortest."""
+        """Smaller is the better way to report: surest first, the deeper effect first, shortest."""
         depth = 0 if self.kind is EffectKind.CREATES_CONTEXT else 1 if self.kind in WAKING else 2
         return (self.possible, self.off, depth == 2, len(self.conditions), depth, self.cost)
 

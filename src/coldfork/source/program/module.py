@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.source.files.finder import Located
-from coldfork.source.files.reading import Unreadable, read_source
+from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.syntax.nodes import Code
 from coldfork.source.syntax.summary import Summary, function_code
 from coldfork.source.syntax.syntax_errors import explain_body
@@ -50,7 +50,7 @@ class Module:
             if self.source is None:
                 try:
                     self.source = read_source(self.path)
-                except Unreadable:
+                except CannotRead:
                     self.source = b""
             start, end = span
             code = function_code(self.source, start, end, line)

@@ -7,7 +7,7 @@ import re
 import warnings
 from typing import Any, NamedTuple
 
-from coldfork.source.files.reading import Unreadable, normalise
+from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.capture_hints import capturing
 from coldfork.source.syntax.ignore_comments import find_ignore_comments
@@ -49,7 +49,7 @@ def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
     """Reduce the bytes of one file; what cannot be analysed becomes a summary that says why."""
     try:
         return _summarise(normalise(raw), target_version)
-    except Unreadable as problem:
+    except CannotRead as problem:
         return unreadable(problem.reason, problem.line, problem.column)
     except (RecursionError, MemoryError):
         return unreadable("an expression is nested too deeply")

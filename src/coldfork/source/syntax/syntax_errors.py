@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 
-from coldfork.source.files.reading import Unreadable
+from coldfork.source.files.reading import CannotRead
 
 _PYTHON_2 = re.compile(
     rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,"
@@ -34,17 +34,17 @@ _NEWER = (
 
 
 def parse(source: bytes) -> ast.Module:
-    """Parse a whole file; `Unreadable` says in words what is wrong and which Python would read it."""
+    """Parse a whole file; `CannotRead` says in words what is wrong and which Python would read it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)
     except SyntaxError as error:
-        raise Unreadable(
+        raise CannotRead(
             _explain(error, source), error.lineno or 1, max(0, (error.offset or 1) - 1)
         ) from None
     except ValueError as error:
-        raise Unreadable(str(error)) from None
+        raise CannotRead(str(error)) from None
 
 
 def explain_body(source: bytes, start: int, end: int) -> str:
@@ -52,7 +52,7 @@ def explain_body(source: bytes, start: int, end: int) -> str:
     text = source[start:end]
     try:
         parse(b"if 1:\n" + text if text[:1] in (b" ", b"\t") else text)
-    except Unreadable as problem:
+    except CannotRead as problem:
         return problem.reason
     except (RecursionError, MemoryError):
         return "an expression is nested too deeply"

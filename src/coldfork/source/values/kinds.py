@@ -83,7 +83,7 @@ class External(Value):
         return hash(self.name)
 
 
-#: Keyword arguments of a call; what `**` brought without telling its names stands under None.
+#: Keyword arguments of a call; what `**` brought under unknown names stands under None.
 Keywords = dict[str | None, Value]
 
 

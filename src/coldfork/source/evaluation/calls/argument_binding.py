@@ -36,7 +36,7 @@ def first_union(positional: tuple[Value, ...], keywords: Keywords, combinations:
 
 
 def _tells(value: Union) -> bool:
-    """Whether following the alternatives one by one tells more than following them together."""
+    """Whether following the alternatives one by one shows more than following them together."""
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 

@@ -33,7 +33,7 @@ def construct(
     top = cls.module.name.partition(".")[0]
     if top in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
-        if known_effects.about_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(
+        if known_effects.record_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(
             symbol
         ):
             return External(f"{symbol}()")
@@ -69,7 +69,7 @@ def _initialise(
         _fields(ev, frame, made, positional, keywords)
         return
     for base in external_bases(ev, cls):
-        if known_effects.about_call(ev, frame, base, positional, keywords):
+        if known_effects.record_call(ev, frame, base, positional, keywords):
             return
 
 

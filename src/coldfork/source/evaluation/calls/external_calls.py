@@ -50,7 +50,7 @@ def call_external(
     if "()" in name:
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
-        known_effects.about_call(ev, frame, symbol, positional, keywords)
+        known_effects.record_call(ev, frame, symbol, positional, keywords)
     if len(name) > _LONGEST_NAME:
         return UNKNOWN
     if name == "torch.device" and positional:
@@ -63,7 +63,7 @@ def call_external(
 def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
     """`EntryPoint.load`: import the module, take the attribute."""
     module, _, attribute = target.partition("[")[0].strip().partition(":")
-    ev.imports(frame, module)
+    ev.record_import(frame, module)
     value: Value = module_object(ev, module)
     for part in attribute.split("."):
         if part:
@@ -79,9 +79,9 @@ def _external_method(
     if made and "." not in method and method != "__enter__":
         returned = ev.catalogue.returned(made)
         receivers = [made] if returned is None else [returned, made]
-        if method and known_effects.about_method(ev, frame, receivers, method, positional, keywords):
+        if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
-    known_effects.about_call(ev, frame, name.replace("()", ""), positional, keywords)
+    known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
 
@@ -93,11 +93,11 @@ def call_method(
     if isinstance(receiver, (Instance, Super)):
         cls = receiver.cls if isinstance(receiver, Instance) else receiver.after
         bases = external_bases(ev, cls)
-        if known_effects.about_method(ev, frame, bases, method.name, positional, keywords):
+        if known_effects.record_method_call(ev, frame, bases, method.name, positional, keywords):
             return receiver
         if isinstance(receiver, Super) and method.name == "__init__":
             for base in bases:
-                known_effects.about_call(ev, frame, base, positional, keywords)
+                known_effects.record_call(ev, frame, base, positional, keywords)
         if isinstance(receiver, Super) and method.name == "__new__" and positional:
             if isinstance(positional[0], ClassRef):
                 return Instance(positional[0])

@@ -16,7 +16,7 @@ _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
 
 def libraries(catalogue: Catalogue) -> frozenset[str]:
-    """Top-level names of the libraries the catalogue speaks of."""
+    """Top-level names of the libraries that the catalogue covers."""
     names: set[str] = set()
     for table in (
         catalogue.calls,
@@ -38,11 +38,11 @@ def original_name(dotted: str) -> str:
     return dotted
 
 
-def note(ev: Interpreter, frame: Frame, fact: Fact) -> None:
+def record_fact(ev: Interpreter, frame: Frame, fact: Fact) -> None:
     """Record a fact at the current line."""
     if fact.unless_env is not None:
         variable, wanted = fact.unless_env
-        if ev.environment.get(variable) == wanted:
+        if ev.environment.values.get(variable) == wanted:
             fact = fact.softened()
     conditions: tuple[Condition, ...] = ()
     if fact.condition:
@@ -85,7 +85,7 @@ def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | Non
     return fact.unless_argument is None or not _passes(fact.unless_argument, positional, keywords)
 
 
-def about_call(
+def record_call(
     ev: Interpreter,
     frame: Frame,
     symbol: str,
@@ -95,7 +95,7 @@ def about_call(
     """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
     facts = facts_of(ev, symbol, positional, keywords)
     for fact in facts:
-        note(ev, frame, fact)
+        record_fact(ev, frame, fact)
     return bool(facts)
 
 
@@ -123,7 +123,7 @@ def _accepts(test: ArgumentTest, value: Value) -> bool:
     return isinstance(value, Sequence) and not test.startswith
 
 
-def about_method(
+def record_method_call(
     ev: Interpreter,
     frame: Frame,
     receivers: list[str],
@@ -138,6 +138,6 @@ def about_method(
             continue
         if not _applies(entry.fact, positional, keywords):
             continue
-        note(ev, frame, entry.fact)
+        record_fact(ev, frame, entry.fact)
         known = True
     return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -106,15 +106,15 @@ def _generate(
         condition = Condition(
             words=f"the comprehension at line {line} of {frame.module.name} has something to iterate"
         )
-        arms = Arms(ev, frame)
+        branches = Branches(ev, frame)
 
         def around() -> int:
             one(union(items) if items else UNKNOWN)
             return FALLS
 
-        arms.follow(around, condition, True)
-        arms.follow(lambda: FALLS, None, True)
-        arms.join()
+        branches.follow(around, condition, True)
+        branches.follow(lambda: FALLS, None, True)
+        branches.join()
     return complete
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import LONGEST_CONSTANT, binary, compare, unary
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
 from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -89,7 +89,7 @@ def _ifexp(ev: Interpreter, frame: Frame, node: Node) -> Value:
     if outcome.nominal is False and outcome.when_true is None:
         return ev.evaluate(frame, orelse)
     results: list[tuple[Value, Condition | None]] = []
-    arms = Arms(ev, frame)
+    branches = Branches(ev, frame)
 
     def follow(part: Node, off: Condition | None) -> Callable[[], int]:
         def work() -> int:
@@ -103,13 +103,13 @@ def _ifexp(ev: Interpreter, frame: Frame, node: Node) -> Value:
         nominal = unknown or outcome.nominal is wanted
         condition = quoted(frame.module, span, not wanted) if unknown else None if nominal else off
         other = outcome.when_false if wanted else outcome.when_true
-        arms.follow(
+        branches.follow(
             follow(part, None if nominal else off),
             condition,
             nominal,
             other.presumes if nominal and other else "",
         )
-    arms.join()
+    branches.join()
     return joined(results)
 
 
@@ -134,16 +134,18 @@ def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
         collected.append(_bool(ev, frame, rest))
         return FALLS
 
-    arms = Arms(ev, frame)
+    branches = Branches(ev, frame)
     if goes_on.nominal is True:
         presumes = goes_on.when_false.presumes if goes_on.when_false else ""
-        arms.follow(follow, None, True, presumes)
-        arms.join()
+        branches.follow(follow, None, True, presumes)
+        branches.join()
         return collected[0] if collected else UNKNOWN
     nominal = goes_on.nominal is None
-    arms.follow(follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal)
-    arms.follow(lambda: FALLS, None, True)
-    arms.join()
+    branches.follow(
+        follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal
+    )
+    branches.follow(lambda: FALLS, None, True)
+    branches.join()
     if not nominal:
         return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])
     # Cut short, `and` yields something false, `or` something true.

@@ -122,7 +122,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
 
 
 def _identical(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same object, as far as that can be told."""
+    """Whether two values are the same object, as far as that can be known."""
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and bool(left.value == right.value)
     solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)
@@ -159,7 +159,7 @@ def _identical(left: Value, right: Value) -> bool | None:
 def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> bool | None:
     if isinstance(container, External) and container.name in ("os.environ", "os.environ.keys()"):
         if isinstance(item, Const):
-            return ev.environment.get(str(item.value)) is not None
+            return ev.environment.values.get(str(item.value)) is not None
         return None
     if isinstance(container, Attributes):
         container = container.held

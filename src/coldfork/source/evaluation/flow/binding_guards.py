@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
-from coldfork.source.evaluation.flow.truth_tests import handles, test_of
+from coldfork.source.evaluation.flow.handlers import handles
+from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure
@@ -42,7 +43,7 @@ def guards_hold(
 def _failure_reached(
     ev: Interpreter, module: Module, env: Env | None, guard: Node
 ) -> tuple[bool | None, Condition | None]:
-    """Whether the handler of a `try` runs, told by what its block may fail at."""
+    """Whether the handler of a `try` runs, judged by what its block may fail at."""
     _, block, kinds, line = guard
     if cannot_fail(ev, module, env, block):
         return False, None

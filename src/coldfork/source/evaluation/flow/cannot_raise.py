@@ -45,9 +45,9 @@ class _Reading:
         if kind == nodes.EXPR:
             return self.expression(node[3])
         if kind == nodes.ASSIGN:
-            safe = all(target[0] == nodes.TO_NAME for target in node[3]) and self.expression(node[4])
+            harmless = all(target[0] == nodes.TO_NAME for target in node[3]) and self.expression(node[4])
             self.changed = True
-            return safe
+            return harmless
         if kind == nodes.DEF:
             return not node[3] and node[4] is None
         if kind == nodes.IF:

@@ -1,4 +1,4 @@
-"""What a test tells about the variable it asks about."""
+"""What a test says about the variable it asks about."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.source.values.unions import alternatives
 def narrowing_test(
     ev: Interpreter, frame: Frame, node: Node
 ) -> tuple[Test, dict[str, Value], dict[str, Value]]:
-    """The outcome of a test, and what it tells about a variable where it holds and where it does not."""
+    """The outcome of a test, and what it says about a variable where it holds and where it does not."""
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
     name = _union_variable(frame, node)
     if name is None or outcome.nominal is not None:
@@ -30,12 +30,12 @@ def narrowing_test(
     for option, condition in alternatives(value):
         frame.env.names = {**outer, name: option}
         try:
-            told = test_of(ev.evaluate(quiet, node)).nominal
+            held = test_of(ev.evaluate(quiet, node)).nominal
         except Raised:
-            told = None
-        if told is not False:
+            held = None
+        if held is not False:
             holds.append((option, condition))
-        if told is not True:
+        if held is not True:
             fails.append((option, condition))
     frame.env.names = outer
     return outcome, _narrowed(name, holds), _narrowed(name, fails)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
+from coldfork.source.evaluation.objects.names import global_value, name_value
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
@@ -39,7 +40,7 @@ def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     assert frame.env is not None
     frame.env.names[name] = value
     if name in frame.globals and frame.off is None:
-        ev.set_global(frame, name, value)
+        _set_global(ev, frame, name, value)
     elif name in frame.nonlocals and frame.off is None:
         outer = frame.env.outer
         while outer is not None:
@@ -48,6 +49,18 @@ def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
                 outer.names[name] = value if not frame.conditions else union((outer.names[name], value))
                 break
             outer = outer.outer
+
+
+def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
+    """A function rebinds a variable of its module."""
+    key = (frame.module.name, name)
+    known = global_value(ev, frame.module, name)
+    if frame.conditions or ev.joining:
+        value = union((known, value))
+    if value is known or value == known:
+        return  # nobody can tell, and what has been worked out still holds
+    ev.journal.note_variable(ev.running.rebound, key)
+    ev.running.rebound[key] = value
 
 
 def defining_env(frame: Frame) -> Env | None:
@@ -138,15 +151,14 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
     """Remember an environment variable that the followed code sets, as long as it is sure to."""
     if frame.quiet:
         return
-    ev.environment[name] = str(value.value) if isinstance(value, Const) and not frame.conditions else None
-    ev.environment_key = tuple(sorted(ev.environment.items(), key=str))
+    ev.environment.set(name, str(value.value) if isinstance(value, Const) and not frame.conditions else None)
     ev.journal.shared += 1
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value: Value) -> None:
     """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
     if target[0] == nodes.TO_NAME:
-        current = ev.named(frame, target[1])
+        current = name_value(ev, frame, target[1])
     elif target[0] == nodes.TO_ATTR:
         current = ev.attribute(frame, ev.evaluate(frame, target[1]), target[2])
     elif target[0] == nodes.TO_INDEX:

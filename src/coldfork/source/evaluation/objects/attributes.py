@@ -79,7 +79,7 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
 
 
 def _of_union(ev: Interpreter, frame: Frame, value: Union, name: str) -> Value:
-    return ev.each(frame, value, lambda single: attribute(ev, frame, single, name))
+    return ev.for_each_alternative(frame, value, lambda single: attribute(ev, frame, single, name))
 
 
 def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Value:
@@ -135,14 +135,14 @@ def typed_value(ev: Interpreter, state: Module, name: str) -> Value | None:
 
 def _note_attribute(ev: Interpreter, frame: Frame, dotted: str) -> None:
     for fact in ev.catalogue.attributes.get(dotted, ()):
-        ev.fact(frame, fact)
+        ev.record_fact(frame, fact)
 
 
 def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> Value:
     dotted = f"{value.name}.{name}"
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
         for fact in ev.catalogue.attribute(dotted):
-            ev.fact(frame, fact)
+            ev.record_fact(frame, fact)
     return external(ev, dotted)
 
 
@@ -245,7 +245,7 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
         )
     if isinstance(value, Union):
-        return ev.each(frame, value, lambda single: _bind(ev, frame, single, receiver))
+        return ev.for_each_alternative(frame, value, lambda single: _bind(ev, frame, single, receiver))
     return value
 
 

@@ -90,13 +90,11 @@ def is_enumeration(ev: Interpreter, cls: ClassRef) -> bool:
 def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
     """Classes of the modules read so far that derive from `cls`."""
     ev.program.consulted |= ev.program.bit(HIERARCHY)
-    if ev.subclass_index is None:
-        ev.subclass_index = _index(ev)
     found: list[ClassRef] = []
     pending = [cls]
     while pending and len(found) < _MOST_SUBCLASSES:
         name = pending.pop().name
-        for module in ev.subclass_index.get(name, ()):
+        for module in ev.definitions.modules_deriving_from(name):
             for node in _deriving(ev, module, name):
                 candidate = ev.definitions.class_ref(node[0], node[1], None, "")
                 if candidate in found or candidate is cls or cls not in linear(ev, candidate):
@@ -104,15 +102,6 @@ def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
                 found.append(candidate)
                 pending.append(candidate)
     return found
-
-
-def _index(ev: Interpreter) -> dict[str, list[str]]:
-    """The modules with a top-level class that has a base so named."""
-    index: dict[str, list[str]] = {}
-    for module, bases in sorted(ev.program.derived.items()):
-        for name in bases:
-            index.setdefault(name, []).append(module)
-    return index
 
 
 def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Node]]:

@@ -184,7 +184,7 @@ def _sequence(
 def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     """`container[key]`."""
     if isinstance(container, Union):
-        return ev.each(frame, container, lambda single: item(ev, frame, single, key))
+        return ev.for_each_alternative(frame, container, lambda single: item(ev, frame, single, key))
     if isinstance(container, Attributes):
         container = container.held
     if isinstance(container, Mapping):
@@ -232,7 +232,7 @@ def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Val
 
 def _external_item(ev: Interpreter, frame: Frame, container: External, key: Value) -> Value:
     if container.name == "os.environ" and isinstance(key, Const):
-        value = ev.environment.get(str(key.value))
+        value = ev.environment.values.get(str(key.value))
         if value is not None:
             return Const(value)
         return UNKNOWN

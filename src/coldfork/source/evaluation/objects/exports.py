@@ -1,17 +1,17 @@
-"""What a module offers to others, as far as its bindings tell without running it."""
+"""What a module offers to others, as far as its bindings show without running it."""
 
 from __future__ import annotations
 
 import re
 
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.files.reading import Unreadable, read_source
+from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
-    """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
+    """Where a module that replaces itself by a lazy one keeps `name`: its TYPE_CHECKING imports say it."""
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:
             source, level, imported = payload
@@ -20,7 +20,7 @@ def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
 
 
 def star_names(ev: Interpreter, target: str) -> list[str]:
-    """The names that `from target import *` brings, as far as the module's bindings tell."""
+    """The names that `from target import *` brings, as far as the module's bindings show."""
     state = ev.program.module(target)
     if state is None:
         return []
@@ -48,5 +48,5 @@ def lacks(state: Module, name: str) -> bool:
         return False
     try:
         return _HIDDEN.search(read_source(state.path)) is None
-    except Unreadable:
+    except CannotRead:
         return False

@@ -13,8 +13,8 @@ from coldfork.source.values.conditions import Condition
 _MISSING = "ModuleNotFoundError"
 
 
-def note(ev: Interpreter, frame: Frame, target: str) -> None:
-    """An import of `target` runs here; in a `try` it may fail."""
+def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
+    """Record that an import of `target` runs here; in a `try` it may fail."""
     if not target:
         return
     top = target.partition(".")[0]
@@ -44,8 +44,8 @@ def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
     return (Condition(words=f"{top} is installed"),)
 
 
-def absent(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
-    """`from package import name` where the package's source has no such name: presumably compiled."""
+def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
+    """Record `from package import name` where the package's source lacks the name: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
         ev.failing[-1].append(

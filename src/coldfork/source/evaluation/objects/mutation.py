@@ -11,7 +11,7 @@ from coldfork.source.values.unions import union
 
 #: Attributes that describe a class, and never run.
 _ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
-#: Larger tables are told apart no further.
+#: Tables that grow larger are not followed entry by entry.
 _LARGEST = 500
 
 

@@ -59,15 +59,16 @@ def global_value(ev: Interpreter, module: Module, name: str) -> Value:
 
 def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What the module binds `name` to once it has run; None when it does not bind it."""
-    if module is ev.running and ev.running_names is not None:
-        current = ev.running_names.names.get(name)
+    running = ev.running
+    if module is running.module and running.env is not None:
+        current = running.env.names.get(name)
         if (
             current is not None
         ):  # what the body being run has bound so far; a call that saw it is not remembered
             ev.journal.shared += 1
             return current
-    if ev.globals:
-        rebound = ev.globals.get((module.name, name))
+    if running.rebound:
+        rebound = running.rebound.get((module.name, name))
         if rebound is not None:
             return rebound
     key = (module.name, "", name)
@@ -84,7 +85,7 @@ def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
         value = _from_stars(ev, module, name)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
-    if ev.cut > ev.level:
+    if ev.memo.settled:
         ev.definitions.values[key] = value, mask
     return value
 
@@ -93,9 +94,9 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What a star import brings in under `name`."""
     stars = module.summary.stars
     key = (module.name, "*", name)
-    if not stars or name.startswith("_") or key in ev.resolving:
+    if not stars or name.startswith("_") or key in ev.memo.resolving:
         return None
-    ev.resolving[key] = ev.level
+    ev.memo.resolving[key] = ev.memo.level
     try:
         unseen: Value | None = None
         for source, level, _guards in reversed(stars):
@@ -113,7 +114,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
             return None
         return unseen
     finally:
-        del ev.resolving[key]
+        del ev.memo.resolving[key]
 
 
 def module_object(ev: Interpreter, dotted: str) -> Value:
@@ -144,7 +145,7 @@ def class_value(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
     value = _bound(ev, cls.module, cls, entries, resolving)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
-    if value is not None and cls.env is None and ev.cut > ev.level:
+    if value is not None and cls.env is None and ev.memo.settled:
         ev.definitions.values[key] = value, mask
     return value
 
@@ -157,20 +158,20 @@ def _bound(
     resolving: tuple[object, ...],
 ) -> Value | None:
     """The value that the last sure binding gives, joined with those that may override it."""
-    unfinished = ev.resolving.get(resolving)
-    if unfinished is not None or len(ev.resolving) > _DEEPEST_LOOKUP:
-        ev.cut = min(ev.cut, unfinished or 0)
+    memo = ev.memo
+    unfinished = memo.resolving.get(resolving)
+    if unfinished is not None or len(memo.resolving) > _DEEPEST_LOOKUP:
+        memo.need_unfinished(unfinished or 0)
         return _earlier(ev, module, cls, entries, resolving)
     env = ClassEnv(cls) if cls is not None else None
-    ev.level += 1
-    ev.resolving[resolving] = ev.level
+    memo.resolving[resolving] = memo.enter()
     try:
         found: list[Value] = []
         for index in range(len(entries) - 1, -1, -1):
             how, payload, _line, guards = entries[index]
             if how == nodes.BY_TYPE:
                 continue
-            ev.entry[resolving] = index
+            memo.entry[resolving] = index
             holds, condition = ev.guards_hold(module, env, guards) if guards else (True, None)
             if holds is False and condition is None:
                 continue
@@ -189,12 +190,12 @@ def _bound(
                 return ev.instance_of(module, env, entry[1])
         return None
     finally:
-        del ev.resolving[resolving]
-        ev.finished()
+        del memo.resolving[resolving]
+        memo.leave()
 
 
 def _name_in(resolving: tuple[object, ...]) -> str:
-    """The name that a key of `resolving` speaks of."""
+    """The name that a key of `resolving` is about."""
     return next(part for part in reversed(resolving) if isinstance(part, str))
 
 
@@ -206,10 +207,10 @@ def _earlier(
     resolving: tuple[object, ...],
 ) -> Value | None:
     """What a name means while it is being bound: what it was before, or what is outside a class body."""
-    index = ev.entry.get(resolving, 0)
+    index = ev.memo.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]
-    if any(entry[0] != nodes.BY_TYPE for entry in before) and deeper not in ev.resolving:
+    if any(entry[0] != nodes.BY_TYPE for entry in before) and deeper not in ev.memo.resolving:
         return _bound(ev, module, cls, before, deeper)
     return None if cls is not None and all(entry[0] == nodes.BY_TYPE for entry in before) else UNKNOWN
 
@@ -267,7 +268,7 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
     state = ev.program.module(target)
     if state is not None:
         # `from package import submodule as submodule` in the package itself names the submodule.
-        circular = (state.name, "", name) in ev.resolving
+        circular = (state.name, "", name) in ev.memo.resolving
         value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
         if value is not None:
             return value
@@ -293,19 +294,19 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
 
 
 def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """Begin assigning a name in a class body: until its key leaves `ev.resolving`, it means what it did."""
+    """Begin assigning a name in a class body: until its key leaves `resolving`, it means what it did."""
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None
     if cls is None or not entries:
         return None
     own = (cls.module.name, f"{cls.qualified}:{cls.line}", name)
     key: tuple[object, ...] = own if cls.env is None else (cls, name)
-    if key in ev.resolving or cls.env is None:
+    if key in ev.memo.resolving or cls.env is None:
         ev.definitions.values.pop(own, None)
-    if key in ev.resolving:
+    if key in ev.memo.resolving:
         return None
-    ev.resolving[key] = ev.level
-    ev.entry[key] = next(
+    ev.memo.resolving[key] = ev.memo.level
+    ev.memo.entry[key] = next(
         (i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != nodes.BY_TYPE), 0
     )
     return key

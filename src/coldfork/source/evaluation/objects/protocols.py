@@ -60,7 +60,7 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[tuple[V
         found.extend(items)
         return UNKNOWN
 
-    ev.each(frame, value, one)
+    ev.for_each_alternative(frame, value, one)
     return tuple(dict.fromkeys(found)), False
 
 
@@ -85,7 +85,7 @@ def _iterate_object(
 def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
     """`with value as ...`: what entering and leaving run, and what entering yields."""
     if isinstance(value, Union):
-        return ev.each(frame, value, lambda single: enter_context(ev, frame, single))
+        return ev.for_each_alternative(frame, value, lambda single: enter_context(ev, frame, single))
     if isinstance(value, Lazy) and value.kind == "context":
         function, positional, keywords = value.call
         yielded = ev.run_lazily(frame, function, positional, keywords)
@@ -113,5 +113,5 @@ def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
         function, positional, keywords = value.call
         return ev.run_lazily(frame, function, positional, keywords)
     if isinstance(value, Union):
-        return ev.each(frame, value, lambda single: awaited(ev, frame, single))
+        return ev.for_each_alternative(frame, value, lambda single: awaited(ev, frame, single))
     return UNKNOWN

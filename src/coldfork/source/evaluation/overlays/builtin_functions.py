@@ -230,7 +230,7 @@ def _scalar(kind: type, method: str) -> Model:
             return Const(kind())
         value = positional[0]
         if isinstance(value, Union):
-            return ev.each(
+            return ev.for_each_alternative(
                 frame, value, lambda single: model(ev, frame, (single, *positional[1:]), keywords) or UNKNOWN
             )
         if isinstance(value, Const) and len(positional) == 1:

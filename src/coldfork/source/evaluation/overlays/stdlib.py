@@ -59,7 +59,7 @@ def _import_module(
     name = positional[0] if positional else keywords.get("name")
     package = positional[1] if len(positional) > 1 else keywords.get("package")
     if isinstance(name, Union):
-        return ev.each(frame, name, lambda single: _import_one(ev, frame, single, package))
+        return ev.for_each_alternative(frame, name, lambda single: _import_one(ev, frame, single, package))
     return _import_one(ev, frame, name, package)
 
 
@@ -75,7 +75,7 @@ def _import_one(ev: Interpreter, frame: Frame, name: Value | None, package: Valu
         for _ in range(level - 1):
             base = base.rpartition(".")[0]
         dotted = f"{base}.{dotted[level:]}".rstrip(".")
-    ev.imports(frame, dotted)
+    ev.record_import(frame, dotted)
     return module_object(ev, dotted)
 
 
@@ -98,7 +98,7 @@ def _find_spec(
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         if "." in name.value:
-            ev.imports(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
+            ev.record_import(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
         if ev.program.exists(name.value) or name.value.partition(".")[0] in sys.stdlib_module_names:
             return TRUTHY
         if name.value.partition(".")[0] in ev.known_libraries:
@@ -138,8 +138,8 @@ def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
         return UNKNOWN
     name = str(positional[0].value)
     default = positional[1] if len(positional) > 1 else keywords.get("default", NONE)
-    if name in ev.environment:
-        value = ev.environment[name]
+    if name in ev.environment.values:
+        value = ev.environment.values[name]
         return UNKNOWN if value is None else Const(value)
     condition = Condition(words=f"the environment variable {name} is set", presumes=f"{name} is unset")
     return Union(((default, None), (UNKNOWN, condition))) if not isinstance(default, Union) else default
@@ -148,7 +148,7 @@ def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
 def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if len(positional) > 1 and isinstance(positional[0], Const):
         name = str(positional[0].value)
-        if ev.environment.get(name) is None:
+        if ev.environment.values.get(name) is None:
             set_environment(ev, frame, name, positional[1])
     return NONE
 

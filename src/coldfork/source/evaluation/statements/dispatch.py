@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Arms
+from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Branches
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
 from coldfork.source.evaluation.frame import Frame, Raised
@@ -46,7 +46,7 @@ def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: 
     finally:
         for key in keys:
             if key is not None:
-                del ev.resolving[key]
+                del ev.memo.resolving[key]
 
 
 def _augmented(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -84,20 +84,20 @@ def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
             return ev.execute(frame, body)
         if outcome.nominal is False and outcome.when_true is None:
             return ev.execute(frame, orelse)
-        arms = Arms(ev, frame)
+        branches = Branches(ev, frame)
         if outcome.nominal is not False:
             presumes = outcome.when_false.presumes if outcome.when_false is not None else ""
             condition = quoted(frame.module, span, False) if outcome.nominal is None else None
-            arms.follow(lambda: ev.execute(frame, body), condition, True, presumes, holding)
+            branches.follow(lambda: ev.execute(frame, body), condition, True, presumes, holding)
         else:
-            arms.follow(lambda: ev.execute(frame, body), outcome.when_true, False, "", holding)
+            branches.follow(lambda: ev.execute(frame, body), outcome.when_true, False, "", holding)
         if outcome.nominal is not True:
             presumes = outcome.when_true.presumes if outcome.when_true is not None else ""
             condition = quoted(frame.module, span, True) if outcome.nominal is None else None
-            arms.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
+            branches.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
         else:
-            arms.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
-        return arms.leave()
+            branches.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
+        return branches.leave()
     finally:
         frame.gate -= 1
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
-from coldfork.source.evaluation.flow.truth_tests import handles
+from coldfork.source.evaluation.flow.handlers import handles
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure
@@ -64,14 +64,14 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
                 frame.conditions = before_conditions
                 return ev.execute(frame, block), True
         raise Raised(raised)
-    arms = Arms(ev, frame)
-    arms.siblings = False
-    arms.follow(lambda: ended, None, True)
+    branches = Branches(ev, frame)
+    branches.siblings = False
+    branches.follow(lambda: ended, None, True)
     after_must = frame.must
     for kinds, name, block, _ in handlers:
         condition, even = _failure(frame, failures, kinds, line)
-        arms.conditions = before_conditions
-        arms.must = before_must
+        branches.conditions = before_conditions
+        branches.must = before_must
         narrowed: dict[str, Value] = {**before_names}
         if name:
             narrowed[name] = UNKNOWN
@@ -79,11 +79,11 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
         def handle(block: tuple[Node, ...] = block) -> int:
             return ev.execute(frame, block)
 
-        arms.follow(handle, condition, even, "", narrowed)
-    arms.conditions = before_conditions
-    arms.must = before_must
+        branches.follow(handle, condition, even, "", narrowed)
+    branches.conditions = before_conditions
+    branches.must = before_must
     frame.must = after_must
-    return arms.leave(), False
+    return branches.leave(), False
 
 
 def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: int) -> tuple[Condition, bool]:

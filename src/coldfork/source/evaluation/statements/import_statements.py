@@ -15,7 +15,7 @@ def import_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """`import a.b as c`."""
     frame.at(node[1], node[2])
     for name, alias in node[3]:
-        ev.imports(frame, name)
+        ev.record_import(frame, name)
         bound = alias or name.partition(".")[0]
         if stored(frame, bound):
             bind_name(ev, frame, bound, module_object(ev, name if alias else bound))
@@ -27,7 +27,7 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, end_line, source, level, names = node
     frame.at(line, end_line)
     target = frame.module.absolute(source, level)
-    ev.imports(frame, target)
+    ev.record_import(frame, target)
     state = ev.program.module(target)
     for name, alias in names:
         if name == "*":
@@ -37,12 +37,12 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
         if bound and state is frame.module and ev.program.exists(f"{target}.{name}"):
             bound = False  # `from . import submodule` in the package itself is what binds the name
         if not bound and ev.program.exists(f"{target}.{name}"):
-            ev.imports(frame, f"{target}.{name}")
+            ev.record_import(frame, f"{target}.{name}")
         elif not bound and state is not None:
             if frame.tries and lacks(state, name):
                 raise Raised("ImportError")
             if level:
-                ev.absent(frame, state, name)
+                ev.record_missing_name(frame, state, name)
         kept = stored(frame, alias or name)
         if kept or not bound or (state is not None and lazy_export(state, name) is not None):
             value = imported_value(ev, target, name, frame)
@@ -56,4 +56,4 @@ def _import_star(ev: Interpreter, frame: Frame, target: str) -> None:
     for name in star_names(ev, target):
         state = ev.program.module(target)
         if state is not None and name not in state.summary.binds and ev.program.exists(f"{target}.{name}"):
-            ev.imports(frame, f"{target}.{name}")
+            ev.record_import(frame, f"{target}.{name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Arms
+from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Branches
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
 from coldfork.source.evaluation.frame import Frame
@@ -28,15 +28,15 @@ def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
         items, exact = (union(items),), True
     if not exact:
         words = f"the loop at line {line} of {frame.module.name} runs"
-        arms = Arms(ev, frame)
+        branches = Branches(ev, frame)
 
         def around() -> int:
             assign(ev, frame, target, union(items) if items else UNKNOWN)
             return ev.execute(frame, body)
 
-        arms.follow(around, Condition(words=words), True)
-        arms.follow(lambda: FALLS, None, True)
-        ended = arms.join()
+        branches.follow(around, Condition(words=words), True)
+        branches.follow(lambda: FALLS, None, True)
+        ended = branches.join()
         if ended == RETURNS:
             return RETURNS
         frame.conditions = before
@@ -67,9 +67,9 @@ def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
             return RETURNS
         frame.conditions = before
         return FALLS
-    arms = Arms(ev, frame)
-    arms.follow(lambda: ev.execute(frame, body), quoted(frame.module, span, False), True, "", holding)
-    arms.follow(lambda: FALLS, None, True)
-    arms.join()
+    branches = Branches(ev, frame)
+    branches.follow(lambda: ev.execute(frame, body), quoted(frame.module, span, False), True, "", holding)
+    branches.follow(lambda: FALLS, None, True)
+    branches.join()
     frame.conditions = before
     return FALLS

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence as Items
 from typing import NamedTuple
 
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.truth_tests import Test, test_of, tested
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -43,7 +43,7 @@ def match_(ev: Interpreter, frame: Frame, node: Node) -> int:
     matching = _Matching(ev, frame, options)
     # One block runs at most, and it is the last thing that does: every guard is asked before.
     candidates = list(matching.candidates([value for value, _ in options], cases))
-    arms = Arms(ev, frame)
+    branches = Branches(ev, frame)
     for candidate in candidates:
         way = matching.way(candidate)
 
@@ -51,8 +51,8 @@ def match_(ev: Interpreter, frame: Frame, node: Node) -> int:
             matching.bind(candidate)
             return FALLS if candidate.case is None else ev.execute(frame, candidate.case[2])
 
-        arms.follow(follow, way.condition, way.nominal, way.presumes)
-    return arms.leave()
+        branches.follow(follow, way.condition, way.nominal, way.presumes)
+    return branches.leave()
 
 
 class _Way(NamedTuple):
@@ -111,10 +111,10 @@ class _Matching(Matching[Value]):
         if way.condition is None:
             ask()
         else:
-            arms = Arms(self.ev, self.frame)
-            arms.follow(ask, way.condition, way.nominal)
-            arms.follow(lambda: FALLS, None, True)
-            arms.join()
+            branches = Branches(self.ev, self.frame)
+            branches.follow(ask, way.condition, way.nominal)
+            branches.follow(lambda: FALLS, None, True)
+            branches.join()
         if not outcomes:
             return False  # asking it raises
         (outcome,) = outcomes

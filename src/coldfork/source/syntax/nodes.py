@@ -113,6 +113,8 @@ class Parameters(NamedTuple):
     keyword_only: tuple[str, ...]
     keyword_defaults: tuple[Node | None, ...]
     double_star: str | None
+    positional_only: int = 0
+    """How many of the positional ones cannot be given by name."""
 
 
 NO_PARAMETERS = Parameters((), (), None, (), (), None)

@@ -196,6 +196,30 @@ def last_name(node: Node) -> str | None:
     return str(name)
 
 
+def called(node: Node) -> Node:
+    """What a decorator or base names, whether it is called there or not."""
+    if node[0] != CALL:
+        return node
+    _, function, *_ = node
+    named: Node = function
+    return named
+
+
+def decorators_of(definition: Node) -> tuple[tuple[Node, int], ...]:
+    """The decorators of a DEF or CLASS node, with their lines, the outermost first."""
+    _, _, _, decorators, *_ = definition
+    found: tuple[tuple[Node, int], ...] = decorators
+    return found
+
+
+def text_constant(node: Node) -> str | None:
+    """The text that an expression spells out; None for anything else."""
+    if node[0] != CONST:
+        return None
+    _, value = node
+    return value if isinstance(value, str) else None
+
+
 def last_line(span: Span) -> int:
     """The line on which a text ends."""
     _, _, line, _ = span

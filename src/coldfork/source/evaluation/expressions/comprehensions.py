@@ -12,10 +12,13 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
 from coldfork.source.values.unions import union
+
+#: A generator is given what its outermost `for` goes through.
+_ITERATED = NO_PARAMETERS._replace(positional=(".0",))
 
 
 def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -52,8 +55,7 @@ def _generator(frame: Frame, node: Node, iterated: Value) -> Value:
         for test, span in reversed(tests):
             block = ((nodes.IF, line, test, block, (), span),)
         block = ((nodes.FOR, line, target, (nodes.NAME, ".0", line) if index == 0 else iterable, block, ()),)
-    parameters = ((".0",), (), None, (), (), None)
-    code: Node = (parameters, block, True, False, "<genexpr>", line, None, ())
+    code: Node = (_ITERATED, block, True, False, "<genexpr>", line, None, ())
     env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
     return Lazy("generator", (Function(frame.module, line, "<genexpr>", code, env, None), (iterated,), {}))
 

@@ -17,6 +17,9 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
 from coldfork.source.values.unions import union
 
+#: A generator is given what its outermost `for` goes through.
+_ITERATED = NO_PARAMETERS._replace(positional=(".0",))
+
 
 def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """What a comprehension makes; a generator expression is made, and run later."""
@@ -62,8 +65,7 @@ def _generator_code(node: Node) -> Code:
         for test, span in reversed(tests):
             block = ((nodes.IF, line, test, block, (), span),)
         block = ((nodes.FOR, line, target, iterable, block, ()),)
-    parameters = NO_PARAMETERS._replace(positional=(".0",))
-    return Code(parameters, block, True, False, "<genexpr>", line, None, ())
+    return Code(_ITERATED, block, True, False, "<genexpr>", line, None, ())
 
 
 def _generate(

@@ -114,7 +114,7 @@ class Observation:
         self._hear_no_more = _nothing
 
     def poll(self) -> None:
-        """Look now whether something woke since the last look."""
+        """Ask now whether something woke since it was asked last."""
         if self._hangs:
             self._attribution.poll()
 

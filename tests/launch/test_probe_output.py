@@ -130,11 +130,11 @@ def test_a_result_that_was_cut_off_is_read_up_to_the_cut(
     """Whoever kills a probe may do so in the middle of a line."""
     write(engine=f"import json, string\n{WAKE}\n")
     result = tmp_path / "result"
-    setting = surroundings()
+    setup = surroundings()
     told = {"mode": "probe", "module": "engine", "result": str(result), "stage2": ["engine"]}
     subprocess.run(
-        bootstrap.command(setting.python),
-        env=environment(told, setting.base, virtual="h100"),
+        bootstrap.command(setup.python),
+        env=environment(told, setup.base, virtual="h100"),
         check=True,
         timeout=60,
     )

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coldfork.launch.probe.trial import Setting
+    from coldfork.launch.probe.trial import ProbeSetup
 
 _AT_ONCE_SECONDS = 1.0
 
@@ -24,15 +24,15 @@ def surroundings(
     forked: bool = False,
     before: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
-) -> Setting:
+) -> ProbeSetup:
     """What imports are watched in, as the settings say; modules are sought in `before` and `after`, too."""
     from coldfork.launch.probe.git_bisect import is_bisecting
-    from coldfork.launch.probe.trial import Setting
+    from coldfork.launch.probe.trial import ProbeSetup
 
     base = dict(os.environ)
     if is_bisecting(Path()):
         base["PYTHONDONTWRITEBYTECODE"] = "1"
-    return Setting(
+    return ProbeSetup(
         python=python,
         virtual=settings["virtual"],
         timeout=settings["timeout"],

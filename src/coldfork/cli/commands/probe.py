@@ -102,10 +102,10 @@ def _probe(
         raise UsageError("name a module, or a package with --all; coldfork probe --help shows how")
     for name in (*modules, *packages):
         refuse_name(name)
-    setting = surroundings(settings, interpreter(settings["python"]), forked=forked)
-    wanted = (*modules, *(module for package in packages for module in modules_of(package, setting)))
+    setup = surroundings(settings, interpreter(settings["python"]), forked=forked)
+    wanted = (*modules, *(module for package in packages for module in modules_of(package, setup)))
     with ProgressBar(sys.stderr) as bar:
-        return probe(Request(wanted, setting, settings["jobs"]), bar.update)
+        return probe(Request(wanted, setup, settings["jobs"]), bar.update)
 
 
 def refuse_name(name: str) -> None:

@@ -25,7 +25,7 @@ from coldfork.model.errors import UsageError
 SCHEMA_VERSION = 1
 GRACE_SECONDS = 5.0
 MOST_OUTPUT = 256 * 1024 * 1024
-_DOOR = "coldfork.launch.inside.entry_point:begin"
+_ENTRY_POINT = "coldfork.launch.inside.entry_point:begin"
 
 Words = Sequence[str | os.PathLike[str]]
 
@@ -99,7 +99,7 @@ def prepare(request: Request) -> Prepared:
 def _as_told(surroundings: Environment, mark: str) -> dict[str, str]:
     from coldfork.observe import bootstrap
 
-    settings = {"mode": "script", "begin": _DOOR, "follow": True, "began": monotonic()}
+    settings = {"mode": "script", "begin": _ENTRY_POINT, "follow": True, "began": monotonic()}
     variables = bootstrap.environment(settings, surroundings.variables)
     return {inside(name): inside(value) for name, value in {**variables, MARK: mark}.items()}
 

@@ -235,7 +235,7 @@ def test_a_configuration_that_means_nothing_leaves_the_commit_unjudged(
         (["engine."], "'engine.' is no module's name"),
         (["--all", "a b"], "'a b' is no module's name"),
         (["--timeout", "0", "engine"], "--timeout: an import needs at least a second"),
-        (["--python", "/nowhere/python", "engine"], "/nowhere/python: there is no such interpreter"),
+        (["--python", "/nowhere/python", "engine"], "there is no Python interpreter '/nowhere/python'"),
     ],
 )
 def test_what_cannot_be_asked(project: Path, run: Run, arguments: list[str], message: str) -> None:

@@ -1,4 +1,4 @@
-"""The user's state folder, where recordings and run directories lie, and which of them make room for new ones."""
+"""The user's state folder, and what in it makes room for new recordings and runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
 
 
 def surplus(entries: Iterable[Path], kept: int, now: float | None = None) -> list[Path]:
-    """All but the latest of these; whatever was written to within the hour may be in use, and is none of them."""
+    """All but the latest; never what was written to within the hour, which may be in use."""
     written = []
     for entry in entries:
         with suppress(OSError):

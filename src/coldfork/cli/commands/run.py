@@ -131,6 +131,7 @@ def run(
 
     require_watching("run")
     from coldfork.launch import recordings_folder
+    from coldfork.launch.interpreter import find_interpreter
     from coldfork.launch.terminal import supervision
     from coldfork.launch.watch import run
 
@@ -140,7 +141,7 @@ def run(
         parse(virtual)
     plan = run.Plan(
         program=line,
-        python=run.interpreter(python),
+        python=find_interpreter(python),
         recording=recordings_folder.chosen_place(file) if file else recordings_folder.new_place(),
         limit=limit,
         follow=follow,

@@ -9,7 +9,8 @@ from coldfork.model.effects import Statistics, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
 from coldfork.model.states import Waker
-from coldfork.report.probes.words import consequence, effect, headline, remedy, rule, standing, way
+from coldfork.report.probes.words import consequence, effect, headline, remedy, rule, standing
+from coldfork.report.shared.wakers import calls_to_device
 
 
 def as_report(probing: Probing) -> Report:
@@ -71,5 +72,5 @@ def _chain(probe: ModuleProbe, waker: Waker) -> Chain:
         Step(StepKind.IMPORT if depth else StepKind.MODULE, site.module, site.path, site.line)
         for depth, site in enumerate(waker.import_chain)
     ]
-    calls = [Step(StepKind.CALL, frame.function, frame.path, frame.line) for frame in way(probe)]
+    calls = [Step(StepKind.CALL, frame.function, frame.path, frame.line) for frame in calls_to_device(waker)]
     return Chain((*imports, *calls, Step(StepKind.SINK, waker.call or str(probe.accelerator))))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, How, Process, Recording
-from coldfork.report.findings.words import plural
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.shared.quantities import plural
 
 
 def reasons(recording: Recording) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from coldfork.model.states import Frame, Status
 from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
+from coldfork.report.shared.quantities import duration
 
 #: The names under which the program itself runs.
 PROGRAM = ("__main__", "__mp_main__")
@@ -28,26 +29,9 @@ _ARRIVED = {
 }
 
 
-def span(seconds: float) -> str:
-    """A duration as a person would say it: `0.4 ms`, `412 ms`, `3.21 s`, `5 min 03 s`, `2 h 05 min`."""
-    if seconds == 0:
-        return "0 s"
-    if seconds < 0.00995:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.2f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 100:
-        return f"{minutes} min {rest:02} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min"
-
-
 def moment(seconds: float) -> str:
     """A time since the recording began: `at 3.214 s`, `at 5 min 03 s`."""
-    return f"at {seconds:.3f} s" if abs(seconds) < 99.95 else f"at {span(seconds)}"
+    return f"at {seconds:.3f} s" if abs(seconds) < 99.95 else f"at {duration(seconds)}"
 
 
 def place(path: str | None, line: int | None) -> str:

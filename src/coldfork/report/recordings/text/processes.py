@@ -9,7 +9,8 @@ from coldfork.model.states import Status
 from coldfork.model.timelines import How, Process, Recording, Stretch
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome
-from coldfork.report.recordings.text.sheets import Sheet
+from coldfork.report.shared.quantities import duration
+from coldfork.report.shared.sheets import Sheet
 
 #: So many brothers with the same fate are shown before the rest is only counted.
 _MOST_ALIKE = 3
@@ -60,7 +61,7 @@ class _Tree:
     def _described(self, process: Process, head: str, rest: str) -> Iterator[str]:
         sheet = self._sheet
         name = sheet.paint("title", phrases.pid(process))
-        life = f"{phrases.span(process.begin)} to {phrases.span(process.end)}, {phrases.ending(process)}"
+        life = f"{duration(process.begin)} to {duration(process.end)}, {phrases.ending(process)}"
         command = "" if process.how is How.FORK else f": {phrases.command(process)}"
         line = sheet.cut(self._arrival(process) + command, len(rest) + len(phrases.pid(process)) + 1)
         yield f"{head}{name} {line}"
@@ -69,7 +70,7 @@ class _Tree:
         for stretch in _worth_telling(process):
             style = _STATE_STYLES[stretch.status]
             state = sheet.paint(style, f"{sheet.say(stretch.accelerator)} {phrases.state(stretch)}")
-            since = f" from {phrases.span(stretch.begin)}" if stretch.begin > process.begin else ""
+            since = f" from {duration(stretch.begin)}" if stretch.begin > process.begin else ""
             yield f"{trunk}{state}{since}"
 
     def _arrival(self, process: Process) -> str:

@@ -1,8 +1,7 @@
-"""What a terminal or a pipe can say: its letters, its colours, the lines that draw a tree."""
+"""What a terminal or a pipe can say: its letters, its colours, its width, the lines that draw a tree."""
 
 from __future__ import annotations
 
-from coldfork.report.recordings.view import View
 from coldfork.report.shared.characters import Alphabet, alphabet, one_line
 
 
@@ -13,11 +12,11 @@ def _unpainted(style: str, text: str) -> str:
 class Sheet:
     """Writes foreign text safely, in colour where somebody looks."""
 
-    def __init__(self, view: View) -> None:
-        self.view = view
-        self.letters: Alphabet = alphabet(view.encoding)
+    def __init__(self, encoding: str | None, *, colour: bool, width: int | None) -> None:
+        self.letters: Alphabet = alphabet(encoding)
         self.paint = _unpainted
-        if view.colour:
+        self._width = width
+        if colour:
             from coldfork.report.shared.colour import painted
 
             self.paint = painted
@@ -29,8 +28,11 @@ class Sheet:
 
     def cut(self, text: str, used: int = 0) -> str:
         """Foreign text on one line that ends where the terminal does."""
-        width = self.view.width
-        return self.letters.cut(self.say(text), None if width is None else max(20, width - used))
+        return self.letters.cut(self.say(text), self.room(used))
+
+    def room(self, used: int) -> int | None:
+        """How many columns are left on a line; None where nothing is cut."""
+        return None if self._width is None else max(20, self._width - used)
 
     def _drawn(self) -> tuple[str, str, str]:
         drawn = ("├─ ", "└─ ", "│  ")

@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 from inline_snapshot import snapshot
 
-from coldfork.report.formats import PROBE_FORMATS
+from coldfork.report.formats import FORMATS
 from tests.cli.stalled import STALL, is_gone, stalled
 
 Run = Callable[..., Result]
@@ -176,7 +176,7 @@ def test_a_package_that_is_missing_could_not_be_judged(engine_package: Path, run
 
 
 @needs_compiler
-@pytest.mark.parametrize("form", PROBE_FORMATS)
+@pytest.mark.parametrize("form", FORMATS["probe"])
 def test_every_format_is_written_to_stdout_and_to_a_file(engine_package: Path, run: Run, form: str) -> None:
     arguments = ("probe", "--virtual", "h100", "engine.api", "engine.broken", "--format", form)
     printed = run(*arguments)

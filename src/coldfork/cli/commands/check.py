@@ -111,7 +111,7 @@ def _deliver(report: Report, inspection: Inspection) -> None:
     settings = inspection.settings
     form, file = settings["format"], settings["output"]
     rendering = _rendering(inspection)
-    text = renderer(form)(report, rendering)
+    text = renderer("finding", form)(report, rendering)
     tables = ""
     if settings["statistics"]:
         from coldfork.report.findings import statistics

@@ -15,7 +15,7 @@ from coldfork.cli.settings import PROBE_SETTINGS
 from coldfork.cli.surroundings import ended_with_us, surroundings
 from coldfork.model.errors import ConfigurationError, UsageError
 from coldfork.model.probes import ProbeStatus, Probing
-from coldfork.report.formats import probe_renderer
+from coldfork.report.formats import renderer
 from coldfork.report.shared.options import Options, RuleText
 
 INTERRUPTED = 130
@@ -121,7 +121,7 @@ def refuse_name(name: str) -> None:
 
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
-    text = probe_renderer(form)(probing, _rendering(probing, settings))
+    text = renderer("probe", form)(probing, _rendering(probing, settings))
     if probing.interrupted and (file or form not in _FOR_PEOPLE):
         from coldfork.report.probes.words import interruption
 

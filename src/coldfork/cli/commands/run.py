@@ -12,6 +12,7 @@ import click
 from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.debug import debug_option
+from coldfork.cli.exit_statuses import FINDINGS
 from coldfork.model.errors import ColdforkError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from coldfork.launch.watch.run import Plan, Run
     from coldfork.model.timelines import Recording
     from coldfork.report.recordings.summary.outcomes import Outcome
-
-FINDINGS = 1
 
 _EPILOG = """\b
 Examples:
@@ -185,11 +184,10 @@ def _tell(plan: Plan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text.report import verdict
     from coldfork.report.recordings.view import View
 
-    watched_by_somebody = sys.stderr is not None and sys.stderr.isatty()
     view = View(
         version=__version__,
         width=None,
-        colour=watched_by_somebody and output.wants_colour("auto"),
+        colour=output.wants_colour("auto", stream=sys.stderr),
         encoding=getattr(sys.stderr, "encoding", None) or "utf-8",
     )
     lines = [verdict(recording, view).rstrip("\n"), f"recorded in {plan.recording}"]

@@ -94,7 +94,7 @@ def _observe(
 
 @contextmanager
 def _kept_to_the_end() -> Iterator[None]:
-    """What is made here the collector never looks at: it lives as long as the process, which is not long."""
+    """Keep the garbage collector from what is made here: it lives to the end of the process anyway."""
     gc.disable()
     try:
         yield

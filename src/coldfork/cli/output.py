@@ -1,4 +1,4 @@
-"""Where results go: standard output or a file, whatever its encoding, coloured only where somebody looks."""
+"""Where results go: standard output or a file, in any encoding, and in colour on a terminal only."""
 
 from __future__ import annotations
 

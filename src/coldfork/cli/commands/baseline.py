@@ -46,7 +46,7 @@ def baseline() -> None:
 @debug_option
 @click.pass_context
 def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
-    """Accept every finding of today: FILE is made anew."""
+    """Accept every finding of today: FILE is written from scratch."""
     from coldfork.cli.inspection import complain, inspect
 
     _refuse_foreign(file)

@@ -123,8 +123,8 @@ def run(
     """Run a program as `python` does, and say what it did to accelerators.
 
     The program is `-m MODULE`, `-c CODE`, FILE or `-`, with its arguments. What woke a device, through
-    which imports and in which process, and whether a process was forked afterwards, is recorded and told on
-    standard error when the program has ended. Nothing is added to its standard output.
+    which imports and in which process, and whether a process was forked afterwards, is recorded, and
+    reported on standard error when the program has ended. Nothing is added to its standard output.
     """
     from coldfork.launch.watched_process import require_watching
 
@@ -159,7 +159,7 @@ def run(
 
 
 def _conclude(plan: Plan, done: Run, *, quiet: bool, strict: bool) -> bool:
-    """Tell what was recorded; True if it is a reason for `--strict` to fail."""
+    """Report what was recorded; True if it is a reason for `--strict` to fail."""
     if quiet and not strict:
         return False
     if not done.watched:
@@ -173,14 +173,14 @@ def _conclude(plan: Plan, done: Run, *, quiet: bool, strict: bool) -> bool:
         recording = read(plan.recording)
         summed_up = outcome(recording)
         if not quiet:
-            _tell(plan, summed_up, recording)
+            _report(plan, summed_up, recording)
     except ColdforkError as error:
         output.note(str(error))
         return True
     return summed_up.standing is Standing.POISONED
 
 
-def _tell(plan: Plan, summed_up: Outcome, recording: Recording) -> None:
+def _report(plan: Plan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text.report import verdict
     from coldfork.report.recordings.view import View
 

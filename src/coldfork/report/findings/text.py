@@ -45,9 +45,9 @@ class _Page:
         for finding in self._report.findings:
             yield from self._finding(finding)
             yield ""
-        untold = self._untold()
-        if untold:
-            yield from self._skipped(untold)
+        unreported = self._unreported()
+        if unreported:
+            yield from self._skipped(unreported)
             yield ""
         yield from self._summary()
 
@@ -122,10 +122,10 @@ class _Page:
             words = f"{plural(gap.count, 'step')} as above, from {gap.shown_at}"
         return _INDENT + self._sheet.paint("quiet", f"{dots} {words}")
 
-    def _untold(self) -> tuple[Skipped, ...]:
+    def _unreported(self) -> tuple[Skipped, ...]:
         """The skipped files that no finding above is about."""
-        told = {finding.path for finding in self._report.findings if finding.effect is None}
-        return tuple(file for file in self._report.skipped if file.path not in told)
+        reported = {finding.path for finding in self._report.findings if finding.effect is None}
+        return tuple(file for file in self._report.skipped if file.path not in reported)
 
     def _skipped(self, skipped: tuple[Skipped, ...]) -> Iterator[str]:
         count = plural(len(skipped), "file")

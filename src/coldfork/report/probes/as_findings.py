@@ -20,7 +20,7 @@ def as_report(probing: Probing) -> Report:
         for probe in probing.modules
         if probe.waker is not None and probe.waker.path is not None
     )
-    told = {finding.message for finding in findings}
+    reported = {finding.message for finding in findings}
     return Report(
         profile=probing.device,
         findings=findings,
@@ -28,7 +28,7 @@ def as_report(probing: Probing) -> Report:
             *(
                 Skipped(probe.module, headline(probe))
                 for probe in probing.modules
-                if probe.status is not ProbeStatus.COLD and headline(probe) not in told
+                if probe.status is not ProbeStatus.COLD and headline(probe) not in reported
             ),
             *(Skipped(module, "the probe was interrupted") for module in probing.left),
         ),

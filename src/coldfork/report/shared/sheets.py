@@ -5,21 +5,21 @@ from __future__ import annotations
 from coldfork.report.shared.characters import Alphabet, alphabet, one_line
 
 
-def _unpainted(style: str, text: str) -> str:
+def _leave_plain(style: str, text: str) -> str:
     return text
 
 
 class Sheet:
-    """Writes foreign text safely, in colour where somebody looks."""
+    """Writes foreign text safely, in colour where it is wanted."""
 
     def __init__(self, encoding: str | None, *, colour: bool, width: int | None) -> None:
         self.letters: Alphabet = alphabet(encoding)
-        self.paint = _unpainted
+        self.paint = _leave_plain
         self._width = width
         if colour:
-            from coldfork.report.shared.colour import painted
+            from coldfork.report.shared.colour import paint
 
-            self.paint = painted
+            self.paint = paint
         self.branch, self.last, self.trunk = self._drawn()
 
     def say(self, text: str) -> str:

@@ -61,10 +61,10 @@ def was(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def names(struck: Sequence[Process], most: int = 6) -> str:
+def names(chosen: Sequence[Process], most: int = 6) -> str:
     """Several processes by their numbers: `101, 102 and 2 whose pid is not known`."""
-    known = [str(process.pid) for process in struck if process.pid is not None]
-    unknown = len(struck) - len(known)
+    known = [str(process.pid) for process in chosen if process.pid is not None]
+    unknown = len(chosen) - len(known)
     if unknown:
         known.append(f"{unknown} whose pid is not known")
     return listed(tuple(known), most)
@@ -77,7 +77,7 @@ def command(process: Process) -> str:
 
 
 def is_of_multiprocessing(process: Process) -> bool:
-    """Whether a fresh interpreter runs a part of the same program, as far as its command tells."""
+    """Whether a fresh interpreter runs a part of the same program, as far as its command says."""
     typed = " ".join(process.command)
     return any(sign in typed for sign in ("multiprocessing.spawn", "multiprocessing.forkserver"))
 

@@ -59,9 +59,9 @@ def _chosen(process: Process, marked: Marks, whole: float, most: int) -> set[int
         every.append(span)
         parents.update((id(child), span) for child in span.children)
     chosen: set[int] = set()
-    told = [span for span in every if marked.of(span)]
+    marked_spans = [span for span in every if marked.of(span)]
     slow = sorted((span for span in every if span.seconds >= whole * _SHARE), key=lambda span: -span.seconds)
-    for span in [*told[:most], *slow]:
+    for span in [*marked_spans[:most], *slow]:
         if len(chosen) >= most and not marked.of(span):
             break
         here: Import | None = span

@@ -54,7 +54,7 @@ def _verdict(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:
     label = sheet.paint(_STYLES[summed_up.standing], f"{summed_up.standing.value}:")
     yield f"{label} {sheet.paint('title', sheet.say(summed_up.headline))}"
     yield from _waker(summed_up, sheet, source)
-    yield from _struck(summed_up, sheet)
+    yield from _poisoned(summed_up, sheet)
     for note in summed_up.notes:
         yield f"   = {sheet.say(note)}"
     for doubt in summed_up.doubts:
@@ -105,7 +105,7 @@ def _shortened(taken: list[_Step]) -> list[tuple[int | None, _Step]]:
     return [*numbered[:half], (None, (gap, "")), *numbered[-half:]]
 
 
-def _struck(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
+def _poisoned(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     if summed_up.poisoned:
         yield f"   = forked while it was awake, and so poisoned: {phrases.names(summed_up.poisoned)}"
     if summed_up.escaped:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.source.evaluation.calls import functions
-from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.kinds import Function
+from coldfork.source.evaluation.interpreter import Interpreter
 from tests.source.expectations import observe, write
 
 _BRANCHES = "\n".join(
@@ -32,9 +31,9 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     inner = functions._run
 
-    def counted(ev: object, function: Function, code: Node, *rest: object) -> object:
-        names.append(function.name)
-        return inner(ev, function, code, *rest)  # type: ignore[arg-type]
+    def counted(ev: Interpreter, call: functions._Call) -> object:
+        names.append(call.function.name)
+        return inner(ev, call)
 
     monkeypatch.setattr(functions, "_run", counted)
     return names

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.capture import graph_managers
+from coldfork.source.capture.comparison import instance_of
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
-from coldfork.source.capture.objects import ANY, SOME_CALL, Known, Outside, Tensor, Thing, Value
-from coldfork.source.capture.recording import asked_for_truth, escape, forward, told
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ANY, SOME_CALL, Constant, Object, Outside, Tensor, Value
+from coldfork.source.capture.recording import mark_escaped, record_call, record_sync, record_truth_test
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
-
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
 
 _GRAPHS = frozenset(
     {"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "coldfork.virtual.capture"}
@@ -32,10 +29,12 @@ _FILLING = frozenset({"append", "add", "extend", "insert"})
 
 def captures(value: Value) -> bool:
     """True for what captures the block that it is entered for."""
-    return type(value) is Thing and value.made_by in _GRAPHS
+    return type(value) is Object and value.made_by in _GRAPHS
 
 
-def function(f: Follower, node: Node, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+def function(
+    f: Following, node: Node, name: str, arguments: list[Value], keywords: dict[str, Value]
+) -> Value:
     """A call of a function that does not belong to the checked code."""
     known = _known(f, node, name, arguments)
     if known is not None:
@@ -43,10 +42,10 @@ def function(f: Follower, node: Node, name: str, arguments: list[Value], keyword
     managed = graph_managers.function(f, name, arguments, keywords, (node[4], node[5], node[6]))
     if managed is not None:
         return managed
-    escape(f, arguments, keywords)
+    mark_escaped(f, arguments, keywords)
     sync = synchronisation.of_function(name, arguments)
     if sync is not None:
-        told(f, sync, text_of(node))
+        record_sync(f, sync, text_of(node))
     _take_for_tensor(name, arguments)
     made = f.fresh(name.rpartition(".")[2], name)
     made.tensor = synchronisation.of_torch(name, arguments, keywords)
@@ -63,7 +62,7 @@ def _take_for_tensor(name: str, arguments: list[Value]) -> None:
     if root not in ("torch", "torch.nn.functional") or last in FACTORIES or last in _NO_OPERATORS:
         return
     first = arguments[0] if arguments else None
-    if type(first) is Thing and first.cls is None and first.made_by in ("", SOME_CALL) and not first.items():
+    if type(first) is Object and first.cls is None and first.made_by in ("", SOME_CALL) and not first.items():
         first.tensor = first.tensor or Tensor()
 
 
@@ -76,23 +75,24 @@ _NO_OPERATORS = frozenset(
 )  # fmt: skip
 
 
-def _known(f: Follower, node: Node, name: str, arguments: list[Value]) -> Value | None:
+def _known(f: Following, node: Node, name: str, arguments: list[Value]) -> Value | None:
     """What a function gives of which more is known than that it is not ours; None for every other."""
     if name in _CAPTURING_NOW:
-        return Known(f.run.region is not None)
+        return Constant(f.run.region is not None)
     if name in _NEVER:
-        return Known(False)
+        return Constant(False)
     if name == "torch.cuda.is_available":
-        return Known(True)  # or there is nothing to capture
+        return Constant(True)  # or there is nothing to capture
     if name == "torch.get_device_module":
         return Outside("torch.cuda")
     if name == "isinstance" and len(arguments) == 2:
-        return _is_instance(f, arguments[0], arguments[1])
+        known = instance_of(f.names, arguments[0], arguments[1])
+        return Constant(known) if known is not None else f.fresh(name)
     if name == "bool" and arguments and f.truth(arguments[0]) is not None:
-        return Known(f.truth(arguments[0]))
+        return Constant(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:
         for value, expression in zip(arguments, node[2], strict=False):
-            asked_for_truth(f, value, expression, f"{name} of ")
+            record_truth_test(f, value, expression, f"{name} of ")
         return f.fresh(name)
     if name in _HANDING_ON and arguments:
         return arguments[0]
@@ -101,23 +101,16 @@ def _known(f: Follower, node: Node, name: str, arguments: list[Value]) -> Value 
     return None
 
 
-def _is_instance(f: Follower, value: Value, kind: Value) -> Value:
-    """Whether something is a tensor, when that is known."""
-    if kind == Outside("torch.Tensor") and type(value) is Thing and value.tensor is not None:
-        return Known(True)
-    return f.fresh("isinstance")
-
-
-def _partial(f: Follower, arguments: list[Value]) -> Value:
+def _partial(f: Following, arguments: list[Value]) -> Value:
     made = f.fresh("partial", "functools.partial")
     made.parts |= {f"[{index}]": value for index, value in enumerate(arguments)}
     return made
 
 
 def method_of(
-    f: Follower,
+    f: Following,
     node: Node,
-    receiver: Thing,
+    receiver: Object,
     method: str,
     target: Value,
     arguments: list[Value],
@@ -136,8 +129,8 @@ def method_of(
             else synchronisation.of_truth(receiver, text)
         )
     if sync is not None:
-        told(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
-    escape(f, arguments, keywords)
+        record_sync(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
+    mark_escaped(f, arguments, keywords)
     made = f.fresh(method)
     tensor = synchronisation.placed(receiver)
     if tensor is not None:
@@ -157,14 +150,14 @@ def method_of(
     else:
         graph_managers.tried(f, receiver, method)
         receiver.escaped = receiver.escaped or receiver.cls is None
-        if type(target) is Thing:
-            forward(f, ("object", target), node, target)
+        if type(target) is Object:
+            record_call(f, ("object", target), node, target)
     if f.run.listeners:
         device_work.of_method(f, node, method, receiver, made)
     return made
 
 
-def _pairs(f: Follower, receiver: Thing) -> Value:
+def _pairs(f: Following, receiver: Object) -> Value:
     made = f.fresh("items")
     for index, item in enumerate(receiver.items() or [receiver.part(ANY)]):
         pair = f.fresh("pair")
@@ -174,14 +167,14 @@ def _pairs(f: Follower, receiver: Thing) -> Value:
     return made
 
 
-def _of_graph(f: Follower, node: Node, method: str, arguments: list[Value]) -> Value | None:
+def _of_graph(f: Following, node: Node, method: str, arguments: list[Value]) -> Value | None:
     """A method that begins or ends a capture; None for every other."""
     if method == "capture_begin":
         f.begin(node[4], node[5], node[6])
-        return Known(None)
+        return Constant(None)
     if method == "capture_end":
         f.end()
-        return Known(None)
+        return Constant(None)
     if method == "enter_context" and arguments:
         if captures(arguments[0]):
             f.begin(node[4], node[5], node[6])
@@ -189,19 +182,19 @@ def _of_graph(f: Follower, node: Node, method: str, arguments: list[Value]) -> V
     return None
 
 
-def _of_container(f: Follower, receiver: Thing, method: str, arguments: list[Value]) -> Value | None:
+def _of_container(f: Following, receiver: Object, method: str, arguments: list[Value]) -> Value | None:
     """A method that puts something into a container or takes it out; None for every other."""
     if receiver.tensor is not None:
         return None
     if method in _FILLING and arguments:
         receiver.parts[ANY] = arguments[-1]
         device_work.stored(f, receiver, arguments[-1])
-        return Known(None)
+        return Constant(None)
     if method == "items" and not arguments:
         return _pairs(f, receiver)
     if receiver.cls is None and method == "values":
         return receiver
     if receiver.cls is None and method in ("get", "pop") and arguments:
         key = arguments[0]
-        return receiver.part(f"[{key.value!r}]" if isinstance(key, Known) else ANY)
+        return receiver.part(f"[{key.value!r}]" if isinstance(key, Constant) else ANY)
     return None

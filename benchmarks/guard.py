@@ -119,7 +119,7 @@ def import_figures(rounds: int) -> list[Figure]:
 
 
 def start_figures(starts: int) -> list[Figure]:
-    """The start of an interpreter with the door in its several conditions, interleaved."""
+    """The start of an interpreter with the pth file in its several conditions, interleaved."""
     from coldfork.start.guard import pth_file
 
     with tempfile.TemporaryDirectory() as folder:
@@ -128,26 +128,26 @@ def start_figures(starts: int) -> list[Figure]:
         installed, removed = site / "coldfork", Path(folder) / "coldfork"
         shutil.copytree(ROOT / "src" / "coldfork", removed)
         compileall.compile_dir(removed, quiet=2, stripdir=folder, prependdir=str(site))
-        door = site / pth_file.FILE
+        path = site / pth_file.FILE
         whole = pth_file.written("raise", "0")
         states: dict[str, tuple[bool, str | None, dict[str, str]]] = {
-            "without the door": (True, None, {}),
-            "with the door": (True, whole, {}),
-            "with the door and COLDFORK_GUARD=off": (True, whole, {"COLDFORK_GUARD": "off"}),
-            "with the door, coldfork removed": (False, whole, {}),
-            "with the door cut off": (True, whole[:100], {}),
+            "without the pth file": (True, None, {}),
+            "with the pth file": (True, whole, {}),
+            "with the pth file and COLDFORK_GUARD=off": (True, whole, {"COLDFORK_GUARD": "off"}),
+            "with the pth file, coldfork removed": (False, whole, {}),
+            "with the pth file cut off": (True, whole[:100], {}),
         }
         times: dict[str, list[float]] = {state: [] for state in states}
         for turn in range(starts + 1):
             for state, (with_coldfork, text, variables) in states.items():
                 if with_coldfork != installed.exists():
                     (removed if with_coldfork else installed).rename(installed if with_coldfork else removed)
-                door.write_text(text or "", encoding="utf-8")
+                path.write_text(text or "", encoding="utf-8")
                 seconds = _start(Path(folder) / "bin" / "python", variables)
                 if turn:  # the first one reads from the disk
                     times[state].append(seconds * 1e3)
-    base = times["without the door"]
-    figures = [Figure("a start of Python without the door, processor time", statistics.median(base), "ms")]
+    base = times["without the pth file"]
+    figures = [Figure("a start of Python without it, processor time", statistics.median(base), "ms")]
     for state in list(states)[1:]:
         more = statistics.median(one - other for one, other in zip(times[state], base, strict=True))
         figures.append(Figure(f"{state}, more", more, "ms"))

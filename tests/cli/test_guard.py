@@ -11,9 +11,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork import __version__
-from tests.start import doors
-from tests.start.doors import Venv
+from tests.start import venvs
 from tests.start.guarding import ROOT, environment, needs_linux
+from tests.start.venvs import Venv
 
 MODE = "import sys; print(sys.modules['coldfork.start.guard.process'].HERE.mode)"
 
@@ -22,14 +22,14 @@ pytestmark = [pytest.mark.once, needs_linux]
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    """One environment, in which each test leaves no door."""
-    return doors.make(tmp_path_factory.mktemp("venv") / "venv")
+    """One environment, in which each test leaves no pth file."""
+    return venvs.make(tmp_path_factory.mktemp("venv") / "venv")
 
 
 @pytest.fixture
 def venv(shared: Venv) -> Venv:
-    """The environment without a door."""
-    shared.door.unlink(missing_ok=True)
+    """The environment without a pth file."""
+    shared.pth_file_path.unlink(missing_ok=True)
     return shared
 
 
@@ -68,7 +68,7 @@ def told(text: str, venv: Venv) -> str:
 
 
 def test_install_status_and_uninstall(venv: Venv) -> None:
-    before = doors.everything(venv.folder)
+    before = venvs.everything(venv.folder)
     here = ("--python", venv.python)
     assert Said(venv, "status", *here).out == snapshot("""\
 The guard is not installed in VENV/bin/python (Python 3.x.y).
@@ -97,9 +97,9 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   coldfork  VERSION, from CHECKOUT/src/coldfork
   COLDFORK_GUARD=log is set here, and outranks the mode
 """)
-    assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.door.name]
+    assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.pth_file_path.name]
     assert Said(venv, "uninstall", *here).out == snapshot("Removed SITE/coldfork-guard.pth\n")
-    assert doors.everything(venv.folder) == before
+    assert venvs.everything(venv.folder) == before
     said = Said(venv, "uninstall", *here)
     assert (said.status, said.out) == (
         0,
@@ -119,19 +119,19 @@ SECOND = r"""import os, sys; exec('try:\n    if os.environ.get("COLDFORK_GUARD")
 @pytest.mark.must_hold
 @pytest.mark.parametrize("text", [FIRST, SECOND], ids=["the first", "the one before"])
 def test_what_an_earlier_version_wrote_runs_counts_and_is_uninstalled(text: str, venv: Venv) -> None:
-    before = doors.everything(venv.folder)
-    venv.door.write_text(text, encoding="ascii")
+    before = venvs.everything(venv.folder)
+    venv.pth_file_path.write_text(text, encoding="ascii")
     assert venv.run("-c", MODE).stdout == "raise\n"
     status = Said(venv, "status", "--python", venv.python).out
     assert "The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise." in status
     assert "SITE/coldfork-guard.pth, written by coldfork 0.0.1" in status
     listed = json.loads(Said(venv, "status", "--python", venv.python, "--format", "json").out)
-    assert [(door["mode"], door["written_by"]) for door in listed["doors"]] == [("raise", "0.0.1")]
+    assert [(one["mode"], one["written_by"]) for one in listed["doors"]] == [("raise", "0.0.1")]
     assert Said(venv, "uninstall", "--python", venv.python).out == "Removed SITE/coldfork-guard.pth\n"
-    assert doors.everything(venv.folder) == before
+    assert venvs.everything(venv.folder) == before
 
 
-def test_status_tells_what_a_variable_does_without_a_door(venv: Venv) -> None:
+def test_status_tells_what_a_variable_does_without_a_pth_file(venv: Venv) -> None:
     assert Said(venv, "status", "--python", venv.python, COLDFORK_GUARD="warn").out == snapshot("""\
 The guard is not installed in VENV/bin/python (Python 3.x.y).
 COLDFORK_GUARD=warn is set; only programs that call coldfork.guard() read it.
@@ -153,21 +153,21 @@ def test_status_as_json(venv: Venv) -> None:
     }
 
 
-def test_a_door_that_was_changed_is_told_and_written_anew(venv: Venv) -> None:
+def test_a_pth_file_that_was_changed_is_reported_and_written_anew(venv: Venv) -> None:
     venv.install("raise")
-    venv.door.write_text(venv.door.read_text(encoding="utf-8")[:60], encoding="utf-8")
+    venv.pth_file_path.write_text(venv.pth_file_path.read_text(encoding="utf-8")[:60], encoding="utf-8")
     assert Said(venv, "status", "--python", venv.python).out == snapshot("""\
 The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth was damaged or changed by hand.
   coldfork  VERSION, from CHECKOUT/src/coldfork
-Next: coldfork guard install --python VENV/bin/python writes it anew
+Next: coldfork guard install --python VENV/bin/python writes it again
 """)
     assert Said(venv, "install", "--python", venv.python).status == 0
     assert "mode raise" in Said(venv, "status", "--python", venv.python).out
 
 
-def test_without_coldfork_nothing_is_installed_and_a_door_is_told_to_be_idle(tmp_path: Path) -> None:
-    bare = doors.make(tmp_path / "bare", with_coldfork=False)
-    before = doors.everything(bare.folder)
+def test_without_coldfork_nothing_is_installed_and_a_pth_file_is_called_idle(tmp_path: Path) -> None:
+    bare = venvs.make(tmp_path / "bare", with_coldfork=False)
+    before = venvs.everything(bare.folder)
     said = Said(bare, "install", "--python", bare.python)
     assert (said.status, said.err) == (
         2,
@@ -175,7 +175,7 @@ def test_without_coldfork_nothing_is_installed_and_a_door_is_told_to_be_idle(tmp
             "coldfork: VENV/bin/python (Python 3.x.y) has no coldfork; install it there first: VENV/bin/python -m pip install coldfork\n"
         ),
     )
-    assert doors.everything(bare.folder) == before
+    assert venvs.everything(bare.folder) == before
     bare.install("raise")
     assert Said(bare, "status", "--python", bare.python).out == snapshot("""\
 The guard is off in VENV/bin/python (Python 3.x.y): coldfork has been removed.
@@ -190,7 +190,7 @@ def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> N
     spoiler.write_text(
         "import sys; sys.modules.pop('coldfork.start.guard.process', None)\n", encoding="utf-8"
     )
-    before = doors.everything(venv.folder)
+    before = venvs.everything(venv.folder)
     try:
         said = Said(venv, "install", "--python", venv.python)
         assert (said.status, said.err) == (
@@ -199,7 +199,7 @@ def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> N
                 "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), nothing was changed: it starts without running the pth file\n"
             ),
         )
-        assert doors.everything(venv.folder) == before
+        assert venvs.everything(venv.folder) == before
     finally:
         spoiler.unlink()
 
@@ -221,12 +221,12 @@ def test_what_is_no_python_is_refused(python: str, venv: Venv) -> None:
     )
 
 
-def test_a_door_that_cannot_be_written_is_told_and_nothing_is_left(venv: Venv) -> None:
-    venv.door.mkdir()
+def test_a_pth_file_that_cannot_be_written_is_reported_and_nothing_is_left(venv: Venv) -> None:
+    venv.pth_file_path.mkdir()
     try:
         before = sorted(venv.site.iterdir())
         said = Said(venv, "install", "--python", venv.python)
         assert sorted(venv.site.iterdir()) == before
     finally:
-        venv.door.rmdir()
+        venv.pth_file_path.rmdir()
     assert (said.status, said.err) == (2, "coldfork: cannot write SITE/coldfork-guard.pth: Is a directory\n")

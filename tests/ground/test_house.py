@@ -1,4 +1,4 @@
-"""The shape of the house: rooms that can be surveyed, modules of a readable size, and no way round in a circle."""
+"""The shape of the house: rooms that can be surveyed, modules of a readable size, nothing in circles."""
 
 from __future__ import annotations
 

@@ -19,8 +19,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 PROGRAMS = ("src", "tests", "integrations", "benchmarks", "tools", "hardware", "examples")
-#: What the analyser is given to read names modules of its own.
-NOT_OURS = ROOT / "tests" / "source" / "packages"
+#: Programs that speak of another coldfork: what the analyser is given to read, and a project made for a test.
+NOT_OURS = (
+    ROOT / "tests" / "source" / "packages",
+    ROOT / "tests" / "ground" / "test_mutants.py",
+    Path(__file__).resolve(),
+)
 
 #: `coldfork.x.y` or `coldfork.x.y:z`; a dot or a slash before, or a hyphen behind, makes it something else.
 NAME = re.compile(r"(?<![\w./-])(?>coldfork(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?)(?![-\w])")
@@ -54,7 +58,7 @@ def programs() -> Iterator[tuple[str, str]]:
     """The string constants of all programs."""
     for folder in PROGRAMS:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if path != Path(__file__) and not path.is_relative_to(NOT_OURS):
+            if not any(path.is_relative_to(one) for one in NOT_OURS):
                 yield from constants(path)
 
 

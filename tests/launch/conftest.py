@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from coldfork.launch.probe.probe import Request, probe
-from coldfork.launch.probe.trial import Setting
+from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.probes import ModuleProbe, Probing
 from tests.launch.scripting import Bench
 
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
 
 Write = Callable[..., Path]
-Surroundings = Callable[..., Setting]
+Surroundings = Callable[..., ProbeSetup]
 Probe = Callable[..., ModuleProbe]
 
 
@@ -64,7 +64,7 @@ def surroundings(tmp_path: Path, cache: Path) -> Surroundings:
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler to build the virtual driver with")
 
-    def make(**changes: object) -> Setting:
+    def make(**changes: object) -> ProbeSetup:
         base = {name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")}
         base |= {"COLDFORK_CACHE_DIR": str(cache), "PYTHONPATH": str(tmp_path)}
         fields: dict[str, object] = {
@@ -73,7 +73,7 @@ def surroundings(tmp_path: Path, cache: Path) -> Surroundings:
             "timeout": 60.0,
             "base": base,
         }
-        return Setting(**{**fields, **changes})  # type: ignore[arg-type]
+        return ProbeSetup(**{**fields, **changes})  # type: ignore[arg-type]
 
     return make
 

@@ -25,7 +25,7 @@ if hasattr(sys, "monitoring"):
 """,
     "replaces os.write": "import os; os.write = lambda *a: 1/0",
     "replaces open": "import builtins; builtins.open = None; builtins.print = None",
-    "replaces the import door": "import importlib._bootstrap as b; b._load_unlocked = lambda spec: 1/0",
+    "replaces the import wrapper": "import importlib._bootstrap as b; b._load_unlocked = lambda spec: 1/0",
     "replaces os.getpid": "import os; os.getpid = lambda: 1",
     "replaces time": "import time; time.monotonic = lambda: 0.0; time.sleep = None",
     "replaces sys.modules": "import sys; sys.modules = dict(sys.modules)",

@@ -1,4 +1,4 @@
-"""The guard's door in real interpreters: what it does, what it costs, and that it breaks none."""
+"""The guard's pth file in real interpreters: what it does, what it costs, and that it breaks none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from coldfork.start.guard import pth_file
-from tests.start import doors
-from tests.start.doors import Venv
+from tests.start import venvs
 from tests.start.guarding import ROOT, WAKE, needs_compiler, needs_linux
+from tests.start.venvs import Venv
 
 pytestmark = needs_linux
 
@@ -22,12 +22,12 @@ MODE = "import sys; print(sys.modules['coldfork.start.guard.process'].HERE.mode)
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Venv:
     """One environment for the tests that leave it as it was."""
-    return doors.make(tmp_path_factory.mktemp("venv") / "venv")
+    return venvs.make(tmp_path_factory.mktemp("venv") / "venv")
 
 
 @pytest.fixture
 def venv(shared: Venv) -> Venv:
-    """The environment with a door that refuses."""
+    """The environment with a pth file that refuses forks."""
     shared.install("raise")
     return shared
 
@@ -112,12 +112,12 @@ def test_a_plain_program_gets_a_handful_of_modules_and_none_with_off(venv: Venv)
 
 @pytest.mark.must_hold
 def test_an_interpreter_without_coldfork_starts_without_a_word(venv: Venv) -> None:
-    path = (venv.site / doors.DEVELOPMENT).read_text(encoding="utf-8")
-    (venv.site / doors.DEVELOPMENT).unlink()
+    path = (venv.site / venvs.DEVELOPMENT).read_text(encoding="utf-8")
+    (venv.site / venvs.DEVELOPMENT).unlink()
     try:
         done = venv.run("-c", "import sys; print([name for name in sys.modules if 'coldfork' in name])")
     finally:
-        (venv.site / doors.DEVELOPMENT).write_text(path, encoding="utf-8")
+        (venv.site / venvs.DEVELOPMENT).write_text(path, encoding="utf-8")
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
 
@@ -131,7 +131,7 @@ def test_an_interpreter_without_coldfork_starts_without_a_word(venv: Venv) -> No
 def test_an_interpreter_with_a_broken_coldfork_starts_and_says_so_in_one_line(
     file: str, damage: str | None, tmp_path: Path
 ) -> None:
-    venv = doors.make(tmp_path / "venv", with_coldfork=False)
+    venv = venvs.make(tmp_path / "venv", with_coldfork=False)
     venv.install("raise")
     copy = venv.site / "coldfork"
     for part in ("__init__.py", "plugins", "start", "observe", "model"):
@@ -154,7 +154,7 @@ def test_an_interpreter_with_a_broken_coldfork_starts_and_says_so_in_one_line(
 
 
 @pytest.mark.must_hold
-def test_an_interpreter_starts_with_a_door_that_was_cut_off_or_garbled(shared: Venv) -> None:
+def test_an_interpreter_starts_with_a_pth_file_that_was_cut_off_or_garbled(shared: Venv) -> None:
     whole = pth_file.written("raise", "0.0.1")
     broken = [whole[:cut] for cut in range(0, len(whole), 37)]
     broken += [
@@ -166,11 +166,11 @@ def test_an_interpreter_starts_with_a_door_that_was_cut_off_or_garbled(shared: V
     ]
     try:
         for text in broken:
-            shared.door.write_text(text, encoding="utf-8")
+            shared.pth_file_path.write_text(text, encoding="utf-8")
             done = shared.run("-c", "print('started')")
             assert (done.returncode, done.stdout) == (0, "started\n"), text
     finally:
-        shared.door.unlink()
+        shared.pth_file_path.unlink()
 
 
 @needs_compiler
@@ -230,7 +230,7 @@ if __name__ == "__main__":
     assert f"cuda was woken by engine  {tmp_path}/engine.py" in done.stderr
 
 
-def test_what_a_door_says_is_read_back(shared: Venv) -> None:
+def test_what_a_pth_file_says_is_read_back(shared: Venv) -> None:
     for mode in ("raise", "warn", "log"):
         text = pth_file.written(mode, "1.2.3.dev4")
         assert pth_file.read(text) == pth_file.PthFile(mode, "1.2.3.dev4")

@@ -1,4 +1,4 @@
-"""The door into vLLM, in processes of its own, with packages laid out as vLLM's versions are.
+"""The entry points for vLLM, in processes of its own, with packages laid out as vLLM's versions are.
 
 The real vLLM takes 3.5 GB: `./dev integration vllm` holds the plugin against it.
 """

@@ -13,7 +13,7 @@ import coldfork
 from coldfork.model.decisions import Decision, Reason, Weight
 from coldfork.model.errors import ColdforkError
 from coldfork.start import contexts
-from tests.start.scenes import thing
+from tests.start.surroundings import thing
 from tests.start.test_decide import run
 
 

@@ -15,7 +15,7 @@ from coldfork.start.forkserver import Server
 from coldfork.start.policy import decided
 from coldfork.start.static_reach.answers import ReachAnswer, Reached
 from coldfork.start.targets import Target
-from tests.start.scenes import MadeUp, thing
+from tests.start.surroundings import MadeUpSurroundings, thing
 
 pytestmark = pytest.mark.once
 
@@ -28,7 +28,7 @@ class Fact:
     """Something that is so in a process, and what it must be taken for."""
 
     name: str
-    make: Callable[[MadeUp], object]
+    make: Callable[[MadeUpSurroundings], object]
     code: str | None
     weight: Weight | None = HARM
     against: str = "fork"
@@ -37,57 +37,60 @@ class Fact:
 def awake(accelerator: str, level: str | None = None) -> Fact:
     return Fact(
         f"{accelerator} awake {level}",
-        lambda scene: scene.turn(accelerator, "awake", level=level),
+        lambda surroundings: surroundings.turn(accelerator, "awake", level=level),
         f"{accelerator}-awake",
     )
 
 
 def turned(accelerator: str, status: str, code: str | None, weight: Weight | None) -> Fact:
     return Fact(
-        f"{accelerator} {status}", lambda scene: scene.turn(accelerator, status, reason="so"), code, weight
+        f"{accelerator} {status}",
+        lambda surroundings: surroundings.turn(accelerator, status, reason="so"),
+        code,
+        weight,
     )
 
 
-def module(name: str, **names: object) -> Callable[[MadeUp], object]:
-    return lambda scene: scene.modules.update({name: names})
+def module(name: str, **names: object) -> Callable[[MadeUpSurroundings], object]:
+    return lambda surroundings: surroundings.modules.update({name: names})
 
 
-def numba(scene: MadeUp, layer: str, *, workers: bool) -> None:
-    scene.modules["numba.np.ufunc.parallel"] = {"_threading_layer": layer}
+def numba(surroundings: MadeUpSurroundings, layer: str, *, workers: bool) -> None:
+    surroundings.modules["numba.np.ufunc.parallel"] = {"_threading_layer": layer}
     if workers:
-        scene.thread(GOMP, mine=False)
+        surroundings.thread(GOMP, mine=False)
 
 
-def tokenizers(value: str | None, status: str = "awake") -> Callable[[MadeUp], object]:
-    def make(scene: MadeUp) -> None:
-        scene.turn("tokenizers", status, reason="so")
+def tokenizers(value: str | None, status: str = "awake") -> Callable[[MadeUpSurroundings], object]:
+    def make(surroundings: MadeUpSurroundings) -> None:
+        surroundings.turn("tokenizers", status, reason="so")
         if value is not None:
-            scene.settings["TOKENIZERS_PARALLELISM"] = value
+            surroundings.settings["TOKENIZERS_PARALLELISM"] = value
 
     return make
 
 
 def strict(
-    scene: MadeUp,
+    surroundings: MadeUpSurroundings,
     *,
     asked: bool = True,
     framework: bool = True,
     device: bool = True,
     visible: str | None = None,
 ) -> None:
-    scene.strict = asked
+    surroundings.strict = asked
     if framework:
-        scene.modules["torch"] = {}
+        surroundings.modules["torch"] = {}
     if device:
-        scene.devices.append("/dev/nvidia0")
+        surroundings.devices.append("/dev/nvidia0")
     if visible is not None:
-        scene.settings["CUDA_VISIBLE_DEVICES"] = visible
+        surroundings.settings["CUDA_VISIBLE_DEVICES"] = visible
 
 
-def target(answer: ReachAnswer) -> Callable[[MadeUp], object]:
-    def make(scene: MadeUp) -> None:
-        scene.target = Target(answer.module, "work", "work.py")
-        scene.answers[answer.module] = answer
+def target(answer: ReachAnswer) -> Callable[[MadeUpSurroundings], object]:
+    def make(surroundings: MadeUpSurroundings) -> None:
+        surroundings.target = Target(answer.module, "work", "work.py")
+        surroundings.answers[answer.module] = answer
 
     return make
 
@@ -102,54 +105,54 @@ SINGLE = (
     *(turned(name, "cold", None, None) for name in (*DEVICES, "openmp", "tokenizers")),
     turned("openmp", "awake", None, None),
     turned("openmp", "poisoned", "openmp-poisoned", DOUBT),
-    Fact("my pool", lambda scene: scene.thread(GOMP, mine=True), "openmp-pool-of-this-thread"),
-    Fact("pool of another thread", lambda scene: scene.thread(GOMP, mine=False), None),
-    Fact("pool of nobody knows", lambda scene: scene.thread(GOMP), "openmp-pool-of-unknown-thread", DOUBT),
-    Fact("bundled libgomp", lambda scene: scene.thread("/x/libgomp-e985.so.1", mine=True), "openmp-pool-of-this-thread"),
-    Fact("OpenMP of Intel", lambda scene: scene.thread("/lib/libiomp5.so", mine=True), None),
-    Fact("OpenMP of LLVM", lambda scene: scene.thread("/lib/libomp.so.5", mine=True), None),
-    Fact("OpenBLAS", lambda scene: scene.thread("/x/libscipy_openblas64_-32a4.so"), None),
-    Fact("OpenBLAS of the system", lambda scene: scene.thread("/lib/libopenblas.so.0"), None),
-    Fact("Arrow", lambda scene: scene.thread("/x/libarrow.so.2600"), None),
-    Fact("numba on workqueue", lambda scene: scene.thread("/x/workqueue.cpython-311-x86_64-linux-gnu.so"), None),
-    Fact("ZeroMQ", lambda scene: scene.thread("/x/libzmq-2f02442c.so.5.2.5", "ZMQbg/IO/0"), None),
-    Fact("gRPC", lambda scene: scene.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), None),
-    Fact("threads of polars that its import starts", lambda scene: scene.thread("/x/_polars_runtime.abi3.so"), None),
-    Fact("numba on omp", lambda scene: numba(scene, "omp", workers=True), "numba-on-gnu-openmp"),
-    Fact("numba on omp, no pool", lambda scene: numba(scene, "omp", workers=False), "numba-on-openmp", DOUBT),
-    Fact("numba on tbb", lambda scene: numba(scene, "tbb", workers=True), None),
+    Fact("my pool", lambda surroundings: surroundings.thread(GOMP, mine=True), "openmp-pool-of-this-thread"),
+    Fact("pool of another thread", lambda surroundings: surroundings.thread(GOMP, mine=False), None),
+    Fact("pool of nobody knows", lambda surroundings: surroundings.thread(GOMP), "openmp-pool-of-unknown-thread", DOUBT),
+    Fact("bundled libgomp", lambda surroundings: surroundings.thread("/x/libgomp-e985.so.1", mine=True), "openmp-pool-of-this-thread"),
+    Fact("OpenMP of Intel", lambda surroundings: surroundings.thread("/lib/libiomp5.so", mine=True), None),
+    Fact("OpenMP of LLVM", lambda surroundings: surroundings.thread("/lib/libomp.so.5", mine=True), None),
+    Fact("OpenBLAS", lambda surroundings: surroundings.thread("/x/libscipy_openblas64_-32a4.so"), None),
+    Fact("OpenBLAS of the system", lambda surroundings: surroundings.thread("/lib/libopenblas.so.0"), None),
+    Fact("Arrow", lambda surroundings: surroundings.thread("/x/libarrow.so.2600"), None),
+    Fact("numba on workqueue", lambda surroundings: surroundings.thread("/x/workqueue.cpython-311-x86_64-linux-gnu.so"), None),
+    Fact("ZeroMQ", lambda surroundings: surroundings.thread("/x/libzmq-2f02442c.so.5.2.5", "ZMQbg/IO/0"), None),
+    Fact("gRPC", lambda surroundings: surroundings.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), None),
+    Fact("threads of polars that its import starts", lambda surroundings: surroundings.thread("/x/_polars_runtime.abi3.so"), None),
+    Fact("numba on omp", lambda surroundings: numba(surroundings, "omp", workers=True), "numba-on-gnu-openmp"),
+    Fact("numba on omp, no pool", lambda surroundings: numba(surroundings, "omp", workers=False), "numba-on-openmp", DOUBT),
+    Fact("numba on tbb", lambda surroundings: numba(surroundings, "tbb", workers=True), None),
     Fact("numba unused", module("numba.np.ufunc.parallel", _threading_layer=None), None),
     Fact("tokenizers, unset", tokenizers(None), None),
     *(Fact(f"tokenizers {off!r}", tokenizers(off), None) for off in ("", "0", "false", "False", "no", "OFF", "n")),
     *(Fact(f"tokenizers {on!r}", tokenizers(on), "tokenizers-pool") for on in ("1", "true", "yes", "anything")),
     Fact("tokenizers poisoned", tokenizers("true", "poisoned"), "tokenizers-pool"),
-    Fact("unknown library", lambda scene: scene.thread("/x/libstrange.so"), "native-threads", DOUBT),
-    Fact("torch.set_num_threads", lambda scene: scene.thread("/x/libtorch_cpu.so", "python"), None),
-    Fact("torch's autograd", lambda scene: scene.thread("/x/libtorch_cpu.so", "pt_autograd_0"), "native-threads", DOUBT),
-    Fact("no library", lambda scene: scene.thread(None), "native-threads", DOUBT),
-    Fact("threads unreadable", lambda scene: setattr(scene, "threads", None), "threads-unreadable", DOUBT),
-    Fact("Python thread", lambda scene: scene.python_threads.append("Thread-1"), "python-threads", DOUBT),
-    Fact("Windows", lambda scene: setattr(scene, "methods", ("spawn",)), "no-fork-here"),
-    Fact("macOS", lambda scene: setattr(scene, "platform", "darwin"), "macos", DOUBT),
+    Fact("unknown library", lambda surroundings: surroundings.thread("/x/libstrange.so"), "native-threads", DOUBT),
+    Fact("torch.set_num_threads", lambda surroundings: surroundings.thread("/x/libtorch_cpu.so", "python"), None),
+    Fact("torch's autograd", lambda surroundings: surroundings.thread("/x/libtorch_cpu.so", "pt_autograd_0"), "native-threads", DOUBT),
+    Fact("no library", lambda surroundings: surroundings.thread(None), "native-threads", DOUBT),
+    Fact("threads unreadable", lambda surroundings: setattr(surroundings, "threads", None), "threads-unreadable", DOUBT),
+    Fact("Python thread", lambda surroundings: surroundings.python_threads.append("Thread-1"), "python-threads", DOUBT),
+    Fact("Windows", lambda surroundings: setattr(surroundings, "methods", ("spawn",)), "no-fork-here"),
+    Fact("macOS", lambda surroundings: setattr(surroundings, "platform", "darwin"), "macos", DOUBT),
     Fact("Ray worker", module("ray._private.worker", global_worker=thing(mode=1)), "ray-worker", CIRCUMSTANCE),
     Fact("Ray driver", module("ray._private.worker", global_worker=thing(mode=0)), None),
     Fact("Ray imported", module("ray._private.worker", global_worker=thing(mode=None)), None),
-    Fact("WSL", lambda scene: setattr(scene, "release", "5.15-microsoft-standard-WSL2"), "wsl", CIRCUMSTANCE),
+    Fact("WSL", lambda surroundings: setattr(surroundings, "release", "5.15-microsoft-standard-WSL2"), "wsl", CIRCUMSTANCE),
     Fact("Jupyter", module("ipykernel.kernelapp", IPKernelApp=thing(_instance=object())), "jupyter", CIRCUMSTANCE),
     Fact("ipykernel imported", module("ipykernel.kernelapp", IPKernelApp=thing(_instance=None)), None),
     Fact("XPU build", module("torch.version", xpu="20250101"), "xpu-build", CIRCUMSTANCE),
     Fact("CUDA build", module("torch.version", xpu=None, cuda="12.8"), None),
-    Fact("NUMA", lambda scene: scene.arguments.append("--numa-bind"), "numa-binding", CIRCUMSTANCE),
-    Fact("method asked for", lambda scene: scene.settings.update(MULTIPROCESSING_START_METHOD="spawn"), "method-asked-for", CIRCUMSTANCE),
-    Fact("fork asked for", lambda scene: scene.settings.update(MULTIPROCESSING_START_METHOD="fork"), None),
+    Fact("NUMA", lambda surroundings: surroundings.arguments.append("--numa-bind"), "numa-binding", CIRCUMSTANCE),
+    Fact("method asked for", lambda surroundings: surroundings.settings.update(MULTIPROCESSING_START_METHOD="spawn"), "method-asked-for", CIRCUMSTANCE),
+    Fact("fork asked for", lambda surroundings: surroundings.settings.update(MULTIPROCESSING_START_METHOD="fork"), None),
     Fact("daemon", module("multiprocessing.process", _current_process=thing(_config={"daemon": True})), "daemon", HARM, EVERY),
     Fact("no daemon", module("multiprocessing.process", _current_process=thing(_config={})), None),
     Fact("strict", strict, "framework-and-device", DOUBT),
-    Fact("strict, no framework", lambda scene: strict(scene, framework=False), None),
-    Fact("strict, no device", lambda scene: strict(scene, device=False), None),
-    Fact("strict, hidden", lambda scene: strict(scene, visible=""), None),
-    Fact("strict, one visible", lambda scene: strict(scene, visible="1"), "framework-and-device", DOUBT),
-    Fact("not strict", lambda scene: strict(scene, asked=False), None),
+    Fact("strict, no framework", lambda surroundings: strict(surroundings, framework=False), None),
+    Fact("strict, no device", lambda surroundings: strict(surroundings, device=False), None),
+    Fact("strict, hidden", lambda surroundings: strict(surroundings, visible=""), None),
+    Fact("strict, one visible", lambda surroundings: strict(surroundings, visible="1"), "framework-and-device", DOUBT),
+    Fact("not strict", lambda surroundings: strict(surroundings, asked=False), None),
     Fact("target wakes", target(WAKES), "target-wakes-device", DOUBT),
     Fact("target unknown", target(ReachAnswer.unknown("work", "it took too long")), "target-unknown", DOUBT),
     Fact("target cold", target(ReachAnswer("work", Reached.NOTHING)), None),
@@ -158,9 +161,9 @@ SINGLE = (
 
 @pytest.mark.parametrize("fact", SINGLE, ids=lambda fact: fact.name)
 def test_each_piece_of_evidence(fact: Fact) -> None:
-    scene = MadeUp()
-    fact.make(scene)
-    found = gather(scene)
+    surroundings = MadeUpSurroundings()
+    fact.make(surroundings)
+    found = gather(surroundings)
     about = [(one.code, one.weight, one.against) for one in found if one.against in ("fork", EVERY)]
     expected = [] if fact.code is None else [(fact.code, fact.weight, fact.against)]
     assert about == expected
@@ -200,10 +203,10 @@ def test_every_combination_of_evidence() -> None:
     methods = set()
     for size in range(len(COMBINED) + 1):
         for facts in itertools.combinations(COMBINED, size):
-            scene = MadeUp()
+            surroundings = MadeUpSurroundings()
             for fact in facts:
-                fact.make(scene)
-            found = gather(scene)
+                fact.make(surroundings)
+            found = gather(surroundings)
             known = [fact for fact in facts if fact.code is not None]
             # A target is not looked at where something harmful speaks against fork anyway.
             harmed = any(fact.weight is HARM and fact.against == "fork" for fact in known)
@@ -220,12 +223,14 @@ def test_every_combination_of_evidence() -> None:
 
 
 def test_a_reason_names_the_line_that_woke_the_device() -> None:
-    scene = MadeUp()
-    scene.turn("cuda", "awake", level="context")
-    scene.wakers["cuda"] = Waker("package.backend", "package/backend.py", 12, "Backend", None, "MainThread")
-    (reason,) = (one for one in gather(scene) if one.against == "fork")
+    surroundings = MadeUpSurroundings()
+    surroundings.turn("cuda", "awake", level="context")
+    surroundings.wakers["cuda"] = Waker(
+        "package.backend", "package/backend.py", 12, "Backend", None, "MainThread"
+    )
+    (reason,) = (one for one in gather(surroundings) if one.against == "fork")
     assert reason.text == "cuda is awake here (level context) (woken by package/backend.py:12)"
-    assert reason.waker is scene.wakers["cuda"]
+    assert reason.waker is surroundings.wakers["cuda"]
     assert ("status", "awake") in reason.evidence
 
 
@@ -243,27 +248,27 @@ def test_a_reason_names_the_line_that_woke_the_device() -> None:
 def test_a_forkserver_is_chosen_only_where_it_is_clean_and_pays(
     server: Server, answers: dict[str, ReachAnswer], codes: list[str], method: str
 ) -> None:
-    scene = MadeUp()
-    scene.server, scene.answers = server, answers
-    assert decided(gather(scene)).method == "fork"
-    assert gather(scene) == ()
-    scene.turn("cuda", "awake", level="driver")
-    found = gather(scene)
+    surroundings = MadeUpSurroundings()
+    surroundings.server, surroundings.answers = server, answers
+    assert decided(gather(surroundings)).method == "fork"
+    assert gather(surroundings) == ()
+    surroundings.turn("cuda", "awake", level="driver")
+    found = gather(surroundings)
     assert [one.code for one in found if one.against == "forkserver"] == codes
     assert decided(found).method == method
 
 
 @pytest.mark.parametrize("how", ["loaded", "target"])
 def test_vllm_gets_spawn_and_never_a_forkserver(how: str) -> None:
-    scene = MadeUp()
-    scene.server = Server(("cold",))
-    scene.turn("cuda", "awake", level="driver")
-    assert decided(gather(scene)).method == "forkserver"
+    surroundings = MadeUpSurroundings()
+    surroundings.server = Server(("cold",))
+    surroundings.turn("cuda", "awake", level="driver")
+    assert decided(gather(surroundings)).method == "forkserver"
     if how == "loaded":
-        scene.modules["vllm"] = {}
+        surroundings.modules["vllm"] = {}
     else:
-        scene.target = Target("vllm.v1.engine.core", "run", "core.py")
-    decision = decided(gather(scene))
+        surroundings.target = Target("vllm.v1.engine.core", "run", "core.py")
+    decision = decided(gather(surroundings))
     assert decision.method == "spawn"
     assert "vllm-refuses-forkserver" in {one.code for one in decision.against("forkserver")}
 
@@ -279,41 +284,41 @@ def test_vllm_gets_spawn_and_never_a_forkserver(how: str) -> None:
 def test_what_only_a_fork_can_start_is_forked_in_spite_of_circumstances_and_not_of_doubts(
     target: Target, code: str
 ) -> None:
-    scene = MadeUp()
-    scene.target = target
-    scene.release = "5.15-microsoft"
-    decision = decided(gather(scene))
+    surroundings = MadeUpSurroundings()
+    surroundings.target = target
+    surroundings.release = "5.15-microsoft"
+    decision = decided(gather(surroundings))
     assert decision.method == "fork"
     assert [one.code for one in decision.against("spawn")] == [code]
     assert (
         decision.because
         == "the other methods cannot work, although this is WSL, where NVML does not survive a fork"
     )
-    scene.python_threads.append("Thread-1")
-    decision = decided(gather(scene))
+    surroundings.python_threads.append("Thread-1")
+    decision = decided(gather(surroundings))
     assert decision.method == "spawn"
     # What will happen is said before it does.
     assert decision.because.endswith(f"; but {decision.against('spawn')[0].text}")
-    assert scene.asked == [] if target.has_no_file else ["package.work"] * 2
+    assert surroundings.asked == [] if target.has_no_file else ["package.work"] * 2
 
 
 @pytest.mark.parametrize("name", ["--numa-bind", "--numa-bind=0"])
 def test_numa_binding_leaves_only_spawn(name: str) -> None:
-    scene = MadeUp()
-    scene.arguments.append(name)
-    scene.server = Server(("cold",))
-    decision = decided(gather(scene))
+    surroundings = MadeUpSurroundings()
+    surroundings.arguments.append(name)
+    surroundings.server = Server(("cold",))
+    decision = decided(gather(surroundings))
     assert decision.method == "spawn"
     assert {one.against for one in decision.reasons} == {"fork", "forkserver"}
 
 
 def test_an_interpreter_replaced_for_spawned_processes_counts_as_numa_binding() -> None:
-    scene = MadeUp()
-    scene.modules["sys"] = {"executable": "/usr/bin/python3"}
-    scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/usr/bin/python3"}
-    assert gather(scene) == ()
-    scene.modules["multiprocessing.spawn"] = {"_python_exe": b"/opt/numactl-python"}
-    assert decided(gather(scene)).method == "spawn"
+    surroundings = MadeUpSurroundings()
+    surroundings.modules["sys"] = {"executable": "/usr/bin/python3"}
+    surroundings.modules["multiprocessing.spawn"] = {"_python_exe": b"/usr/bin/python3"}
+    assert gather(surroundings) == ()
+    surroundings.modules["multiprocessing.spawn"] = {"_python_exe": b"/opt/numactl-python"}
+    assert decided(gather(surroundings)).method == "spawn"
 
 
 def test_objects_that_fail_when_they_are_asked_are_no_evidence() -> None:
@@ -321,18 +326,18 @@ def test_objects_that_fail_when_they_are_asked_are_no_evidence() -> None:
         def __getattr__(self, name: str) -> object:
             raise RuntimeError("not ready")
 
-    scene = MadeUp()
-    scene.modules["ray._private.worker"] = {"global_worker": Broken()}
-    scene.modules["ipykernel.kernelapp"] = {"IPKernelApp": Broken()}
-    scene.modules["multiprocessing.process"] = {"_current_process": Broken()}
-    assert gather(scene) == ()
+    surroundings = MadeUpSurroundings()
+    surroundings.modules["ray._private.worker"] = {"global_worker": Broken()}
+    surroundings.modules["ipykernel.kernelapp"] = {"IPKernelApp": Broken()}
+    surroundings.modules["multiprocessing.process"] = {"_current_process": Broken()}
+    assert gather(surroundings) == ()
 
 
 def test_the_target_is_not_looked_at_where_it_does_not_matter() -> None:
-    scene = MadeUp()
-    scene.target = Target("work", "work", "work.py")
-    gather(scene)
-    assert scene.asked == ["work"]
-    scene.turn("cuda", "awake", level="driver")
-    gather(scene)
-    assert scene.asked == ["work"]
+    surroundings = MadeUpSurroundings()
+    surroundings.target = Target("work", "work", "work.py")
+    gather(surroundings)
+    assert surroundings.asked == ["work"]
+    surroundings.turn("cuda", "awake", level="driver")
+    gather(surroundings)
+    assert surroundings.asked == ["work"]

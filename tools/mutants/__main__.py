@@ -36,7 +36,7 @@ when only a file of tests changes, this file alone is recorded anew. Ctrl-C prin
 the same command then goes on from there.
 A survivor is printed with its place, the change, and how many tests ran:
 
-  src/coldfork/source/toil.py:17: survived (number)
+  src/.../loops.py:17: survived (number) in unrolled
     - 5
     + 6
     = all 214 tests that run this line passed

@@ -43,7 +43,7 @@ _HOMES = {
     ),
     "findings": ("Leak", "LeakKind", "Report"),
     "manager": ("GraphManager", "LeakWarning"),
-    "checking": ("check",),
+    "leak_check": ("check",),
     "pieces": ("piece",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

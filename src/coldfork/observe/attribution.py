@@ -48,7 +48,7 @@ class Attribution:
     ) -> None:
         self.stacks: dict[int, list[Load]] = {}
         """The imports in progress on each thread, outermost first."""
-        self.doors: set[CodeType] = set()
+        self.wrappers: set[CodeType] = set()
         """The code objects through which imports pass, so that they can be found on a stack."""
         self.windows = Windows()
         self.polls = 0
@@ -138,7 +138,7 @@ class Attribution:
     def _waker(self, culprit: Culprit | None) -> Event:
         me = get_ident()
         frame = sys._getframe() if culprit is None else culprit.frame
-        view = View(frame, None if culprit is None else culprit.line, self.doors)
+        view = View(frame, None if culprit is None else culprit.line, self.wrappers)
         loads = view.loads
         depth = len(loads) - 1
         module = loads[-1].name if loads else self._outside(me)

@@ -53,7 +53,7 @@ class Forks:
         self._in_child = in_child
         self._thread_started = thread_started
         self._trouble = trouble
-        self._thread_door: Callable[[], None] = _nothing
+        self._restore_threads: Callable[[], None] = _nothing
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
 
     def listen(self) -> None:
@@ -71,18 +71,18 @@ class Forks:
         )
         sys.addaudithook(_hook(self._actions, self._trouble))
         if sys.version_info < (3, 12):
-            self._thread_door = guard_threads(self._guarded, self._thread_started)
+            self._restore_threads = guard_threads(self._guarded, self._thread_started)
         os.register_at_fork(before=self._fork, after_in_child=self._forked)
 
     def fall_silent(self) -> None:
         """Listen no more."""
         self._actions.clear()
-        self._thread_door()
+        self._restore_threads()
         self._emit = _drop
         self._before_fork = self._in_child = _nothing
 
     def spawned_by_multiprocessing(self, original: Callable[..., int]) -> Callable[..., int]:
-        """A door before `multiprocessing.util.spawnv_passfds`, which raises no audit event."""
+        """A wrapper around `multiprocessing.util.spawnv_passfds`, which raises no audit event."""
 
         def spawnv_passfds(path: Any, args: Any, passfds: Any) -> int:
             event = self._guarded(self._spawn_event, "spawn", args)

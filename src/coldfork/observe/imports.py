@@ -2,11 +2,11 @@
 progress.
 
 Every import passes through `importlib._bootstrap._load_unlocked`, and every Python module that is loaded by
-hand, late or again passes through `exec_module` of importlib's own loaders. Both are replaced by doors that
-call the original. What is seen before a module is loaded was done by the module that asks for it, the one on
-top of the stack.
+hand, late or again passes through `exec_module` of importlib's own loaders. Both are replaced by wrappers
+that call the original. What is seen before a module is loaded was done by the module that asks for it, the
+one on top of the stack.
 
-A door carries importlib's own file name. CPython cuts importlib's frames out of tracebacks, and `warnings`
+A wrapper carries importlib's own file name. CPython cuts importlib's frames out of tracebacks, and `warnings`
 counts around them, by that name: with it, both stay as they are without us.
 """
 
@@ -34,7 +34,7 @@ external: Any = _frozen_importlib_external
 
 
 class Imports:
-    """The doors, while they hang.
+    """The wrappers, while they are installed.
 
     `tell` hears of each load that ended, and when; `switch` hears whenever the module in progress on a thread
     changes.
@@ -55,20 +55,20 @@ class Imports:
         self._trouble = trouble
         self._load_unlocked = bootstrap._load_unlocked
         self._exec_module = external._LoaderBasics.exec_module
-        self._load_door = _load_door(self, self._load_unlocked)
-        self._exec_door = _exec_door(self, self._exec_module)
+        self._load_wrapper = _load_wrapper(self, self._load_unlocked)
+        self._exec_wrapper = _exec_wrapper(self, self._exec_module)
 
-    def hang(self) -> None:
-        """From here on, imports pass through the doors."""
-        self._attribution.doors.update((self._load_door.__code__, self._exec_door.__code__))
-        bootstrap._load_unlocked = self._load_door
-        external._LoaderBasics.exec_module = self._exec_door
+    def install(self) -> None:
+        """From here on, imports pass through the wrappers."""
+        self._attribution.wrappers.update((self._load_wrapper.__code__, self._exec_wrapper.__code__))
+        bootstrap._load_unlocked = self._load_wrapper
+        external._LoaderBasics.exec_module = self._exec_wrapper
 
-    def take_down(self) -> None:
-        """Put importlib back, where nobody has hung another door before ours meanwhile."""
-        if bootstrap._load_unlocked is self._load_door:
+    def remove(self) -> None:
+        """Put importlib back, where nobody has put another wrapper around ours meanwhile."""
+        if bootstrap._load_unlocked is self._load_wrapper:
             bootstrap._load_unlocked = self._load_unlocked
-        if external._LoaderBasics.exec_module is self._exec_door:
+        if external._LoaderBasics.exec_module is self._exec_wrapper:
             external._LoaderBasics.exec_module = self._exec_module
 
     def enter(self, spec: Any) -> Load | None:
@@ -138,7 +138,7 @@ class Imports:
             self._trouble(what, error)
 
 
-def _load_door(imports: Imports, original: Any) -> Any:
+def _load_wrapper(imports: Imports, original: Any) -> Any:
     enter = imports.enter
     leave = imports.leave
 
@@ -151,10 +151,10 @@ def _load_door(imports: Imports, original: Any) -> Any:
             if load is not None:
                 leave(load)
 
-    return _dressed_as(original, _load_unlocked)
+    return _disguised_as(original, _load_unlocked)
 
 
-def _exec_door(imports: Imports, original: Any) -> Any:
+def _exec_wrapper(imports: Imports, original: Any) -> Any:
     enter = imports.enter_body
     leave = imports.leave
 
@@ -167,17 +167,17 @@ def _exec_door(imports: Imports, original: Any) -> Any:
             if load is not None:
                 leave(load)
 
-    return _dressed_as(original, exec_module)
+    return _disguised_as(original, exec_module)
 
 
-def _dressed_as(original: Any, door: Any) -> Any:
-    """Give a door the file, line, names and document of what it stands before."""
+def _disguised_as(original: Any, wrapper: Any) -> Any:
+    """Give a wrapper the file, line, names and document of what it wraps."""
     code = getattr(original, "__code__", None)
     if code is not None:
-        door.__code__ = door.__code__.replace(
+        wrapper.__code__ = wrapper.__code__.replace(
             co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_qualname=code.co_qualname
         )
-    door.__doc__ = original.__doc__
-    door.__module__ = original.__module__
-    door.__qualname__ = original.__qualname__
-    return door
+    wrapper.__doc__ = original.__doc__
+    wrapper.__module__ = original.__module__
+    wrapper.__qualname__ = original.__qualname__
+    return wrapper

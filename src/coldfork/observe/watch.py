@@ -94,7 +94,7 @@ class Watch:
         """Begin to watch."""
         if PASSER in sys.modules:
             self._guard_passer()
-        self._imports.hang()
+        self._imports.install()
         self._forks.listen()
         if self._calls is not None:
             self._calls.begin()
@@ -117,7 +117,7 @@ class Watch:
         self._silent = True
         if self._calls is not None:
             self._calls.end()
-        self._imports.take_down()
+        self._imports.remove()
         self._forks.fall_silent()
         if self._restore is not None:
             self._restore()
@@ -221,7 +221,7 @@ class Watch:
     def _in_child(self) -> None:
         if not self._follow:
             self._silent = True
-            self._imports.take_down()
+            self._imports.remove()
             self._forks.fall_silent()
             return
         self._waiting.clear()
@@ -240,10 +240,10 @@ class Watch:
     def _guard_passer(self) -> None:
         util: Any = sys.modules[PASSER]
         original = util.spawnv_passfds
-        door = util.spawnv_passfds = self._forks.spawned_by_multiprocessing(original)
+        wrapper = util.spawnv_passfds = self._forks.spawned_by_multiprocessing(original)
 
         def restore() -> None:
-            if util.spawnv_passfds is door:
+            if util.spawnv_passfds is wrapper:
                 util.spawnv_passfds = original
 
         self._restore = restore

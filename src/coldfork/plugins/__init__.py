@@ -1,1 +1,1 @@
-"""Doors into other programs: pytest."""
+"""What other programs load by themselves: pytest, vLLM, and Python at its start."""

@@ -1,4 +1,4 @@
-"""What the door of `coldfork guard install` runs in every interpreter, before the program.
+"""What the pth file of `coldfork guard install` runs in every interpreter, before the program.
 
 It costs a fraction of a millisecond: the guard listens, and everything that examines or watches is imported
 at the first import from outside the standard library, or at the first fork.
@@ -19,7 +19,7 @@ def begin(mode: str) -> None:
     from coldfork.start.guard.process import HERE
 
     if HERE.mode != "off":
-        # In a virtual environment Python runs every door twice.
+        # In a virtual environment Python runs every pth file twice.
         return
     if asked and asked not in MODES:
         _tell(

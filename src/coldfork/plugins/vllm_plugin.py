@@ -1,4 +1,4 @@
-"""The door into vLLM: the fork guard in each of its processes, and a start method chosen from evidence.
+"""Entry points for vLLM: the fork guard in each of its processes, and a start method chosen from evidence.
 
 vLLM calls `platform` while it looks for its device and `general` before it starts anything, in the main
 process, in EngineCore and in the workers. `COLDFORK_GUARD=off` leaves vLLM as it is. Whatever fails here is
@@ -73,7 +73,7 @@ def _install_guard() -> str:
     from coldfork.start.guard import from_environment, guard
     from coldfork.start.guard.process import HERE
 
-    # Whoever called coldfork.guard, or opened the door of `coldfork guard install`, has chosen already.
+    # Whoever called coldfork.guard, or ran `coldfork guard install`, has chosen already.
     if HERE.mode == "off":
         guard(from_environment() or DEFAULT)
     return HERE.mode

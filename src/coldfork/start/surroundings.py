@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from coldfork.start.forkserver import Server, server
 from coldfork.start.process.openmp_pools import belongs_to_this_thread
-from coldfork.start.process.snapshot import HERE, Look
+from coldfork.start.process.snapshot import HERE, Snapshot
 from coldfork.start.process.wakers import WAKERS
 from coldfork.start.static_reach.answers import ReachAnswer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD128")
 
 
-class Scene(Protocol):
+class Surroundings(Protocol):
     """What the evidence is gathered from."""
 
     @property
@@ -93,7 +93,7 @@ def unasked(target: Target) -> ReachAnswer:
     return ReachAnswer.unknown(target.module, "it was not asked for")
 
 
-class RealScene:
+class RealSurroundings:
     """This process, as it is when it is asked."""
 
     def __init__(
@@ -102,10 +102,10 @@ class RealScene:
         strict: bool = False,
         target: Target | None = None,
         reach: Reach = unasked,
-        look: Look = HERE,
+        snapshot: Snapshot = HERE,
     ) -> None:
-        self._look = look
-        self.readings: Mapping[str, Reading] = {one.accelerator: one for one in look.readings()}
+        self._snapshot = snapshot
+        self.readings: Mapping[str, Reading] = {one.accelerator: one for one in snapshot.readings()}
         self.strict = strict
         self.target = target
         self._reach = reach
@@ -113,7 +113,7 @@ class RealScene:
     @property
     def threads(self) -> Sequence[NativeThread] | None:
         """The threads that Python did not start."""
-        return self._look.threads
+        return self._snapshot.threads
 
     @property
     def python_threads(self) -> Sequence[str]:
@@ -157,7 +157,7 @@ class RealScene:
     def mine(self, worker: NativeThread) -> bool | None:
         """Whether a worker of libgomp belongs to the asking thread's pool."""
         try:
-            return belongs_to_this_thread(worker, self._look.stacks())
+            return belongs_to_this_thread(worker, self._snapshot.stacks())
         except Exception:
             # No `ctypes`, or a C library without these functions.
             return None
@@ -168,7 +168,7 @@ class RealScene:
 
     def module(self, name: str) -> Mapping[str, Any] | None:
         """The names in a module that the program has imported."""
-        return self._look.module(name)
+        return self._snapshot.module(name)
 
     def setting(self, name: str) -> str | None:
         """A variable of the environment."""

@@ -54,7 +54,7 @@ def _openmp() -> Iterator[Trial]:
 
 
 def _numba() -> Iterator[Trial]:
-    """Numba's own door to its threads, which looks whether it stands in a forked child."""
+    """The function that starts numba's threads, which checks whether it runs in a forked child."""
     if not (namespace("numba.np.ufunc.parallel") or {}).get("_is_initialized"):
         return
     binding = sys.modules.get("llvmlite.binding")
@@ -64,13 +64,15 @@ def _numba() -> Iterator[Trial]:
     loader = HERE.examination.loader()
     c = loader.ctypes
     size = c.c_size_t
-    door = c.CFUNCTYPE(
+    parallel_for = c.CFUNCTYPE(
         None, c.c_void_p, c.c_void_p, c.POINTER(size), c.POINTER(size), c.c_void_p, size, size, c.c_int
     )(address)
     # A loop of two steps over nothing, whose body is a function that looks at no argument.
     body = c.cast(loader.program.getppid, c.c_void_p)
     dimensions, steps, arguments = (size * 4)(2, 2, 0, 0), (size * 4)(), (c.c_void_p * 4)()
-    yield Trial("a parallel loop of numba", lambda: door(body, arguments, dimensions, steps, None, 0, 0, 2))
+    yield Trial(
+        "a parallel loop of numba", lambda: parallel_for(body, arguments, dimensions, steps, None, 0, 0, 2)
+    )
 
 
 def _torch() -> Iterator[Trial]:

@@ -64,7 +64,7 @@ class Channel:
 
 
 def begin(session: Session) -> None:
-    """Enforce the start method and begin to tell; called by the watch's own door."""
+    """Enforce the start method and begin to tell; called by the watch itself."""
     method = os.environ.get(METHOD)
     told = os.environ.pop(CHANNEL, None)
     if told is not None and told.isdigit():

@@ -24,7 +24,7 @@ Answer = tuple[Confirmed, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Comparison:
     """What the imports were set before, and what they are compared with."""
 
     device: str
@@ -47,37 +47,37 @@ def packages_named(finding: Finding) -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in named)
 
 
-def refusal(finding: Finding, ground: Ground) -> str | None:
-    """Why no import can say anything about a finding on this ground; None where one can."""
+def refusal(finding: Finding, comparison: Comparison) -> str | None:
+    """Why no import can say anything about a finding in this comparison; None where one can."""
     if finding.module.rpartition(".")[2] == "__main__":
         return "it is a program, which importing would run"
     accelerator = str(finding.accelerator)
-    if accelerator in ground.accelerators:
+    if accelerator in comparison.accelerators:
         return None
-    if accelerator in _OF_A_MAKE or ground.device == "none":
+    if accelerator in _OF_A_MAKE or comparison.device == "none":
         stand_in = _STAND_INS.get(accelerator)
         advice = f"; coldfork check --confirm --virtual {stand_in} gives it one" if stand_in else ""
-        return f"{_spoken(ground.device)} has no {accelerator} device to wake{advice}"
+        return f"{_spoken(comparison.device)} has no {accelerator} device to wake{advice}"
     return None
 
 
-def compare(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> Answer:
+def compare(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
     """Set a finding in `file` against what importing its module did."""
-    other = _another_file(finding, probe, file, ground)
+    other = _another_file(finding, probe, file, comparison)
     if other is not None:
         return _untestable(f"the interpreter imports {finding.module} from {other}")
     match probe.status:
         case ProbeStatus.WOKEN:
-            return _woken(finding, probe, file, ground)
+            return _woken(finding, probe, file, comparison)
         case ProbeStatus.COLD:
-            return _cold(finding, probe, ground)
+            return _cold(finding, probe, comparison)
         case ProbeStatus.FAILED:
-            return _failed(finding, probe, file, ground)
+            return _failed(finding, probe, file, comparison)
         case ProbeStatus.UNKNOWN:
             return _untestable(probe.reason or "")
 
 
-def _woken(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> Answer:
+def _woken(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
     waker = probe.waker
     if probe.accelerator != finding.accelerator:
         return _untestable(f"it was {probe.accelerator} that the import woke first{_by(waker)}")
@@ -92,64 +92,64 @@ def _woken(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> A
             + (f": {probe.reason}" if probe.reason else "")
         )
     if _stands_at(finding, site.line):
-        return Confirmed.WOKEN, _how(finding, probe, waker, site, ground)
+        return Confirmed.WOKEN, _how(finding, probe, waker, site, comparison)
     place = f"{finding.path}:{site.line}"
     if runs_before(file, finding.line, site.line):
         passed = f"the line had not woken {finding.accelerator} by the time {place} did"
-        return Confirmed.COLD, f"{passed}, on {ground.device}"
+        return Confirmed.COLD, f"{passed}, on {comparison.device}"
     if runs_before(file, site.line, finding.line):
         return _untestable(f"{place} had woken {finding.accelerator} before the line ran")
     return _untestable(f"{place} woke {finding.accelerator}; whether this line would have too was not seen")
 
 
-def _cold(finding: Finding, probe: ModuleProbe, ground: Ground) -> Answer:
+def _cold(finding: Finding, probe: ModuleProbe, comparison: Comparison) -> Answer:
     if probe.file is None:
         return _untestable("which file the module was imported from could not be told")
     accelerator = str(finding.accelerator)
-    if accelerator not in ground.accelerators:
+    if accelerator not in comparison.accelerators:
         return _untestable(
-            f"whether {_spoken(ground.device)} has a device that is {accelerator} is not known"
+            f"whether {_spoken(comparison.device)} has a device that is {accelerator} is not known"
         )
-    if ground.profile == "cuda-without-nvml" and ground.management:
+    if comparison.profile == "cuda-without-nvml" and comparison.management:
         return _untestable(
-            f"{_spoken(ground.device)} has NVML, unlike the profile; "
+            f"{_spoken(comparison.device)} has NVML, unlike the profile; "
             "coldfork check --confirm --virtual h100-without-nvml takes it away"
         )
-    absent = sorted(packages_named(replace(finding, condition=None)) & ground.absent)
+    absent = sorted(packages_named(replace(finding, condition=None)) & comparison.absent)
     if absent:
         return _untestable(f"it presumes that {absent[0]} is installed, which the interpreter does not find")
-    seen = f"a fresh interpreter that imported the module stayed cold, on {ground.device}"
-    unmet = sorted(packages_named(finding) & ground.absent)
+    seen = f"a fresh interpreter that imported the module stayed cold, on {comparison.device}"
+    unmet = sorted(packages_named(finding) & comparison.absent)
     if unmet:
         return Confirmed.COLD, f"{seen}, where {unmet[0]} is not installed"
-    if finding.effect == EffectKind.QUERIES_DEVICE and ground.management:
+    if finding.effect == EffectKind.QUERIES_DEVICE and comparison.management:
         return Confirmed.COLD, f"{seen}; a machine where only the driver can answer may differ"
     return Confirmed.COLD, seen
 
 
-def _failed(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> Answer:
+def _failed(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
     """An import that failed has passed the lines before the one at which it failed."""
-    stopped = _line_of_failure(probe, file, ground)
-    if probe.asleep and finding.accelerator in ground.accelerators and stopped is not None:
+    stopped = _line_of_failure(probe, file, comparison)
+    if probe.asleep and finding.accelerator in comparison.accelerators and stopped is not None:
         if runs_before(file, finding.line, stopped):
-            passed = f"the line was passed and {finding.accelerator} stayed cold, on {ground.device}"
+            passed = f"the line was passed and {finding.accelerator} stayed cold, on {comparison.device}"
             return Confirmed.COLD, f"{passed}; at line {stopped} {probe.reason}"
     return _untestable(probe.reason or "the import failed")
 
 
-def _line_of_failure(probe: ModuleProbe, file: str, ground: Ground) -> int | None:
+def _line_of_failure(probe: ModuleProbe, file: str, comparison: Comparison) -> int | None:
     if probe.failure is None:
         return None
-    frames = (frame for frame in probe.failure.stack if _same(ground.files.get(frame.path), file))
+    frames = (frame for frame in probe.failure.stack if _same(comparison.files.get(frame.path), file))
     return next((frame.line for frame in frames), None)
 
 
-def _another_file(finding: Finding, probe: ModuleProbe, file: str, ground: Ground) -> str | None:
+def _another_file(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> str | None:
     """The file that the module really came from, where that is not the one that was checked."""
     loaded = probe.file
     if loaded is None and probe.waker is not None:
         sites = (site for site in probe.waker.import_chain if site.module == finding.module)
-        loaded = next((ground.files.get(site.path) for site in sites if site.path), None)
+        loaded = next((comparison.files.get(site.path) for site in sites if site.path), None)
     return None if loaded is None or _same(loaded, file) else loaded
 
 
@@ -161,8 +161,8 @@ def _stands_at(finding: Finding, line: int) -> bool:
     return finding.line <= line <= max(finding.line, finding.end_line or 0)
 
 
-def _how(finding: Finding, probe: ModuleProbe, waker: Waker, site: ImportSite, ground: Ground) -> str:
-    seen = f"a fresh interpreter woke {finding.accelerator} at this line, on {ground.device}"
+def _how(finding: Finding, probe: ModuleProbe, waker: Waker, site: ImportSite, comparison: Comparison) -> str:
+    seen = f"a fresh interpreter woke {finding.accelerator} at this line, on {comparison.device}"
     if waker.import_chain[-1] is not site and (waker.path, waker.line) != (site.path, site.line):
         seen += f", through {_place(waker)}"
     if waker.call:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coldfork.launch.probe import machine
-from coldfork.launch.probe.comparison import Ground, compare, packages_named, refusal
+from coldfork.launch.probe.comparison import Comparison, compare, packages_named, refusal
 from coldfork.launch.probe.probe import Progress, Request, missing, probe
 from coldfork.launch.probe.report_paths import root_by_name
-from coldfork.launch.probe.trial import Setting
+from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.findings import Confirmed, Finding
 from coldfork.model.probes import ModuleProbe
 
@@ -36,17 +36,17 @@ class Confirmation:
 
 def confirm(
     findings: Sequence[Finding],
-    setting: Setting,
+    setup: ProbeSetup,
     profile: str,
     locate: Callable[[str], str],
     jobs: int = 0,
     progress: Progress | None = None,
 ) -> Confirmation:
     """The findings, each with what importing its module showed; those about no device stay as they are."""
-    ground = Ground(
-        device=machine.device(setting.virtual),
-        accelerators=machine.accelerators(setting.virtual),
-        management=machine.has_management(setting.virtual),
+    comparison = Comparison(
+        device=machine.device(setup.virtual),
+        accelerators=machine.accelerators(setup.virtual),
+        management=machine.has_management(setup.virtual),
         profile=profile,
     )
     places = {finding.path: place_of(finding, locate) for finding in findings}
@@ -54,11 +54,11 @@ def confirm(
     testable = [
         finding
         for finding in findings
-        if finding.accelerator and places[finding.path] and refusal(finding, ground) is None
+        if finding.accelerator and places[finding.path] and refusal(finding, comparison) is None
     ]
     named = frozenset[str]().union(*(packages_named(finding) for finding in testable))
-    around_all = replace(setting, before=(*roots, *setting.before))
-    ground = replace(ground, absent=missing(named, around_all))
+    around_all = replace(setup, before=(*roots, *setup.before))
+    comparison = replace(comparison, absent=missing(named, around_all))
     probes: dict[tuple[str, str], ModuleProbe] = {}
     files: dict[str, dict[str, str]] = {}
     interrupted = False
@@ -67,17 +67,17 @@ def confirm(
         modules = _modules_below(root, testable, places)
         if not modules:
             continue
-        around = replace(
-            setting, before=(root, *(other for other in roots if other != root), *setting.before)
-        )
-        told = None if progress is None else _from(progress, len(probes), total)
-        result = probe(Request(modules, around, jobs), told, ground.device)
+        around = replace(setup, before=(root, *(other for other in roots if other != root), *setup.before))
+        onward = None if progress is None else _from(progress, len(probes), total)
+        result = probe(Request(modules, around, jobs), onward, comparison.device)
         probes |= {(root, module.module): module for module in result.modules}
         files[root] = dict(result.files)
         if result.interrupted:
             interrupted = True
             break
-    answered = (_with_answer(finding, places[finding.path], probes, files, ground) for finding in findings)
+    answered = (
+        _with_answer(finding, places[finding.path], probes, files, comparison) for finding in findings
+    )
     return Confirmation(tuple(answered), interrupted)
 
 
@@ -109,16 +109,16 @@ def _with_answer(
     place: Place | None,
     probes: dict[tuple[str, str], ModuleProbe],
     files: dict[str, dict[str, str]],
-    ground: Ground,
+    comparison: Comparison,
 ) -> Finding:
     if not finding.accelerator:
         return finding
-    reason = refusal(finding, ground)
+    reason = refusal(finding, comparison)
     if reason is not None or place is None:
         reason = reason or f"its file is not where an import of {finding.module} would look"
         return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=reason)
     seen = probes.get((place.root, finding.module))
     if seen is None:
         return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=_TOO_EARLY)
-    confirmed, said = compare(finding, seen, place.file, replace(ground, files=files[place.root]))
+    confirmed, said = compare(finding, seen, place.file, replace(comparison, files=files[place.root]))
     return replace(finding, confirmed=confirmed, confirmation=said)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -15,9 +14,10 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
+from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.probe import machine, module_listing
 from coldfork.launch.probe.report_paths import Origins
-from coldfork.launch.probe.trial import Look, Setting, look
+from coldfork.launch.probe.trial import ImportTrial, ProbeSetup, run_trial
 from coldfork.launch.probe.verdicts import (
     awake_in,
     cannot_tell,
@@ -35,7 +35,7 @@ from coldfork.observe.calls import EVERY
 OLDEST = (3, 11)
 _MOST_JOBS = 8
 _LISTING_SECONDS = 60
-_MOST_CLOSER_LOOKS = 3
+_MOST_CLOSER_TRIALS = 3
 """How often one import is looked at for the line, where other threads ran just as the device woke."""
 
 Progress = Callable[[str, int, int], None]
@@ -46,19 +46,19 @@ class Request:
     """What to probe, and in which surroundings."""
 
     modules: tuple[str, ...]
-    setting: Setting
+    setup: ProbeSetup
     jobs: int = 0
     """How many at a time; 0 means as many as there are processors, within reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _Shared:
     """What the probes of one request share."""
 
     awake_before: Sequence[str]
     origins: Origins
-    closer: dict[Hashable, Look] = field(default_factory=dict)
-    """Second looks by the way to the line that they found."""
+    closer: dict[Hashable, ImportTrial] = field(default_factory=dict)
+    """Second trials by the way to the line that they found."""
 
 
 def probe(request: Request, progress: Progress | None = None, device: str | None = None) -> Probing:
@@ -74,33 +74,33 @@ def probe(request: Request, progress: Progress | None = None, device: str | None
     interrupted = True
     # Before the first import there is nothing to keep.
     with suppress(KeyboardInterrupt):
-        ground = _Ground(awake_in(_bare(request.setting)), origins)
+        shared = _Shared(awake_in(_bare(request.setup)), origins)
         results, interrupted = _each(
             modules,
-            lambda module, stop: _probe_one(module, request.setting, ground, stop),
+            lambda module, stop: _probe_one(module, request.setup, shared, stop),
             request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
             progress,
         )
     found = {result.module for result in results}
     return Probing(
-        device=device or machine.device(request.setting.virtual),
+        device=device or machine.device(request.setup.virtual),
         modules=results,
-        python=request.setting.python,
+        python=request.setup.python,
         seconds=monotonic() - began,
-        forked=request.setting.forked,
+        forked=request.setup.forked,
         left=tuple(module for module in modules if module not in found),
         interrupted=interrupted,
         files=origins.files,
     )
 
 
-def modules_of(package: str, setting: Setting) -> tuple[str, ...]:
+def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
     """Every module of a package, found without importing it; the package's own name where there is none."""
     code = Path(module_listing.__file__).read_text(encoding="utf-8")
     try:
         done = subprocess.run(
-            [setting.python, "-c", code, package],
-            env=_with_path(setting),
+            [setup.python, "-c", code, package],
+            env=_with_path(setup),
             capture_output=True,
             timeout=_LISTING_SECONDS,
             check=False,
@@ -112,19 +112,19 @@ def modules_of(package: str, setting: Setting) -> tuple[str, ...]:
     except (ValueError, IndexError, KeyError):
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UsageError(
-            f"the modules of {package} could not be listed with {setting.python}"
+            f"the modules of {package} could not be listed with {setup.python}"
             + (f": {said[-1]}" if said else "")
         ) from None
     return tuple(found or (package,))
 
 
-def _with_path(setting: Setting) -> dict[str, str]:
+def _with_path(setup: ProbeSetup) -> dict[str, str]:
     """The environment in which modules are found where imports will find them."""
-    path = [*setting.before, *filter(None, [setting.base.get("PYTHONPATH")]), *setting.after]
-    return {**setting.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
+    path = [*setup.before, *filter(None, [setup.base.get("PYTHONPATH")]), *setup.after]
+    return {**setup.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
 
 
-def missing(packages: Iterable[str], setting: Setting) -> frozenset[str]:
+def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
     """Those of these top-level packages that an import would not find; nothing is imported."""
     code = (
         "import importlib.util, json, sys; "
@@ -135,8 +135,8 @@ def missing(packages: Iterable[str], setting: Setting) -> frozenset[str]:
         return frozenset()
     try:
         done = subprocess.run(
-            [setting.python, "-c", code, *wanted],
-            env=_with_path(setting),
+            [setup.python, "-c", code, *wanted],
+            env=_with_path(setup),
             capture_output=True,
             timeout=_LISTING_SECONDS,
             check=True,
@@ -159,11 +159,7 @@ def interpreter(
         environments = [*([Path(active)] if active else []), *neighbours]
         found = (folder / "bin" / "python" for folder in environments)
         chosen = next((str(python) for python in found if python.exists()), sys.executable)
-    python = shutil.which(chosen)
-    if python is None:
-        raise UsageError(f"{chosen}: there is no such interpreter")
-    # A virtual environment is found through the link, so it stays one.
-    python = str(Path(python).absolute())
+    python = find_interpreter(chosen)
     try:
         done = subprocess.run(
             [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
@@ -181,47 +177,47 @@ def interpreter(
     return python
 
 
-def _bare(setting: Setting) -> Look:
+def _bare(setup: ProbeSetup) -> ImportTrial:
     """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
-    seen = look("sys", setting)
+    seen = run_trial("sys", setup)
     if seen.result is None or seen.result.get("error"):
         said = seen.ended.output.strip() or f"it ended with {seen.ended.status or seen.ended.signal}"
         cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
-        raise UsageError(f"{setting.python} could not be watched: {cause}")
+        raise UsageError(f"{setup.python} could not be watched: {cause}")
     return seen
 
 
-def _probe_one(module: str, setting: Setting, ground: _Ground, stop: Callable[[], bool]) -> ModuleProbe:
-    first = look(module, setting, stop=stop)
+def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[], bool]) -> ModuleProbe:
+    first = run_trial(module, setup, stop=stop)
     if first.result is None and not first.device_wakes:
         # It was not asked at its end, because there was none: this time it is asked at every step.
-        closer = look(module, setting, exact=(EVERY,), stop=stop)
+        closer = run_trial(module, setup, exact=(EVERY,), stop=stop)
         if closer.device_wakes:
             return with_exact_line(
-                judge(module, closer, ground.awake_before, ground.origins), closer, ground.origins
+                judge(module, closer, shared.awake_before, shared.origins), closer, shared.origins
             )
-    result = judge(module, first, ground.awake_before, ground.origins)
+    result = judge(module, first, shared.awake_before, shared.origins)
     suspects = guilty(first)
     if not suspects:
         return result
     way = shared_way(module, first)
-    second = ground.closer.get(way) if way is not None else None
+    second = shared.closer.get(way) if way is not None else None
     if second is None:
         try:
-            second = _closer(result, suspects, setting, stop)
+            second = _closer(result, suspects, setup, stop)
         except Interrupted:
             return cut_short(result)
         if way is not None:
-            ground.closer[way] = second
-    return with_exact_line(result, second, ground.origins)
+            shared.closer[way] = second
+    return with_exact_line(result, second, shared.origins)
 
 
 def _closer(
-    result: ModuleProbe, suspects: frozenset[str], setting: Setting, stop: Callable[[], bool]
-) -> Look:
-    """A look that sees the line, taken again while another thread that ran just then makes it unsure."""
-    for _ in range(_MOST_CLOSER_LOOKS):
-        second = look(result.module, setting, exact=suspects, stop=stop)
+    result: ModuleProbe, suspects: frozenset[str], setup: ProbeSetup, stop: Callable[[], bool]
+) -> ImportTrial:
+    """A trial that sees the line, made again while another thread that ran just then makes it unsure."""
+    for _ in range(_MOST_CLOSER_TRIALS):
+        second = run_trial(result.module, setup, exact=suspects, stop=stop)
         if not cannot_tell(result, second):
             break
     return second

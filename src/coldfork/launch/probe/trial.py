@@ -1,4 +1,4 @@
-"""One look at one import: a fresh interpreter under watch, and all that it wrote before it ended."""
+"""One trial of one import: a fresh interpreter under watch, and all that it wrote before it ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TELL_BEFORE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ProbeSetup:
     """The interpreter in which modules are imported, and what surrounds it."""
 
     python: str
@@ -36,7 +36,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ImportTrial:
     """What one watched import wrote, and how its process ended."""
 
     ended: Ended
@@ -57,35 +57,33 @@ class Look:
         return tuple(wake for wake in self.wakes if wake["accelerator"] not in RUNTIMES)
 
 
-def look(
-    module: str, setting: Setting, *, exact: Collection[str] = (), stop: Callable[[], bool] = bool
-) -> Look:
+def run_trial(
+    module: str, setup: ProbeSetup, *, exact: Collection[str] = (), stop: Callable[[], bool] = bool
+) -> ImportTrial:
     """Import a module under watch; the exact call is sought inside the modules named by `exact`."""
     with tempfile.TemporaryDirectory(prefix="coldfork-probe-") as folder:
         result = Path(folder, "result")
-        told = {
+        settings = {
             "mode": "probe",
             "module": module,
             "result": str(result),
             "stage2": sorted(exact),
-            "forked": setting.forked,
-            "timeout": max(setting.timeout - _TELL_BEFORE_SECONDS, setting.timeout * 0.8),
-            "device": f"virtual:{setting.virtual}" if setting.virtual else "real",
+            "forked": setup.forked,
+            "timeout": max(setup.timeout - _TELL_BEFORE_SECONDS, setup.timeout * 0.8),
+            "device": f"virtual:{setup.virtual}" if setup.virtual else "real",
         }
         ended = until_its_end(
-            bootstrap.command(setting.python),
-            environment(
-                told, setting.base, virtual=setting.virtual, before=setting.before, after=setting.after
-            ),
-            timeout=setting.timeout,
+            bootstrap.command(setup.python),
+            environment(settings, setup.base, virtual=setup.virtual, before=setup.before, after=setup.after),
+            timeout=setup.timeout,
             stop=stop,
         )
-        return _read(result, ended, setting.timeout)
+        return _read(result, ended, setup.timeout)
 
 
-def _read(result: Path, ended: Ended, limit: float) -> Look:
+def _read(result: Path, ended: Ended, limit: float) -> ImportTrial:
     written, _ = events.read(_content(result))
-    return Look(
+    return ImportTrial(
         ended=ended,
         result=next((event for event in written if event.get("event") == "result"), None),
         wakes=tuple(event for event in written if event.get("event") == "wake"),

@@ -1,4 +1,4 @@
-"""What two looks at one import come to: cold, woken by whom, failed, or unknown, and why."""
+"""What two trials of one import come to: cold, woken by whom, failed, or unknown, and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import coldfork
 from coldfork.launch.probe.report_paths import Origins
-from coldfork.launch.probe.trial import Look
+from coldfork.launch.probe.trial import ImportTrial
 from coldfork.model.probes import Failure, ModuleProbe, ProbeStatus, Wake
 from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
 from coldfork.observe.probing import RUNTIMES
@@ -22,8 +22,8 @@ _POLLING = ("poll", "states")
 Event = Mapping[str, Any]
 
 
-def judge(module: str, first: Look, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
-    """The result of a first look; the exact line of a waker is still unknown."""
+def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
+    """The result of a first trial; the exact line of a waker is still unknown."""
     status, reason = _verdict(first, awake_before)
     result = first.result or {}
     wakes = first.device_wakes
@@ -50,7 +50,7 @@ def judge(module: str, first: Look, awake_before: Sequence[str], origins: Origin
     )
 
 
-def guilty(first: Look) -> frozenset[str]:
+def guilty(first: ImportTrial) -> frozenset[str]:
     """The modules inside which the exact call must lie: the waker's, or all in progress if that is unsure."""
     if not first.device_wakes:
         return frozenset()
@@ -60,7 +60,7 @@ def guilty(first: Look) -> frozenset[str]:
     return frozenset(suspect["module"] for suspect in wake.get("suspects", ()))
 
 
-def shared_way(module: str, first: Look) -> Hashable | None:
+def shared_way(module: str, first: ImportTrial) -> Hashable | None:
     """What is the same for all modules whose import took this way to the waking line; None if none other can.
 
     A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
@@ -72,14 +72,14 @@ def shared_way(module: str, first: Look) -> Hashable | None:
     return first.device_wakes[0]["accelerator"], *((site["module"], site["line"]) for site in chain)
 
 
-def cannot_tell(probe: ModuleProbe, second: Look) -> bool:
-    """Whether a second look saw the device wake and not who did it, as when another thread ran just then."""
+def cannot_tell(probe: ModuleProbe, second: ImportTrial) -> bool:
+    """Whether a second trial saw the device wake and not who did it, as when another thread ran just then."""
     wakes = _wakes_of(probe, second)
     return bool(wakes) and wakes[0]["waker"]["module"] is None
 
 
-def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> ModuleProbe:
-    """The result with the line and call that a second look found; honest where the two looks differ."""
+def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -> ModuleProbe:
+    """The result with the line and call that a second trial found; honest where the two trials differ."""
     seen = probe.waker
     wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
@@ -96,42 +96,42 @@ def with_exact_line(probe: ModuleProbe, second: Look, origins: Origins) -> Modul
 
 
 def cut_short(probe: ModuleProbe) -> ModuleProbe:
-    """The result of a first look whose second one was interrupted."""
+    """The result of a first trial whose second one was interrupted."""
     return _with_reason(probe, "the exact line is not known: the second look was interrupted")
 
 
-def _wakes_of(probe: ModuleProbe, look: Look) -> list[Event]:
-    return [wake for wake in look.device_wakes if wake["accelerator"] == probe.accelerator]
+def _wakes_of(probe: ModuleProbe, trial: ImportTrial) -> list[Event]:
+    return [wake for wake in trial.device_wakes if wake["accelerator"] == probe.accelerator]
 
 
-def _verdict(look: Look, awake_before: Sequence[str]) -> tuple[ProbeStatus, str | None]:
-    ending = _ending(look)
-    if look.device_wakes:
+def _verdict(trial: ImportTrial, awake_before: Sequence[str]) -> tuple[ProbeStatus, str | None]:
+    ending = _ending(trial)
+    if trial.device_wakes:
         return ProbeStatus.WOKEN, None if ending is None else f"afterwards {ending}"
-    late = _seen_at_the_end(look, awake_before)
+    late = _seen_at_the_end(trial, awake_before)
     if late is not None:
         found = f"{late} was found awake after the import; what woke it was not seen"
         return ProbeStatus.WOKEN, found if ending is None else f"{found}; {ending}"
     if ending is not None:
         return ProbeStatus.FAILED, ending
-    doubts = _doubts(look, awake_before)
+    doubts = _doubts(trial, awake_before)
     if doubts:
         return ProbeStatus.UNKNOWN, "; ".join(doubts)
     return ProbeStatus.COLD, None
 
 
-def _ending(look: Look) -> str | None:
+def _ending(trial: ImportTrial) -> str | None:
     """How the import ended, if it did not end well."""
-    ended, result = look.ended, look.result
+    ended, result = trial.ended, trial.result
     if result is not None:
         error = result.get("error")
         return None if error is None else f"the import failed with {_said(error)}"
     if ended.timed_out:
-        return f"the import did not end within {look.limit:g} s" + _where_stuck(look.stuck)
+        return f"the import did not end within {trial.limit:g} s" + _where_stuck(trial.stuck)
     if ended.signal is not None:
         return f"the import crashed: {ended.signal}"
     refusal = next((line for line in ended.output.splitlines() if line.startswith("coldfork: ")), None)
-    if refusal is not None and not look.wakes:
+    if refusal is not None and not trial.wakes:
         return refusal.removeprefix("coldfork: ")
     return f"the import ended the process with exit status {ended.status}"
 
@@ -149,51 +149,51 @@ def _where_stuck(stacks: str) -> str:
     return "; it was in " + " and in ".join(places[:3]) if places else ""
 
 
-def _seen_at_the_end(look: Look, awake_before: Sequence[str]) -> str | None:
+def _seen_at_the_end(trial: ImportTrial, awake_before: Sequence[str]) -> str | None:
     """A device that is awake after the import although no wake was seen."""
-    for state in _device_states(look):
+    for state in _device_states(trial):
         if state["status"] == Status.AWAKE and state["accelerator"] not in awake_before:
             return str(state["accelerator"])
     return None
 
 
-def _doubts(look: Look, awake_before: Sequence[str]) -> list[str]:
+def _doubts(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
     """Why a device may be awake although no wake was seen."""
-    return [*_doubts_of_states(look, awake_before), *_doubts_of_the_watch(look)]
+    return [*_doubts_of_states(trial, awake_before), *_doubts_of_the_watch(trial)]
 
 
-def _doubts_of_states(look: Look, awake_before: Sequence[str]) -> list[str]:
+def _doubts_of_states(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
     doubts = [
         f"{accelerator} is awake in this interpreter before anything is imported"
         for accelerator in awake_before
     ]
     doubts += [
         f"{state['accelerator']} is {state['status']}: {state['reason']}"
-        for state in _device_states(look)
+        for state in _device_states(trial)
         if state["status"] in (Status.UNKNOWN, Status.POISONED)
     ]
     return doubts
 
 
-def _doubts_of_the_watch(look: Look) -> list[str]:
-    return [f"the watch failed: {trouble}" for trouble in look.troubles if trouble.startswith(_POLLING)]
+def _doubts_of_the_watch(trial: ImportTrial) -> list[str]:
+    return [f"the watch failed: {trouble}" for trouble in trial.troubles if trouble.startswith(_POLLING)]
 
 
-def _device_states(look: Look) -> list[Event]:
-    states = (look.result or {}).get("states", ())
+def _device_states(trial: ImportTrial) -> list[Event]:
+    states = (trial.result or {}).get("states", ())
     return [state for state in states if state["accelerator"] not in RUNTIMES]
 
 
-def awake_in(look: Look) -> tuple[str, ...]:
-    """The devices that are awake at the end of a look."""
+def awake_in(trial: ImportTrial) -> tuple[str, ...]:
+    """The devices that are awake at the end of a trial."""
     return tuple(
-        str(state["accelerator"]) for state in _device_states(look) if state["status"] == Status.AWAKE
+        str(state["accelerator"]) for state in _device_states(trial) if state["status"] == Status.AWAKE
     )
 
 
-def _deepest(look: Look, accelerator: str | None) -> Level | None:
-    levels = [wake["level"] for wake in look.wakes if wake["accelerator"] == accelerator]
-    levels += [state["level"] for state in _device_states(look) if state["accelerator"] == accelerator]
+def _deepest(trial: ImportTrial, accelerator: str | None) -> Level | None:
+    levels = [wake["level"] for wake in trial.wakes if wake["accelerator"] == accelerator]
+    levels += [state["level"] for state in _device_states(trial) if state["accelerator"] == accelerator]
     known = [Level(level) for level in levels if level]
     return Level.CONTEXT if Level.CONTEXT in known else (known[0] if known else None)
 
@@ -254,8 +254,8 @@ def _place(waker: Waker) -> str:
     return f"{waker.path}:{waker.line}" if waker.line else str(waker.module)
 
 
-def _outcome(look: Look) -> str:
-    return _ending(look) or "in a fresh interpreter stayed cold, so whether it wakes varies"
+def _outcome(trial: ImportTrial) -> str:
+    return _ending(trial) or "in a fresh interpreter stayed cold, so whether it wakes varies"
 
 
 def _with_reason(probe: ModuleProbe, reason: str) -> ModuleProbe:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Any
 
+from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.script import environment, run_directory
 from coldfork.launch.script.environment import Environment
 from coldfork.launch.script.run_directory import RunDirectory
@@ -25,7 +24,7 @@ from coldfork.model.errors import UsageError
 SCHEMA_VERSION = 1
 GRACE_SECONDS = 5.0
 MOST_OUTPUT = 256 * 1024 * 1024
-_DOOR = "coldfork.launch.inside.entry_point:begin"
+_ENTRY_POINT = "coldfork.launch.inside.entry_point:begin"
 
 Words = Sequence[str | os.PathLike[str]]
 
@@ -66,7 +65,7 @@ def prepare(request: Request) -> Prepared:
     """Check a request and lay out its run."""
     require_supervision("an isolated script")
     _require_times(request)
-    python = _interpreter(request.python)
+    python = find_interpreter(None if request.python is None else _word(request.python))
     words = _command_line(request)
     cwd = None if request.cwd is None else _folder(request.cwd)
     surroundings = environment.build(
@@ -99,7 +98,7 @@ def prepare(request: Request) -> Prepared:
 def _as_told(surroundings: Environment, mark: str) -> dict[str, str]:
     from coldfork.observe import bootstrap
 
-    settings = {"mode": "script", "begin": _DOOR, "follow": True, "began": monotonic()}
+    settings = {"mode": "script", "begin": _ENTRY_POINT, "follow": True, "began": monotonic()}
     variables = bootstrap.environment(settings, surroundings.variables)
     return {inside(name): inside(value) for name, value in {**variables, MARK: mark}.items()}
 
@@ -205,20 +204,6 @@ def _folder(cwd: str | os.PathLike[str]) -> str:
     if not os.access(folder, os.X_OK):
         raise UsageError(f"cwd: cannot enter {folder!r}: Permission denied")
     return str(Path(folder).absolute())
-
-
-def _interpreter(named: str | os.PathLike[str] | None) -> str:
-    """The interpreter asked for, else our own."""
-    wanted = sys.executable if named is None else _word(named)
-    if not wanted:
-        raise UsageError("this process does not know its own Python interpreter; name one with python=")
-    found = shutil.which(wanted)
-    if found is not None:
-        # A virtual environment is found through the link, so it stays one.
-        return str(Path(found).absolute())
-    if Path(wanted).exists():
-        raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
-    raise UsageError(f"there is no Python interpreter {wanted!r}")
 
 
 def _require_times(request: Request) -> None:

@@ -64,8 +64,8 @@ class View:
 
     __slots__ = ("_segments", "loads")
 
-    def __init__(self, frame: FrameType | None, line: int | None, doors: Collection[CodeType]) -> None:
-        self.loads, self._segments = _cut(frame, line, doors)
+    def __init__(self, frame: FrameType | None, line: int | None, wrappers: Collection[CodeType]) -> None:
+        self.loads, self._segments = _cut(frame, line, wrappers)
 
     def site(self, depth: int) -> Spot | None:
         """The import-time line of one import: in the module's own frame, or in a class body standing in
@@ -166,9 +166,9 @@ def _text(name: object) -> str | None:
 
 
 def _cut(
-    frame: FrameType | None, line: int | None, doors: Collection[CodeType]
+    frame: FrameType | None, line: int | None, wrappers: Collection[CodeType]
 ) -> tuple[list[Load], list[list[Spot]]]:
-    """The imports whose doors stand on a stack, outermost first, and what lies outside and behind each of
+    """The imports whose wrappers stand on a stack, outermost first, and what lies outside and behind each of
     them."""
     loads: list[Load] = []
     segments: list[list[Spot]] = [[]]
@@ -178,11 +178,11 @@ def _cut(
         if frame is None:
             break
         code = frame.f_code
-        if code in doors:
+        if code in wrappers:
             load = frame.f_locals.get("load")
-            if load is None and _looks_around(inner):
+            if load is None and _polls_first(inner):
                 seen = inner.f_locals.get("spec")
-            # The doors of another watch, whose code is the same as ours, tell of the same import again: one
+            # The wrappers of another watch, whose code is the same as ours, report the same import again: one
             # that is in progress, or one that has begun for it and not yet for us.
             again = not segments[-1] and load is not None and load.spec is seen
             if load is not None and not again:
@@ -196,8 +196,8 @@ def _cut(
     return loads[::-1], [spots[::-1] for spots in reversed(segments)]
 
 
-def _looks_around(inner: FrameType | None) -> TypeGuard[FrameType]:
-    """Whether a door looks around before it lets a load begin; `inner` is what it called."""
+def _polls_first(inner: FrameType | None) -> TypeGuard[FrameType]:
+    """Whether a wrapper polls before it lets a load begin; `inner` is what it called."""
     return (
         inner is not None
         and inner.f_code.co_name in _ENTERING

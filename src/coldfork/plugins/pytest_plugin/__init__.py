@@ -1,4 +1,4 @@
-"""The door into pytest: its options, its marker, its fixture.
+"""The entry point for pytest: its options, its marker, its fixture.
 
 pytest loads this module in every run of an environment that has coldfork, and nothing else of coldfork unless
 asked: what watches, the virtual device and the texts come with `--coldfork`, `--coldfork-virtual` or a use of

@@ -12,7 +12,7 @@ import pytest
 from coldfork import __version__
 from coldfork.launch.probe import machine
 from coldfork.launch.probe.probe import Request, probe
-from coldfork.launch.probe.trial import Setting
+from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.errors import ColdforkError
 from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.plugins.pytest_plugin.virtual_device import plain
@@ -36,19 +36,19 @@ class ColdImport:
         try:
             if virtual is not None:
                 parse(virtual)
-            probing = probe(Request(modules, setting(self._config, virtual, timeout)))
+            probing = probe(Request(modules, probe_setup(self._config, virtual, timeout)))
         except ColdforkError as error:
             pytest.fail(f"cold_import: {error}", pytrace=False)
         if probing.status is not ProbeStatus.COLD:
             pytest.fail(_explained(probing, self._config.invocation_params.dir), pytrace=False)
 
 
-def setting(config: pytest.Config, virtual: str | None, timeout: float) -> Setting:
+def probe_setup(config: pytest.Config, virtual: str | None, timeout: float) -> ProbeSetup:
     """The interpreter and path of this test run, with the device that was asked for."""
     wanted = virtual or config.getoption("coldfork_virtual") or config.getini("coldfork_virtual") or None
     if wanted is None and machine.device(None) == "none":
         wanted = STAND_IN
-    return Setting(
+    return ProbeSetup(
         python=sys.executable,
         virtual=wanted,
         timeout=timeout,

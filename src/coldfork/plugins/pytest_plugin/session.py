@@ -200,10 +200,10 @@ class Session:
         return not thread.startswith("unknown: ") and thread not in self._strangers
 
     def _with_line(self, wake: Wake) -> Wake:
-        from coldfork.plugins.pytest_plugin.cold_import import setting
+        from coldfork.plugins.pytest_plugin.cold_import import probe_setup
         from coldfork.plugins.pytest_plugin.exact_line import SECONDS, with_line
 
-        return with_line(wake, lambda: setting(self._config, None, SECONDS))
+        return with_line(wake, lambda: probe_setup(self._config, None, SECONDS))
 
     def _remember(self, wake: Wake, who: str, *, marked: bool) -> None:
         place = self._words.in_short(wake)

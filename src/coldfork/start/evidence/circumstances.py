@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from coldfork.model.decisions import EVERY, Reason, Weight
 
 if TYPE_CHECKING:
-    from coldfork.start.surroundings import Scene
+    from coldfork.start.surroundings import Surroundings
 
 _SPAWN = "start the process with spawn: it begins without any of this"
 _RAY_WORKER = 1
@@ -19,25 +19,25 @@ _METHOD = "MULTIPROCESSING_START_METHOD"
 _VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
-def platform_without_fork(scene: Scene) -> Reason | None:
+def platform_without_fork(surroundings: Surroundings) -> Reason | None:
     """Windows has no fork."""
-    if "fork" in scene.methods:
+    if "fork" in surroundings.methods:
         return None
     text = "this platform has no fork"
-    return Reason("no-fork-here", text, evidence=(("platform", scene.platform),))
+    return Reason("no-fork-here", text, evidence=(("platform", surroundings.platform),))
 
 
-def macos(scene: Scene) -> Reason | None:
+def macos(surroundings: Surroundings) -> Reason | None:
     """macOS: system frameworks end a forked child that uses them; Python itself stopped forking there."""
-    if scene.platform != "darwin":
+    if surroundings.platform != "darwin":
         return None
     text = "the system frameworks of macOS crash in forked children"
-    return Reason("macos", text, weight=Weight.DOUBT, evidence=(("platform", scene.platform),))
+    return Reason("macos", text, weight=Weight.DOUBT, evidence=(("platform", surroundings.platform),))
 
 
-def ray_worker(scene: Scene) -> Reason | None:
+def ray_worker(surroundings: Surroundings) -> Reason | None:
     """A task or an actor of Ray, whose threads and connections a forked child would share."""
-    worker = (scene.module("ray._private.worker") or {}).get("global_worker")
+    worker = (surroundings.module("ray._private.worker") or {}).get("global_worker")
     if worker is None:
         return None
     mode = _attribute(worker, "mode")
@@ -49,9 +49,9 @@ def ray_worker(scene: Scene) -> Reason | None:
     return Reason("ray-worker", text, weight=Weight.CIRCUMSTANCE, remedies=remedies, evidence=evidence)
 
 
-def wsl(scene: Scene) -> Reason | None:
+def wsl(surroundings: Surroundings) -> Reason | None:
     """Windows' subsystem for Linux, where NVML does not go together with fork."""
-    if "microsoft" not in scene.release.lower():
+    if "microsoft" not in surroundings.release.lower():
         return None
     text = "this is WSL, where NVML does not survive a fork"
     return Reason(
@@ -59,13 +59,13 @@ def wsl(scene: Scene) -> Reason | None:
         text,
         weight=Weight.CIRCUMSTANCE,
         remedies=(_SPAWN,),
-        evidence=(("release", scene.release),),
+        evidence=(("release", surroundings.release),),
     )
 
 
-def jupyter(scene: Scene) -> Reason | None:
+def jupyter(surroundings: Surroundings) -> Reason | None:
     """A notebook's kernel, with its threads and sockets."""
-    application = (scene.module("ipykernel.kernelapp") or {}).get("IPKernelApp")
+    application = (surroundings.module("ipykernel.kernelapp") or {}).get("IPKernelApp")
     if application is None or _attribute(application, "_instance") is None:
         return None
     text = "this is a notebook's kernel, whose sockets and threads a forked child would inherit half"
@@ -73,9 +73,9 @@ def jupyter(scene: Scene) -> Reason | None:
     return Reason("jupyter", text, weight=Weight.CIRCUMSTANCE, remedies=remedies)
 
 
-def xpu_build(scene: Scene) -> Reason | None:
+def xpu_build(surroundings: Surroundings) -> Reason | None:
     """PyTorch for Intel's GPUs, whose runtime supports no fork at all."""
-    version = scene.module("torch.version") or {}
+    version = surroundings.module("torch.version") or {}
     if not isinstance(version.get("xpu"), str):
         return None
     text = "PyTorch for XPU is loaded, and Level Zero supports no fork"
@@ -90,11 +90,11 @@ def xpu_build(scene: Scene) -> Reason | None:
     )
 
 
-def numa_binding(scene: Scene) -> tuple[Reason, ...]:
+def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
     """Workers that are to be bound to NUMA nodes: only spawn starts them by a command of its own."""
-    asked = [one for one in scene.arguments if one == "--numa-bind" or one.startswith("--numa-bind=")]
-    executable = (scene.module("multiprocessing.spawn") or {}).get("_python_exe")
-    own = (scene.module("sys") or {}).get("executable")
+    asked = [one for one in surroundings.arguments if one == "--numa-bind" or one.startswith("--numa-bind=")]
+    executable = (surroundings.module("multiprocessing.spawn") or {}).get("_python_exe")
+    own = (surroundings.module("sys") or {}).get("executable")
     if isinstance(executable, bytes):
         executable = executable.decode("utf-8", "surrogateescape")
     replaced = executable is not None and own is not None and executable != own
@@ -108,9 +108,9 @@ def numa_binding(scene: Scene) -> tuple[Reason, ...]:
     )
 
 
-def method_asked_for(scene: Scene) -> tuple[Reason, ...]:
+def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
     """The variable by which an isolated script is told how its processes are to start."""
-    asked = scene.setting(_METHOD)
+    asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()
     text = f"{_METHOD} asks for {asked}, as it does in a script that coldfork has isolated"
@@ -121,9 +121,9 @@ def method_asked_for(scene: Scene) -> tuple[Reason, ...]:
     )
 
 
-def daemon(scene: Scene) -> Reason | None:
+def daemon(surroundings: Surroundings) -> Reason | None:
     """A daemonic process of multiprocessing, which may have no children."""
-    current = (scene.module("multiprocessing.process") or {}).get("_current_process")
+    current = (surroundings.module("multiprocessing.process") or {}).get("_current_process")
     configuration = _attribute(current, "_config")
     if not isinstance(configuration, dict) or not configuration.get("daemon"):
         return None
@@ -135,14 +135,14 @@ def daemon(scene: Scene) -> Reason | None:
     return Reason("daemon", text, EVERY, Weight.HARM, remedies=remedies)
 
 
-def framework_and_device(scene: Scene) -> Reason | None:
+def framework_and_device(surroundings: Surroundings) -> Reason | None:
     """Strict: a framework that could wake a device, and a device that it could wake."""
-    if not scene.strict:
+    if not surroundings.strict:
         return None
-    framework = next((name for name in _FRAMEWORKS if scene.module(name) is not None), None)
-    if framework is None or any(scene.setting(name) in _HIDDEN for name in _VISIBILITY):
+    framework = next((name for name in _FRAMEWORKS if surroundings.module(name) is not None), None)
+    if framework is None or any(surroundings.setting(name) in _HIDDEN for name in _VISIBILITY):
         return None
-    device = scene.device()
+    device = surroundings.device()
     if device is None:
         return None
     text = f"strict: {framework} is loaded and {device} is visible, so that anything may wake it"
@@ -155,11 +155,11 @@ def framework_and_device(scene: Scene) -> Reason | None:
     )
 
 
-def vllm_takes_no_forkserver(scene: Scene) -> Reason | None:
+def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
     """vLLM accepts fork and spawn and refuses forkserver."""
-    target = scene.target.module if scene.target is not None else None
+    target = surroundings.target.module if surroundings.target is not None else None
     about = target is not None and target.partition(".")[0] == "vllm"
-    if not about and scene.module("vllm") is None:
+    if not about and surroundings.module("vllm") is None:
         return None
     text = "vLLM accepts fork and spawn only"
     return Reason("vllm-refuses-forkserver", text, "forkserver", Weight.HARM)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from coldfork.model.states import Waker
     from coldfork.observe.probes.reading import Reading
     from coldfork.observe.probes.threads import NativeThread
-    from coldfork.start.surroundings import Scene
+    from coldfork.start.surroundings import Surroundings
 
 DEVICES = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "polars")
 """The runtimes that no forked child of an awake process can use, whatever the circumstances."""
@@ -69,12 +69,12 @@ _KNOWN = (
 )
 
 
-def device(accelerator: str, scene: Scene) -> Reason | None:
+def device(accelerator: str, surroundings: Surroundings) -> Reason | None:
     """A runtime that is awake here, or was in the process this one was forked from."""
-    reading = scene.readings.get(accelerator)
+    reading = surroundings.readings.get(accelerator)
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
-    waker = scene.waker(accelerator)
+    waker = surroundings.waker(accelerator)
     if reading.status == UNKNOWN:
         return _doubt(reading)
     if reading.status == POISONED:
@@ -92,33 +92,33 @@ def device(accelerator: str, scene: Scene) -> Reason | None:
     )
 
 
-def tokenizers_pool(scene: Scene) -> Reason | None:
+def tokenizers_pool(surroundings: Surroundings) -> Reason | None:
     """The pool of tokenizers, unless its own handler makes a forked child go on without it."""
-    reading = scene.readings.get("tokenizers")
+    reading = surroundings.readings.get("tokenizers")
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
     if reading.status == UNKNOWN:
         return _doubt(reading)
-    setting = scene.setting(_TOKENIZERS)
+    setting = surroundings.setting(_TOKENIZERS)
     if setting is None or setting.lower() in _OFF:
         return None
     return Reason(
         code="tokenizers-pool",
         text=f"tokenizers has encoded in parallel and {_TOKENIZERS}={setting} keeps a forked child at it",
         accelerator="tokenizers",
-        waker=scene.waker("tokenizers"),
+        waker=surroundings.waker("tokenizers"),
         remedies=(f"set {_TOKENIZERS}=false before the fork, or do not set it", _SPAWN),
         evidence=(*_seen(reading), (_TOKENIZERS, setting)),
     )
 
 
-def openmp_pool(scene: Scene) -> Reason | None:
+def openmp_pool(surroundings: Surroundings) -> Reason | None:
     """A pool of libgomp that belongs to the forking thread, or may belong to it."""
-    workers = [thread for thread in scene.threads or () if thread.owner.startswith(_GNU)]
+    workers = [thread for thread in surroundings.threads or () if thread.owner.startswith(_GNU)]
     if not workers:
         return None
-    whose = [scene.mine(worker) for worker in workers]
-    waker = scene.waker("openmp")
+    whose = [surroundings.mine(worker) for worker in workers]
+    waker = surroundings.waker("openmp")
     library = workers[0].library or _GNU
     evidence = (
         ("library", library),
@@ -145,9 +145,9 @@ def openmp_pool(scene: Scene) -> Reason | None:
     return None
 
 
-def openmp_unreadable(scene: Scene) -> Reason | None:
+def openmp_unreadable(surroundings: Surroundings) -> Reason | None:
     """OpenMP, where its state cannot be read, or is that of a parent."""
-    reading = scene.readings.get("openmp")
+    reading = surroundings.readings.get("openmp")
     if reading is None:
         return None
     if reading.status == UNKNOWN:
@@ -161,18 +161,18 @@ def openmp_unreadable(scene: Scene) -> Reason | None:
         "fork",
         Weight.DOUBT,
         "openmp",
-        scene.waker("openmp"),
+        surroundings.waker("openmp"),
         (_SPAWN,),
         _seen(reading),
     )
 
 
-def numba_on_gnu_openmp(scene: Scene) -> Reason | None:
+def numba_on_gnu_openmp(surroundings: Surroundings) -> Reason | None:
     """Numba's parallel loops on GNU OpenMP: numba ends a forked child that runs one, from any thread."""
-    names = scene.module("numba.np.ufunc.parallel")
+    names = surroundings.module("numba.np.ufunc.parallel")
     if names is None or names.get("_threading_layer") != "omp":
         return None
-    workers = [thread for thread in scene.threads or () if thread.owner.startswith(_GNU)]
+    workers = [thread for thread in surroundings.threads or () if thread.owner.startswith(_GNU)]
     evidence = (("threading layer", "omp"), ("workers of libgomp", str(len(workers))))
     remedies = ("choose another layer: NUMBA_THREADING_LAYER=workqueue, or tbb", _SPAWN)
     if workers:
@@ -184,9 +184,9 @@ def numba_on_gnu_openmp(scene: Scene) -> Reason | None:
     return Reason("numba-on-openmp", text, "fork", Weight.DOUBT, "openmp", None, remedies, evidence)
 
 
-def strange_threads(scene: Scene) -> Reason | None:
+def strange_threads(surroundings: Surroundings) -> Reason | None:
     """Threads of libraries of which nobody knows what they make of a fork."""
-    threads = scene.threads
+    threads = surroundings.threads
     if threads is None:
         text = "the threads of a process cannot be read on this system"
         return Reason("threads-unreadable", text, "fork", Weight.DOUBT, remedies=(_SPAWN,))
@@ -199,9 +199,9 @@ def strange_threads(scene: Scene) -> Reason | None:
     return Reason("native-threads", text, "fork", Weight.DOUBT, remedies=(_SPAWN,), evidence=evidence)
 
 
-def python_threads(scene: Scene) -> Reason | None:
+def python_threads(surroundings: Surroundings) -> Reason | None:
     """Other threads of Python: a lock that one holds at the fork is never released in the child."""
-    names = scene.python_threads
+    names = surroundings.python_threads
     if not names:
         return None
     listed = ", ".join(sorted(names)[:4])

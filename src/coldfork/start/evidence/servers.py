@@ -9,30 +9,32 @@ from coldfork.start.static_reach.answers import Reached
 from coldfork.start.targets import Target
 
 if TYPE_CHECKING:
-    from coldfork.start.surroundings import Scene
+    from coldfork.start.surroundings import Surroundings
 
 
-def forkserver_does_not_pay(scene: Scene) -> Reason | None:
+def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
     """Without modules to preload a server only adds a process: each child imports everything anew."""
-    if "forkserver" not in scene.methods:
+    if "forkserver" not in surroundings.methods:
         return Reason("no-forkserver-here", "this platform has no forkserver", "forkserver", Weight.HARM)
-    if scene.server.preload:
+    if surroundings.server.preload:
         return None
     text = "its server would preload nothing, so that it saves nothing over spawn"
     remedies = ("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",)
     return Reason("forkserver-preloads-nothing", text, "forkserver", Weight.CIRCUMSTANCE, remedies=remedies)
 
 
-def server_is_not_clean(scene: Scene) -> tuple[Reason, ...]:
+def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
     """A module that the server preloads and that wakes a device there, or may."""
     return tuple(
-        reason for module in scene.server.preload if (reason := _of_preload(module, scene)) is not None
+        reason
+        for module in surroundings.server.preload
+        if (reason := _of_preload(module, surroundings)) is not None
     )
 
 
-def server_has_another_environment(scene: Scene) -> Reason | None:
+def server_has_another_environment(surroundings: Surroundings) -> Reason | None:
     """A server that runs already has the environment of the moment it was started."""
-    differences = scene.server.differences
+    differences = surroundings.server.differences
     if not differences:
         return None
     text = f"its server was started with another environment ({', '.join(differences[:4])})"
@@ -45,8 +47,8 @@ def server_has_another_environment(scene: Scene) -> Reason | None:
     )
 
 
-def _of_preload(module: str, scene: Scene) -> Reason | None:
-    answer = scene.reach_of(Target(module))
+def _of_preload(module: str, surroundings: Surroundings) -> Reason | None:
+    answer = surroundings.reach_of(Target(module))
     if answer.reached is Reached.NOTHING:
         return None
     if answer.reached is Reached.UNKNOWN:

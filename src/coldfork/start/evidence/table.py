@@ -16,14 +16,14 @@ from coldfork.model.decisions import Reason
 from coldfork.start.evidence import circumstances, runtimes, servers, target
 from coldfork.start.process.snapshot import HERE
 from coldfork.start.process.wakers import WAKERS
-from coldfork.start.surroundings import RealScene
+from coldfork.start.surroundings import RealSurroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from coldfork.start.surroundings import Scene
+    from coldfork.start.surroundings import Surroundings
 
-    Piece = Callable[[Scene], "Reason | Iterable[Reason] | None"]
+    Piece = Callable[[Surroundings], "Reason | Iterable[Reason] | None"]
 
 RUNTIMES: tuple[Piece, ...] = (
     *(partial(runtimes.device, accelerator) for accelerator in runtimes.DEVICES),
@@ -64,24 +64,24 @@ SERVERS: tuple[Piece, ...] = (
 """Whether a clean forkserver can be had, and pays: asked only when there will be no fork."""
 
 
-def gather(scene: Scene, *, about_servers: bool = False) -> tuple[Reason, ...]:
+def gather(surroundings: Surroundings, *, about_servers: bool = False) -> tuple[Reason, ...]:
     """Everything that speaks against a method, what weighs most first.
 
     `about_servers` looks at the forkserver although a fork would do.
     """
-    found = [*found_in(scene, RUNTIMES), *found_in(scene, SURROUNDINGS)]
+    found = [*found_in(surroundings, RUNTIMES), *found_in(surroundings, SURROUNDINGS)]
     if not any(reason.vetoes for reason in found):
-        found += found_in(scene, IMPORTS)
+        found += found_in(surroundings, IMPORTS)
     if about_servers or any(reason.against == "fork" for reason in found):
-        found += found_in(scene, SERVERS)
+        found += found_in(surroundings, SERVERS)
     return tuple(sorted(found, key=lambda reason: -reason.weight.rank))
 
 
-def found_in(scene: Scene, pieces: Iterable[Piece]) -> list[Reason]:
+def found_in(surroundings: Surroundings, pieces: Iterable[Piece]) -> list[Reason]:
     """What some pieces of evidence say."""
     found: list[Reason] = []
     for piece in pieces:
-        said = piece(scene)
+        said = piece(surroundings)
         if isinstance(said, Reason):
             found.append(said)
         elif said is not None:
@@ -101,7 +101,7 @@ class _LastAnswer:
         if self._for is None or any(
             old is not new and old != new for old, new in zip(self._for, asked, strict=True)
         ):
-            said = found_in(RealScene(), RUNTIMES)
+            said = found_in(RealSurroundings(), RUNTIMES)
             self._found = tuple(sorted(said, key=lambda reason: -reason.weight.rank))
             self._for = asked
         return self._found

@@ -8,17 +8,17 @@ from coldfork.model.decisions import Reason, Weight
 from coldfork.start.static_reach.answers import Reached
 
 if TYPE_CHECKING:
-    from coldfork.start.surroundings import Scene
+    from coldfork.start.surroundings import Surroundings
 
 _IMPORTABLE = ("put the function at the top level of a module that can be imported",)
 
 
-def imports_of_target(scene: Scene) -> Reason | None:
+def imports_of_target(surroundings: Surroundings) -> Reason | None:
     """What the target's module imports, which may wake a device in the child or cannot be told."""
     # What was typed in has no module of its own that a child could import.
-    if scene.target is None or scene.target.has_no_file:
+    if surroundings.target is None or surroundings.target.has_no_file:
         return None
-    answer = scene.reach_of(scene.target)
+    answer = surroundings.reach_of(surroundings.target)
     if answer.reached is Reached.NOTHING:
         return None
     evidence = tuple(
@@ -47,19 +47,20 @@ def imports_of_target(scene: Scene) -> Reason | None:
     )
 
 
-def target_without_file(scene: Scene) -> tuple[Reason, ...]:
+def target_without_file(surroundings: Surroundings) -> tuple[Reason, ...]:
     """A function typed into an interpreter or a notebook, which a new interpreter cannot import."""
-    if scene.target is None or not scene.target.has_no_file:
+    if surroundings.target is None or not surroundings.target.has_no_file:
         return ()
-    text = f"{scene.target} was typed in and is in no file, so that a new interpreter cannot import it"
+    text = f"{surroundings.target} was typed in and is in no file, so that a new interpreter cannot import it"
     return _unreachable("target-has-no-file", text)
 
 
-def target_cannot_be_pickled(scene: Scene) -> tuple[Reason, ...]:
+def target_cannot_be_pickled(surroundings: Surroundings) -> tuple[Reason, ...]:
     """A lambda or a local function, which pickle does not carry to a new interpreter."""
-    if scene.target is None or not scene.target.cannot_be_pickled:
+    target = surroundings.target
+    if target is None or not target.cannot_be_pickled:
         return ()
-    text = f"{scene.target} is local to a function or a lambda, which pickle cannot hand to a new interpreter"
+    text = f"{target} is local to a function or a lambda, which pickle cannot hand to a new interpreter"
     return _unreachable("target-cannot-be-pickled", text)
 
 

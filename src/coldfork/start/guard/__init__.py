@@ -1,7 +1,7 @@
 """The fork guard: examines this process before each fork, and refuses one whose child would be broken.
 
-This module is imported at the start of every interpreter that has the door of `coldfork guard install`, so
-it imports nothing but what such an interpreter has anyway; the rest comes when something happens.
+This module is imported at the start of every interpreter that has the file of `coldfork guard install`, so it
+imports nothing but what such an interpreter has anyway; the rest comes when something happens.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Examination:
     def __init__(self) -> None:
         self._examined: object = None
         self._unchanged: Unchanged | None = None
-        self._look = snapshot.HERE
+        self._snapshot = snapshot.HERE
         self._remember = snapshot.HERE.examination.lineage.remember
 
     def against(self, observation: Observation | None) -> tuple[Reason, ...]:
@@ -30,7 +30,7 @@ class Examination:
         if unchanged is None or not unchanged.still():
             vetoes = self._anew(observation)
         # So that the child can tell poisoned from cold.
-        self._remember(self._look.latest)
+        self._remember(self._snapshot.latest)
         return vetoes
 
     def _anew(self, observation: Observation | None) -> tuple[Reason, ...]:
@@ -40,19 +40,19 @@ class Examination:
         # Taken before, so that a change in the middle is one since.
         key = None if unchanged is None else unchanged.key()
         found = table.against_fork()
-        if self._look.latest is not self._examined:
+        if self._snapshot.latest is not self._examined:
             # Only what has changed can have been woken since, and then it is good to know by whom.
-            self._examined = self._look.latest
+            self._examined = self._snapshot.latest
             if observation is not None:
                 observation.poll()
                 found = table.against_fork()
         vetoes = tuple(reason for reason in found if reason.vetoes)
         if unchanged is not None:
             unchanged.note(None if vetoes else key)
-        return remedies.exact(vetoes, self._look.examination.loader) if vetoes else ()
+        return remedies.exact(vetoes, self._snapshot.examination.loader) if vetoes else ()
 
     def _begin_comparing(self, observation: Observation | None) -> None:
         """From the second examination on: many a process forks once."""
         poller = observation.poller if observation is not None else None
         if self._examined is not None and poller is not None:
-            self._unchanged = Unchanged(poller, self._look)
+            self._unchanged = Unchanged(poller, self._snapshot)

@@ -61,7 +61,7 @@ class Interpreter:
         return f"{self.executable} (Python {self.version})"
 
     def pth_files(self) -> list[tuple[Path, PthFile | None]]:
-        """The guard's files that it has, each with what it says, or None where coldfork did not write that."""
+        """The guard's files that it has, each with what it says; None where coldfork did not write it."""
         found = []
         for folder in self.folders:
             path = folder / pth_file.FILE

@@ -26,10 +26,10 @@ def guard_launches(module: object, examiner: Examiner) -> None:
     """Put the check into a module in which multiprocessing forks, unless it has it."""
     popen: Any = getattr(module, "Popen", None)
     if popen is not None and not hasattr(popen._launch, _MARK):
-        popen._launch = _door(popen._launch, examiner)
+        popen._launch = _wrapper(popen._launch, examiner)
 
 
-def _door(original: Callable[[Any, Any], None], examiner: Examiner) -> Callable[[Any, Any], None]:
+def _wrapper(original: Callable[[Any, Any], None], examiner: Examiner) -> Callable[[Any, Any], None]:
     def _launch(self: Any, process_obj: Any) -> None:
         if not examiner.before_launch(process_obj):
             return original(self, process_obj)

@@ -58,7 +58,7 @@ class Sensor:
         return not getattr(spec, "_initializing", False)
 
     def begin(self) -> None:
-        """Ask in earnest from here on. What it takes for that is imported now, past our own doors."""
+        """Ask in earnest from here on. What that takes is imported now; our own wrappers let it pass."""
         if self._begins:
             return
         self._begins = True
@@ -69,14 +69,14 @@ class Sensor:
 
 
 class Observation:
-    """The doors in importlib and the ear for new threads; `poll` looks now."""
+    """The wrappers in importlib and the listener for new threads; `poll` asks at once."""
 
     def __init__(
         self, actions: Actions, loaded: Callable[[str], None], trouble: Callable[[str, BaseException], None]
     ) -> None:
         self._actions = actions
         self._trouble = trouble
-        self._hangs = False
+        self._watches = False
         self._hear_no_more: Callable[[], None] = _nothing
         self._sensor = Sensor()
         self._attribution = Attribution(self._sensor, WAKERS.heard, _MAIN)
@@ -92,30 +92,30 @@ class Observation:
         return self._sensor.poller
 
     def begin(self) -> None:
-        """Hang the doors, unless they hang."""
-        if self._hangs:
+        """Install the wrappers, unless they are installed."""
+        if self._watches:
             return
-        self._hangs = True
+        self._watches = True
         if self._sensor.poller is not None:
             self._hear_threads()
         elif any(map(_is_foreign, _files())):
             self._sensor.begin()
         # What is awake by now was woken before anybody watched.
         self._attribution.start()
-        self._imports.hang()
+        self._imports.install()
 
     def end(self) -> None:
-        """Take the doors down."""
-        if not self._hangs:
+        """Remove the wrappers."""
+        if not self._watches:
             return
-        self._hangs = False
-        self._imports.take_down()
+        self._watches = False
+        self._imports.remove()
         self._hear_no_more()
         self._hear_no_more = _nothing
 
     def poll(self) -> None:
-        """Look now whether something woke since the last look."""
-        if self._hangs:
+        """Ask now whether something woke since it was asked last."""
+        if self._watches:
             self._attribution.poll()
 
     def _switch(self, load: Load | None) -> None:

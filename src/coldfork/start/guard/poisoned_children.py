@@ -34,7 +34,7 @@ _SOURCES = (
     ("torch.cuda", "_lazy_init", ("cuda", "rocm")),
     ("torch.xpu", "_lazy_init", ("xpu",)),
 )
-#: The doors through which an exception leaves a child: module, class, method.
+#: Where an exception leaves a child: module, class, method.
 _RUNNERS = (
     ("multiprocessing.process", "BaseProcess", "run"),
     ("billiard.process", "BaseProcess", "run"),
@@ -50,7 +50,7 @@ _MARK = "coldfork_adds_notes"
 
 
 class Notes:
-    """The note of this process, if it was forked poisoned, and the doors at which errors get it."""
+    """The note of this process, if it was forked poisoned, and the wrappers that add it to errors."""
 
     def __init__(self) -> None:
         self.text: str | None = None
@@ -71,7 +71,7 @@ class Notes:
             self.loaded(name)
 
     def loaded(self, name: str) -> None:
-        """A module has been loaded: its doors get the note too."""
+        """A module has been loaded: what errors pass through in it is wrapped too."""
         if self.text is None:
             return
         module: Any = sys.modules.get(name)
@@ -101,12 +101,12 @@ class Notes:
         said = f"{type(error).__module__}.{type(error).__name__} {error}".lower()
         return any(word in said for name in self._accelerators for word in _WORDS[name])
 
-    def _wrap(self, owner: Any, name: str, door: Callable[[Any], Callable[..., Any]]) -> None:
+    def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Callable[..., Any]]) -> None:
         # Only what is a name of the module or class itself: neither may have other ideas of its attributes.
         original = getattr(owner, "__dict__", {}).get(name)
         if not callable(original) or hasattr(original, _MARK):
             return
-        made = door(original)
+        made = wrapper(original)
         setattr(made, _MARK, original)
         if isinstance(owner, type):
             setattr(owner, name, made)

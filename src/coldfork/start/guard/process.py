@@ -96,7 +96,7 @@ class ProcessGuard:
         os.register_at_fork(after_in_parent=self._forked_in_parent, after_in_child=self._forked_in_child)
 
     def observe(self) -> None:
-        """Watch from now on who wakes what; the doors in importlib stay until the guard is off."""
+        """Watch from now on who wakes what; the wrappers in importlib stay until the guard is off."""
         from coldfork.start.guard.observation import Observation
 
         self._actions.pop("import", None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from coldfork.observe.states import Poller
-    from coldfork.start.process.snapshot import Look
+    from coldfork.start.process.snapshot import Snapshot
 
     Key = tuple[object, ...]
 
@@ -30,10 +30,10 @@ _NUMBA = "numba.np.ufunc.parallel"
 class Unchanged:
     """What the last examination saw from outside."""
 
-    def __init__(self, poller: Poller, look: Look) -> None:
+    def __init__(self, poller: Poller, snapshot: Snapshot) -> None:
         self._poller = poller
-        self._look = look
-        self._fingerprint: Callable[[], int | None] = look.examination.loader().fingerprint
+        self._snapshot = snapshot
+        self._fingerprint: Callable[[], int | None] = snapshot.examination.loader().fingerprint
         # `os.environ.get` goes through five functions to this dictionary.
         self._variables: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
         self._names = (os.fsencode(tokenizers.VARIABLE), os.fsencode(opencl.DEVICES_VARIABLE))
@@ -70,6 +70,6 @@ class Unchanged:
         return (
             key[1] is not None
             and not self._poller.failures
-            and self._look.settled
-            and self._look.library(*hip.PREFIXES) is None
+            and self._snapshot.settled
+            and self._snapshot.library(*hip.PREFIXES) is None
         )

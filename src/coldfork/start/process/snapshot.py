@@ -33,7 +33,7 @@ _CLIENTS = Clients()
 Signature = tuple[tuple[int, str, str | None], ...]
 
 
-class Look(Process):
+class Snapshot(Process):
     """A process whose libraries and threads are kept until they change."""
 
     def __init__(self, examination: Examination) -> None:
@@ -181,4 +181,4 @@ def _tasks() -> list[str] | None:
 
 
 # One for the process, as there is one of what it looks at.
-HERE = Look(states.examination())
+HERE = Snapshot(states.examination())

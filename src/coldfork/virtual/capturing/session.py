@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from coldfork.virtual.capturing.graph import Graph
 from coldfork.virtual.capturing.memory.ownership import Pool
 from coldfork.virtual.capturing.process import HERE
-from coldfork.virtual.capturing.recording.host_access import HostDoors
+from coldfork.virtual.capturing.recording.host_access import HostAccess
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import invalidated
-from coldfork.virtual.capturing.recording.threads import ThreadDoors
+from coldfork.virtual.capturing.recording.threads import ThreadStarts
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
     process.enter(recorder)
     failed = True
     try:
-        with HostDoors(recorder), ThreadDoors(recorder, process.operators), recorder:
+        with HostAccess(recorder), ThreadStarts(recorder, process.operators), recorder:
             yield graph
         if recorder.broken is not None:
             raise invalidated(recorder.broken)

@@ -1,4 +1,4 @@
-"""The doors between tensors and the host that operators do not show: watched while a capture runs."""
+"""Ways from tensors to the host that no operator shows: watched while a capture runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SEEDS = "moves the random numbers while nothing is drawn; seed before the captu
 _BEHIND = "it copies memory behind torch's operators; use clone() instead"
 
 
-class HostDoors:
+class HostAccess:
     """Refuses what reads a tensor on the host, on the thread that captures, for as long as it does."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._undo: list[Callable[[], None]] = []
 
-    def __enter__(self) -> HostDoors:
+    def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
         for name in ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_ex__", "__contains__"):
             self._close(tensor, name, _READS)
@@ -59,7 +59,7 @@ class HostDoors:
         while self._undo:
             self._undo.pop()()
 
-    # --- what happens at a door ---------------------------------------------------------------------------
+    # --- what replaces them ------------------------------------------------------------------------------
 
     def _to(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
         # A device given as an object is what `other.device` gives; written out, it means the host.
@@ -81,7 +81,7 @@ class HostDoors:
                 raise self._recorder.refuse("tensor_split() by a tensor", "reads on the host where to split")
         return original(tensor, *args, **kwargs)
 
-    # --- how a door is watched ----------------------------------------------------------------------------
+    # --- how they are replaced ----------------------------------------------------------------------------
 
     def _close(self, owner: Any, name: str, why: str, kind: Any = refusal) -> None:
         what = f"{name}()" if owner in (torch, torch.random) else f".{name}()"
@@ -102,12 +102,12 @@ class HostDoors:
             return
         thread, shapes = self._recorder.thread, self._recorder.shapes
 
-        def door(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             if shapes.computing or threading.get_ident() != thread:
                 return original(*args, **kwargs)
             return instead(original, *args, **kwargs)
 
         own = name in vars(owner)
         before = vars(owner).get(name)
-        setattr(owner, name, door)
+        setattr(owner, name, wrapper)
         self._undo.append(lambda: setattr(owner, name, before) if own else delattr(owner, name))

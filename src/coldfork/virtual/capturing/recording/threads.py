@@ -39,7 +39,7 @@ class Elsewhere(TorchDispatchMode):  # type: ignore[misc]
         return func(*args, **kwargs or {})
 
 
-class ThreadDoors:
+class ThreadStarts:
     """Watches the threads and the thread pools that the capturing thread gives work to."""
 
     def __init__(self, recorder: Recorder, operators: Operators) -> None:

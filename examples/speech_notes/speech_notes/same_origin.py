@@ -1,4 +1,4 @@
-"""Who may come in: only pages of this server itself, and only under a name that it goes by."""
+"""Accepts requests from pages of this server only, and only under a name that it goes by."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def is_local(host: str) -> bool:
         return False
 
 
-class Doors:
-    """Turns away requests that other web pages make in the name of whoever looks at them.
+class SameOriginOnly:
+    """Refuses requests that other web pages make on behalf of whoever is looking at them.
 
     A page anywhere can send a request to a server on your machine, and with a name that leads to 127.0.0.1 it
     could read the answer too. So a server that only this machine can reach goes by its local names alone, and
@@ -44,7 +44,7 @@ class Doors:
         self._names = frozenset({"localhost", "127.0.0.1", "::1", host.lower()}) if is_local(host) else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or turn it away."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

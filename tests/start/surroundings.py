@@ -1,4 +1,4 @@
-"""Scenes that somebody made up: a process with the states, threads, modules and surroundings a test wants."""
+"""Surroundings that a test makes up: a process with the states, threads, modules and variables it wants."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from coldfork.start.static_reach.answers import ReachAnswer, Reached
 from coldfork.start.targets import Target
 
 
-class MadeUp:
-    """A scene: a quiet process on Linux in which nothing is loaded, until a test changes it."""
+class MadeUpSurroundings:
+    """A quiet process on Linux in which nothing is loaded, until a test changes it."""
 
     def __init__(self) -> None:
         self.readings: dict[str, Reading] = {name: Reading(name, "absent") for name in ORDER}

@@ -1,4 +1,4 @@
-"""A virtual environment in which coldfork is installed, for the tests of the guard's door."""
+"""A virtual environment in which coldfork is installed, for the tests of the guard's pth file."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Venv:
         return self.folder / "lib" / version / "site-packages"
 
     @property
-    def door(self) -> Path:
-        """Where a door would be."""
+    def pth_file_path(self) -> Path:
+        """Where the pth file would be."""
         return self.site / pth_file.FILE
 
     def install(self, mode: str) -> None:
-        """Write a door by hand."""
-        self.door.write_text(pth_file.written(mode, "0.0.1"), encoding="ascii")
+        """Write the pth file by hand."""
+        self.pth_file_path.write_text(pth_file.written(mode, "0.0.1"), encoding="ascii")
 
     def run(
         self, *arguments: str, folder: Path | None = None, **variables: str

@@ -36,11 +36,11 @@ PRELUDE = """
 import ctypes, threading
 from coldfork.start.evidence.table import against_fork
 from coldfork.start.process.snapshot import HERE
-from coldfork.start.surroundings import RealScene
+from coldfork.start.surroundings import RealSurroundings
 library = ctypes.CDLL(os.environ["REGION"])
 def whose():
-    scene = RealScene()
-    return sorted(str(scene.mine(one)) for one in scene.threads if one.owner.startswith("libgomp"))
+    here = RealSurroundings()
+    return sorted(str(here.mine(one)) for one in here.threads if one.owner.startswith("libgomp"))
 def codes():
     return [one.code for one in against_fork() if one.code.startswith("openmp")]
 def elsewhere(work):
@@ -67,7 +67,7 @@ def fork_works():
 @pytest.fixture(scope="module")
 def region(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment in which a program finds a library with a parallel region."""
-    folder = tmp_path_factory.mktemp("teams")
+    folder = tmp_path_factory.mktemp("pools")
     source, library = folder / "region.c", folder / "region.so"
     source.write_text(REGION, encoding="utf-8")
     command = ["cc", "-fopenmp", "-pthread", "-shared", "-fPIC", "-o", str(library), str(source)]
@@ -169,9 +169,9 @@ library.in_parallel(3)
 settled = [whose() for _ in range(3)]
 for one in HERE.threads:
     one.argument = None
-scene = RealScene()
+surroundings = RealSurroundings()
 from coldfork.start.evidence.runtimes import openmp_pool
-tell(whose=whose(), code=openmp_pool(scene).code)
+tell(whose=whose(), code=openmp_pool(surroundings).code)
 """,
         environment=region,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coldfork.source.program.module import Module
-from coldfork.source.syntax.nodes import Code, Node
+from coldfork.source.syntax.nodes import Class, Code
 from coldfork.source.values.conditions import Condition
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
@@ -41,17 +41,17 @@ class ClassDef(NamedTuple):
     """A class of the checked code."""
 
     module: Module
-    node: Node
+    statement: Class
 
     @property
     def name(self) -> str:
         """The name behind `class`."""
-        return str(self.node[2])
+        return self.statement.name
 
     @property
     def key(self) -> tuple[str, int]:
         """What tells it from every other class."""
-        return self.module.name, self.node[1]
+        return self.module.name, self.statement.line
 
 
 class Above(NamedTuple):

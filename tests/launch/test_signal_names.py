@@ -8,9 +8,8 @@ from coldfork.launch.supervisor.signal_names import signal_name
 
 
 def test_every_signal_has_its_usual_name() -> None:
-    for number in signal.valid_signals():
-        expected = number.name if isinstance(number, signal.Signals) else f"signal {number}"
-        assert signal_name(number) == expected
+    expected = {member.value: member.name for member in signal.Signals}
+    assert {number: signal_name(number) for number in expected} == expected
 
 
 def test_a_number_that_is_no_signal() -> None:

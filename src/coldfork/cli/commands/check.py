@@ -83,9 +83,9 @@ def _report(inspection: Inspection) -> tuple[Report, bool]:
         comparison = set_against(load(Path(settings["baseline"])), findings)
         findings, known, gone = comparison.new, len(comparison.known), len(comparison.gone)
     if settings["confirm"]:
-        from coldfork.cli.confirmation import confirmed
+        from coldfork.cli.confirmation import confirm_findings
 
-        confirmation = confirmed(findings, settings, inspection.locate)
+        confirmation = confirm_findings(findings, settings, inspection.locate)
         findings, interrupted = confirmation.findings, confirmation.interrupted
     bar = Verdict(settings["fail-on"]).rank
     report = Report(

@@ -27,6 +27,7 @@ case "$*" in
 *"-m venv"*) sleep "${SLOW:-0}"; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
 *"-m pip"*) sleep "${SLOW:-0}"; [ -z "${OFFLINE:-}" ] || exit 1 ;;
 *"-m coldfork"*) echo "coldfork ran in $PWD with $*" ;;
+*near.py*) echo "${NEAR:-}"; [ -n "${NEAR:-}" ] || exit 2 ;;
 *"-m pytest"*) echo "pytest ran in $PWD with $*" ;;
 esac
 """
@@ -120,6 +121,27 @@ def test_it_runs_where_you_stand_but_tests_from_the_root(clone: Clone, tmp_path:
     assert (
         f"ran in {clone.root} with -m pytest -n 2 -k x" in clone.dev("test", "-k", "x", cwd=tmp_path).stdout
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "passed_on"),
+    [
+        (["--near"], "HEAD", ""),
+        (["--near", "-q"], "HEAD", " -q"),
+        (["--near", "main", "-k", "x"], "main", " -k x"),
+    ],
+)
+def test_near_runs_what_the_tool_chooses(clone: Clone, words: list[str], asked: str, passed_on: str) -> None:
+    clone.dev("test")
+    clone.starts()
+    done = clone.dev("test", *words, NEAR="tests/a.py\ntests/b.py")
+    assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2 tests/a.py tests/b.py{passed_on}\n"
+    assert clone.starts()[0] == f"tools/near.py {asked}"
+
+
+def test_near_runs_nothing_when_the_tool_fails(clone: Clone) -> None:
+    done = clone.dev("test", "--near", "no-such-commit")
+    assert (done.returncode, "pytest ran" in done.stdout) == (2, False)
 
 
 def test_a_changed_pyproject_is_installed_again_and_an_untouched_one_is_not(clone: Clone) -> None:

@@ -28,7 +28,7 @@ case "$*" in
 *"-m pip"*) sleep "${SLOW:-0}"; [ -z "${OFFLINE:-}" ] || exit 1 ;;
 *"-m coldfork"*) echo "coldfork ran in $PWD with $*" ;;
 *near.py*) echo "${NEAR:-}"; [ -n "${NEAR:-}" ] || exit 2 ;;
-*"-m pytest"*) echo "pytest ran in $PWD with $*" ;;
+*"-m pytest"*) echo "pytest ran in $PWD with $*${PYTHONDONTWRITEBYTECODE+ and compiles all anew}" ;;
 esac
 """
 
@@ -137,6 +137,11 @@ def test_near_runs_what_the_tool_chooses(clone: Clone, words: list[str], asked: 
     done = clone.dev("test", *words, NEAR="tests/a.py\ntests/b.py")
     assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2 tests/a.py tests/b.py{passed_on}\n"
     assert clone.starts()[0] == f"tools/near.py {asked}"
+
+
+def test_what_the_tests_import_is_compiled_once(clone: Clone) -> None:
+    done = clone.dev("test", PYTHONDONTWRITEBYTECODE="1")
+    assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2\n"
 
 
 def test_near_runs_nothing_when_the_tool_fails(clone: Clone) -> None:

@@ -64,6 +64,7 @@ FILES = {
     "docs/other.md": "",
     "pyproject.toml": "",
     "LICENSE": "",
+    ".gitignore": "__pycache__/\n",
 }
 TOOL = ("near.py", "dependence.py", "file_texts.py")
 ALL = sorted(name for name in FILES if "/test_" in name)

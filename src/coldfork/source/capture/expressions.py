@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.binding import assign
-from coldfork.source.capture.calls import call
-from coldfork.source.capture.comparison import compared
-from coldfork.source.capture.containers import dictionary_display, sequence_display
+from coldfork.source.capture.calls.functions import call
+from coldfork.source.capture.calls.recording import record_sync, record_truth_test
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.comparison import compared
+from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
 from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
@@ -21,7 +21,7 @@ from coldfork.source.capture.objects import (
     Tensor,
     Value,
 )
-from coldfork.source.capture.recording import record_sync, record_truth_test
+from coldfork.source.capture.statements.binding import assign
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of

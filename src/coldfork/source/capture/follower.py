@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture import calls, expressions, statements
+from coldfork.source.capture import expressions
+from coldfork.source.capture.calls import functions
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Outside, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
+from coldfork.source.capture.statements import dispatch
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
@@ -25,7 +27,7 @@ class Follower(Following):
 
     def execute(self, block: Block) -> bool:
         """Follow statements; True when nothing behind them is reached."""
-        return statements.execute(self, block)
+        return dispatch.execute(self, block)
 
     def level(self, node: Node | None) -> int:
         """How much an expression depends on the batch."""
@@ -33,7 +35,7 @@ class Follower(Following):
 
     def call(self, func: Func, given: Arguments) -> Value:
         """Follow a call of a function of the checked code."""
-        return calls.enter(self, func, given)
+        return functions.enter(self, func, given)
 
     # -- the function to begin with -----------------------------------------------------------------
 

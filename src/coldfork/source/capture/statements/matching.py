@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.branches import Way, either, follow_ways
-from coldfork.source.capture.comparison import compared, instance_of
-from coldfork.source.capture.containers import collected
+from coldfork.source.capture.calls.recording import record_truth_test
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.comparison import compared, instance_of
+from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import Constant, Object, Outside, Value
-from coldfork.source.capture.recording import record_truth_test
+from coldfork.source.capture.statements.branches import Way, either, follow_ways
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition

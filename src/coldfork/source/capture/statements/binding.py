@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture import lazy_initialisation
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, Constant, Inside, Object, Value
+from coldfork.source.capture.statements import lazy_initialisation
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of

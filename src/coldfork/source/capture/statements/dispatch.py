@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture import lazy_initialisation
-from coldfork.source.capture.binding import assign
-from coldfork.source.capture.branches import Way, follow_ways
-from coldfork.source.capture.containers import forget_contents
+from coldfork.source.capture.calls.external_calls import captures
+from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import synchronisation
-from coldfork.source.capture.external_calls import captures
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.matching import match_
 from coldfork.source.capture.objects import ANY, Constant, Env, Object
 from coldfork.source.capture.state import FIXED
+from coldfork.source.capture.statements import lazy_initialisation
+from coldfork.source.capture.statements.binding import assign
+from coldfork.source.capture.statements.branches import Way, follow_ways
+from coldfork.source.capture.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.quoting import text_of

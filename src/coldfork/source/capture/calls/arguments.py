@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture.containers import collected
+from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import SOME_CALL, Arguments, Constant, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED

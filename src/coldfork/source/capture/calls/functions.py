@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture import external_calls, graph_managers
-from coldfork.source.capture.arguments import arguments_of, bind_arguments
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.containers import forget_contents
+from coldfork.source.capture.calls import external_calls, graph_managers
+from coldfork.source.capture.calls.arguments import arguments_of, bind_arguments
+from coldfork.source.capture.calls.recording import mark_escaped, record_call
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
@@ -20,7 +21,6 @@ from coldfork.source.capture.objects import (
     Outside,
     Value,
 )
-from coldfork.source.capture.recording import mark_escaped, record_call
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture.containers import put
+from coldfork.source.capture.contents.containers import put
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, ClassDef, Constant, Env, First, Func, Inside, Object, Value

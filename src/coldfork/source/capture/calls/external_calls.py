@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 
-from coldfork.source.capture import graph_managers
-from coldfork.source.capture.comparison import instance_of
-from coldfork.source.capture.containers import collected, forget_contents, reordered
+from coldfork.source.capture.calls import graph_managers
+from coldfork.source.capture.calls.recording import mark_escaped, record_call, record_sync, record_truth_test
+from coldfork.source.capture.contents.comparison import instance_of
+from coldfork.source.capture.contents.containers import collected, forget_contents, reordered
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
@@ -20,7 +21,6 @@ from coldfork.source.capture.objects import (
     Tensor,
     Value,
 )
-from coldfork.source.capture.recording import mark_escaped, record_call, record_sync, record_truth_test
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
 

@@ -50,7 +50,7 @@ class Follower(Following):
                 self.annotate(func.module, annotated.get(name), subject)
                 env.names[name], env.levels[name] = subject, DEPENDENT
         if func.owner is not None and names:
-            own = func.bound or Object(names[0], True, func.owner)
+            own = func.bound if type(func.bound) is Object else Object(names[0], True, func.owner)
             env.names[names[0]], env.own = own, own
         self.run.stack.append(Frame(func, env))
         self.run.followed.add(func.place)

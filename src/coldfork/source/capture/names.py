@@ -225,6 +225,16 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
                 )
         return list(names)
 
+    def match_arguments(self, cls: ClassDef) -> list[str] | None:
+        """The attributes that positional patterns of a class stand for, if that is known."""
+        found = self.defined(cls, "__match_args__")
+        if found is None or found[1][0] != nodes.BY_VALUE:
+            return None
+        value: Node = found[1][1]
+        if value[0] != nodes.SEQUENCE or any(element[0] != nodes.CONST for element in value[2]):
+            return None
+        return [element[1] for element in value[2]]
+
     def annotation(self, cls: ClassDef, name: str) -> tuple[ClassDef, Node] | None:
         """The annotation that a class body gives a name."""
         for one in self.order(cls):

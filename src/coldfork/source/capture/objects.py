@@ -99,7 +99,7 @@ class Func:
         line: int,
         env: Env | None = None,
         owner: ClassDef | None = None,
-        bound: Object | None = None,
+        bound: Object | ClassDef | None = None,
     ) -> None:
         self.module = module
         self.code = code
@@ -119,12 +119,18 @@ class Func:
         """Where it is defined."""
         return self.module.name, self.line
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it, with what it is bound to, from every other function."""
+        bound = self.bound.key if isinstance(self.bound, ClassDef) else self.bound
+        return "function", *self.place, bound
+
     def around(self) -> Iterator[Env]:
         """The functions around it, the innermost first."""
         return self.env.outwards() if self.env is not None else iter(())
 
-    def of(self, owner: Object) -> Func:
-        """The same function as a method of an object."""
+    def of(self, owner: Object | ClassDef) -> Func:
+        """The same function as a method of an object, or of a class."""
         return Func(self.module, self.code, self.name, self.line, self.env, self.owner, owner)
 
 
@@ -184,8 +190,8 @@ class Object:
         """`list`, `tuple`, `set` or `dict`, when it is known to be one."""
         self.keys: tuple[str, ...] | None = None
         """The keys of its parts that make up the whole container, when these are all."""
-        self.under: tuple[Condition, ...] = ()
-        """What had to hold for a container to be made."""
+        self.under: tuple[object, ...] = ()
+        """What had to hold where a container was made, and the loops around it."""
         self.tensor: Tensor | None = None
         self.present = False
         """True when an annotation says that it is not None."""

@@ -60,7 +60,7 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
     if parameters.double_star is not None:
         more = collected(f, parameters.double_star, "dict", bound.more_keywords, not given.options)
         env.names[parameters.double_star], env.levels[parameters.double_star] = more, DEPENDENT
-    if func.bound is not None and parameters.positional:
+    if type(func.bound) is Object and parameters.positional:
         env.own = func.bound
 
 

@@ -7,7 +7,7 @@ import builtins
 from coldfork.source.capture.calls import graph_managers
 from coldfork.source.capture.calls.recording import mark_escaped, record_call, record_sync, record_truth_test
 from coldfork.source.capture.contents.comparison import instance_of
-from coldfork.source.capture.contents.containers import collected, forget_contents, reordered
+from coldfork.source.capture.contents.containers import appended, collected, forget_contents, reordered
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
@@ -211,8 +211,9 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     if receiver.tensor is not None:
         return None
     if method in _FILLING and arguments:
-        receiver.parts[ANY] = arguments[-1]
-        receiver.keys = None
+        appended(f, receiver, _added(method, arguments[-1]))
+        if receiver.keys is None:
+            receiver.parts[ANY] = arguments[-1]
         device_work.stored(f, receiver, arguments[-1])
         return Constant(None)
     if method == "items" and not arguments:
@@ -222,6 +223,13 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     if receiver.cls is None and method in ("get", "pop") and arguments:
         return _taken_out(receiver, method, arguments)
     return None
+
+
+def _added(method: str, given: Value) -> list[Value] | None:
+    """What a method adds to the end of a list, if that is known."""
+    if method == "append":
+        return [given]
+    return given.elements() if method == "extend" and type(given) is Object else None
 
 
 def _taken_out(receiver: Object, method: str, arguments: list[Value]) -> Value:

@@ -31,8 +31,8 @@ from coldfork.source.values.conditions import Condition
 def call(f: Following, node: Node) -> Value:
     """What a call gives."""
     _, callee, positional, named, line, column, end = node
-    if callee[0] == nodes.NAME and callee[1] == "super" and not positional:
-        return _super(f)
+    if callee[0] == nodes.NAME and callee[1] == "super":
+        return _super(f, [f.evaluate(one) for one in positional])
     receiver: Value | None = None
     method = ""
     if callee[0] == nodes.ATTR:
@@ -57,8 +57,13 @@ def call(f: Following, node: Node) -> Value:
     return _object(f, node, target, given)
 
 
-def _super(f: Following) -> Value:
+def _super(f: Following, given: list[Value]) -> Value:
     frame = f.frame
+    if given:
+        match given:
+            case [ClassDef() as owner, Object() as instance]:
+                return Above(owner, instance)
+        return f.fresh("super")
     own = frame.env.own
     if frame.func.owner is None or own is None:
         return f.fresh("super")
@@ -69,7 +74,7 @@ def _super(f: Following) -> Value:
 
 
 def _function(f: Following, node: Node, func: Func, given: Arguments) -> Value:
-    first = record_call(f, ("function", *func.place, func.bound), node, func)
+    first = record_call(f, func.identity, node, func)
     with graph_managers.watched(f, first, closure=True):
         return enter(f, func, given)
 
@@ -111,8 +116,9 @@ def _that_it_is_run(f: Following, func: Func) -> tuple[Condition, ...]:
     """What has to hold for a method to be the one that its name finds."""
     if func.bound is None or func.owner is None:
         return ()
-    cls = func.bound.cls
+    cls = func.bound if isinstance(func.bound, ClassDef) else func.bound.cls
     if cls is None:
+        assert type(func.bound) is Object
         return (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
     if f.names.may_be_overridden(cls, func.owner):
         words = f"{func.name} of {cls.name} is the one of {func.owner.name}"

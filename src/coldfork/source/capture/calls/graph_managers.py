@@ -97,7 +97,7 @@ def invoke(f: Following, target: Value, arguments: list[Value]) -> Value:
     given = Arguments(arguments, {}, [DEPENDENT if type(one) is Object else FIXED for one in arguments])
     if isinstance(target, Func):
         if f.run.region is not None:
-            f.run.called.append((("function", *target.place, target.bound), target))
+            f.run.called.append((target.identity, target))
         return f.call(target, given)
     if type(target) is Object and target.cls is not None:
         for name in ("__call__", "forward"):

@@ -8,6 +8,7 @@ from coldfork.source.capture.objects import (
     Arguments,
     ClassDef,
     Constant,
+    Func,
     Inside,
     Object,
     Outside,
@@ -26,7 +27,7 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
         return f.names.from_module(owner.name, name)
     if isinstance(owner, ClassDef):
         shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
-        return shared or f.names.of_class(owner, name) or f.fresh(name)
+        return shared or _of_class(f, owner, name)
     if isinstance(owner, Above):
         found = f.names.defined(owner.instance.cls or owner.owner, name, owner.owner)
         return _of_definition(f, found, owner.instance, name)
@@ -34,6 +35,21 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
         answer = _of_device(f, owner, name) if f.run.region is not None else None
         return answer if answer is not None else _of_object(f, owner, name)
     return f.fresh(name)
+
+
+def _of_class(f: Following, cls: ClassDef, name: str) -> Value:
+    """An attribute of a class: a class method is bound to it."""
+    value = f.names.of_class(cls, name) or f.fresh(name)
+    found = f.names.defined(cls, name) if isinstance(value, Func) else None
+    if isinstance(value, Func) and found is not None and "classmethod" in _decorators(found[1]):
+        return value.of(cls)
+    return value
+
+
+def _decorators(entry: Node) -> set[str]:
+    """The decorators of a definition that are plain names."""
+    _, definition, *_ = entry
+    return {node[1] for node, _ in definition[3] if node[0] == nodes.NAME}
 
 
 def _of_device(f: Following, owner: Object, name: str) -> Value | None:
@@ -77,10 +93,12 @@ def _of_definition(f: Following, found: tuple[ClassDef, Node] | None, owner: Obj
     made = f.names.function(cls.module, entry[1], None, cls)
     if made is None:
         return owner.part(name)
-    plain = [node[1] for node, _ in entry[1][3] if node[0] == nodes.NAME]
-    if "property" in plain:
+    decorators = _decorators(entry)
+    if "property" in decorators:
         return f.call(made.of(owner), Arguments([], {}, []))
-    return made if "staticmethod" in plain else made.of(owner)
+    if "classmethod" in decorators:
+        return made.of(owner.cls or cls)
+    return made if "staticmethod" in decorators else made.of(owner)
 
 
 def _from_init(f: Following, owner: Object, name: str) -> Value | None:

@@ -65,7 +65,10 @@ def _for(f: Following, node: Node) -> bool:
     _, line, target, iterable, body, orelse = node
     value = f.evaluate(iterable)
     level = f.level(iterable)
-    items = (value.elements() or value.items()) if type(value) is Object else []
+    known = value.elements() if type(value) is Object else None
+    if known == []:
+        return f.execute(orelse)
+    items = known or (value.items() if type(value) is Object else [])
     exact = bool(items) and type(value) is Object and not value.before
     if _counts(iterable):
         exact, items = True, [Object("i", False)]
@@ -76,13 +79,24 @@ def _for(f: Following, node: Node) -> bool:
     if not exact:
         words = f"the loop at line {line} of {frame.func.module.name} runs"
         frame.conditions = (*outer, Condition(words=words))
+    partly = known is None or len(known) > _MOST_ITEMS
     for item in items[:_MOST_ITEMS] or [f.fresh("item")]:
         assign(f, target, item, level)
-        if f.execute(body):
+        if _round(f, body, line, partly):
             break
     frame.conditions = outer
     f.execute(orelse)
     return False
+
+
+def _round(f: Following, body: Block, line: int, partly: bool) -> bool:
+    """Follow one round of a loop; True when there is no further one."""
+    f.run.rounds += [line] if partly else []
+    left = f.execute(body) and not f.frame.continued
+    f.frame.continued = False
+    if partly:
+        f.run.rounds.pop()
+    return left
 
 
 def _counts(iterable: Node) -> bool:
@@ -96,14 +110,14 @@ def _counts(iterable: Node) -> bool:
 
 
 def _while(f: Following, node: Node) -> bool:
-    _, _, test, body, orelse, span = node
+    _, line, test, body, orelse, span = node
     value = f.truth(f.evaluate(test))
     if value is not False:
         frame = f.frame
         outer = frame.conditions
         if value is None:
             frame.conditions = (*outer, f.condition(span))
-        f.execute(body)
+        _round(f, body, line, True)
         frame.conditions = outer
     return f.execute(orelse)
 
@@ -216,6 +230,11 @@ def _raise(f: Following, node: Node) -> bool:
     return True
 
 
+def _continue(f: Following, node: Node) -> bool:
+    f.frame.continued = True
+    return True
+
+
 def _def(f: Following, node: Node) -> bool:
     env: Env = f.frame.env
     made = f.names.function(f.frame.func.module, node, env, None)
@@ -264,5 +283,5 @@ _STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
     nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,
     nodes.CLASS: _class, nodes.IMPORT: _import,
     nodes.FROM: _from, nodes.GLOBAL: _global, nodes.ASSERT: _assert,
-    nodes.DELETE: _delete, nodes.BREAK: _raise, nodes.CONTINUE: _raise,
+    nodes.DELETE: _delete, nodes.BREAK: _raise, nodes.CONTINUE: _continue,
 }  # fmt: skip

@@ -9,7 +9,7 @@ from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared, instance_of
 from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Constant, Object, Outside, Value
+from coldfork.source.capture.objects import ClassDef, Constant, Object, Outside, Value
 from coldfork.source.capture.statements.branches import Way, either, follow_ways
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
@@ -107,7 +107,7 @@ class _Matching(Matching[Value]):
         kind = self.f.evaluate(cls)
         if isinstance(kind, Outside):
             return (None,) if kind.name in SELF_MATCHING else None
-        return None
+        return self.f.names.match_arguments(kind) if isinstance(kind, ClassDef) else None
 
     def either(self, values: Sequence[Value]) -> Value:
         return either(self.f, "it", list(values))

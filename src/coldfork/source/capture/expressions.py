@@ -11,20 +11,12 @@ from coldfork.source.capture.contents.comparison import compared
 from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
 from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    ANY,
-    SOME_CALL,
-    Constant,
-    Func,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
+from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
 from coldfork.source.capture.statements.binding import assign
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.values.kinds import Const, External
 
 
 def evaluate(f: Following, node: Node) -> Value:
@@ -49,7 +41,7 @@ def _anything(f: Following, part: object) -> None:
 
 
 def _const(f: Following, node: Node) -> Value:
-    return Constant(node[1])
+    return Const(node[1])
 
 
 def _name(f: Following, node: Node) -> Value:
@@ -61,7 +53,7 @@ def _name(f: Following, node: Node) -> Value:
             f.run.touched[id(found)] = found
         return found
     value = f.names.of_module(f.frame.func.module, name)
-    return value if value is not None else Outside(name)
+    return value if value is not None else External(name)
 
 
 def _attr(f: Following, node: Node) -> Value:
@@ -84,7 +76,7 @@ def _index(f: Following, node: Node) -> Value:
         made = f.fresh("item", SOME_CALL)
         made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
         return made
-    part = owner.part(f"[{index.value!r}]" if isinstance(index, Constant) else ANY)
+    part = owner.part(f"[{index.value!r}]" if isinstance(index, Const) else ANY)
     if f.run.region is not None and type(part) is Object:
         f.run.touched[id(part)] = part
     return part
@@ -116,7 +108,7 @@ def _bool(f: Following, node: Node) -> Value:
     frame = f.frame
     outer = frame.conditions
     unsure = False
-    value: Value = Constant(is_and)
+    value: Value = Const(is_and)
     for index, (part, span) in enumerate(zip(values, spans, strict=True)):
         value = f.evaluate(part)
         truth = f.truth(value)
@@ -134,7 +126,7 @@ def _bool(f: Following, node: Node) -> Value:
 
 def _not(f: Following, node: Node) -> Value:
     truth = f.truth(f.evaluate(node[1]))
-    return Constant(not truth) if truth is not None else f.fresh("it")
+    return Const(not truth) if truth is not None else f.fresh("it")
 
 
 def _compare(f: Following, node: Node) -> Value:
@@ -144,7 +136,7 @@ def _compare(f: Following, node: Node) -> Value:
     if len(others) == 1:
         known = compared(first, operators[0], others[0])
         if known is not None:
-            return Constant(known)
+            return Const(known)
         for one in (first, others[0]):
             if (
                 type(one) is Object

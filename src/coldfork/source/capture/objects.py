@@ -12,29 +12,12 @@ from typing import NamedTuple
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Code, Node
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, External, ModuleRef
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
 SOME_CALL = "()"
 #: Any item of a container whose keys are not known.
 ANY = "[*]"
-
-
-class Constant(NamedTuple):
-    """A constant of the source."""
-
-    value: object
-
-
-class Outside(NamedTuple):
-    """A dotted name that does not belong to the checked code."""
-
-    name: str
-
-
-class Inside(NamedTuple):
-    """A module of the checked code."""
-
-    name: str
 
 
 class ClassDef(NamedTuple):
@@ -266,4 +249,4 @@ class Arguments(NamedTuple):
         return [*self.positional, *self.spread, *self.keywords.values(), *self.options]
 
 
-Value = Constant | Outside | Inside | ClassDef | Above | Func | Object
+Value = Const | External | ModuleRef | ClassDef | Above | Func | Object

@@ -9,23 +9,13 @@ from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    SOME_CALL,
-    Above,
-    Arguments,
-    ClassDef,
-    Constant,
-    Env,
-    Func,
-    Object,
-    Outside,
-    Value,
-)
+from coldfork.source.capture.objects import SOME_CALL, Above, Arguments, ClassDef, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, External
 
 
 def call(f: Following, node: Node) -> Value:
@@ -43,7 +33,7 @@ def call(f: Following, node: Node) -> Value:
     given = arguments_of(f, positional, named)
     frame = f.frame
     frame.line, frame.column, frame.end = line, column, end
-    if isinstance(target, Outside):
+    if isinstance(target, External):
         return external_calls.function(f, node, target.name, given)
     ours = graph_managers.call(f, receiver, method, given, (line, column, end))
     if ours is not None:
@@ -145,11 +135,11 @@ def _crossing(value: Value | None, level: int) -> int:
 def _result(f: Following, func: Func, frame: Frame) -> Value:
     values = [value for value, _ in frame.returns]
     if not values:
-        return Constant(None)
+        return Const(None)
     first = values[0]
     if all(value is first or value == first for value in values):
         return first
-    real = [value for value in values if value != Constant(None)]
+    real = [value for value in values if value != Const(None)]
     if len(real) == 1:
         return real[0]
     return f.fresh(func.name, SOME_CALL if real == values else "")

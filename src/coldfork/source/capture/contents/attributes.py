@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    Above,
-    Arguments,
-    ClassDef,
-    Constant,
-    Func,
-    Inside,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
+from coldfork.source.capture.objects import Above, Arguments, ClassDef, Func, Object, Tensor, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import Const, External, ModuleRef
 
 
 def attribute(f: Following, owner: Value, name: str) -> Value:
     """An attribute of what an expression gave."""
-    if isinstance(owner, Outside):
-        return Outside(f"{owner.name}.{name}")
-    if isinstance(owner, Inside):
+    if isinstance(owner, External):
+        return External(f"{owner.name}.{name}")
+    if isinstance(owner, ModuleRef):
         return f.names.from_module(owner.name, name)
     if isinstance(owner, ClassDef):
         shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
@@ -55,10 +45,10 @@ def _decorators(entry: Node) -> set[str]:
 def _of_device(f: Following, owner: Object, name: str) -> Value | None:
     """Where a tensor lies that captured code asks for it: on the GPU, unless something else is known."""
     if name == "is_cuda":
-        return Constant(owner.tensor is None or owner.tensor.device != "cpu")
+        return Const(owner.tensor is None or owner.tensor.device != "cpu")
     if name == "device" and (owner.tensor is not None or not owner.parts):
         device = f.fresh("device", "torch.device")
-        device.parts["type"] = Constant((owner.tensor.device if owner.tensor is not None else "") or "cuda")
+        device.parts["type"] = Const((owner.tensor.device if owner.tensor is not None else "") or "cuda")
         return device
     return None
 
@@ -122,7 +112,7 @@ def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     value = f.names.made_by(init.module, assigned)
     if isinstance(value, ClassDef):
         made = Object(f"{owner.name}.{name}", True, value)
-    elif isinstance(value, Outside):
+    elif isinstance(value, External):
         made = Object(f"{owner.name}.{name}", True, made_by=value.name)
         if value.name.startswith("torch.") and value.name.rpartition(".")[2] in _TENSORS:
             made.tensor = Tensor()

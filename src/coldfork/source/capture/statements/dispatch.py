@@ -9,7 +9,7 @@ from coldfork.source.capture.calls.external_calls import captures
 from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Constant, Env, Object
+from coldfork.source.capture.objects import ANY, Env, Object
 from coldfork.source.capture.state import FIXED
 from coldfork.source.capture.statements import lazy_initialisation
 from coldfork.source.capture.statements.binding import assign
@@ -19,6 +19,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const
 
 _MOST_ITEMS = 8
 
@@ -188,7 +189,7 @@ def _augmented(f: Following, node: Node) -> bool:
         env = f.frame.env
         env.levels[target[1]] = max(env.levels.get(target[1], FIXED), f.level(value))
         held = env.names.get(target[1])
-        if isinstance(held, Constant) or (type(held) is Object and held.kind == "tuple"):
+        if isinstance(held, Const) or (type(held) is Object and held.kind == "tuple"):
             env.names[target[1]] = f.fresh(target[1])
         elif held is not None:
             forget_contents([held])
@@ -221,7 +222,7 @@ def _expr(f: Following, node: Node) -> bool:
 
 
 def _return(f: Following, node: Node) -> bool:
-    value = Constant(None) if node[3] is None else f.evaluate(node[3])
+    value = Const(None) if node[3] is None else f.evaluate(node[3])
     f.frame.returns.append((value, f.level(node[3])))
     return True
 

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.binding import assign
-from coldfork.source.capture.calls import call
-from coldfork.source.capture.comparison import compared
-from coldfork.source.capture.containers import dictionary_display, sequence_display
+from coldfork.source.capture.calls.functions import call
+from coldfork.source.capture.calls.recording import record_sync, record_truth_test
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.comparison import compared
+from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
 from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    ANY,
-    SOME_CALL,
-    Constant,
-    Func,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
-from coldfork.source.capture.recording import record_sync, record_truth_test
+from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
+from coldfork.source.capture.statements.binding import assign
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.syntax.walk import children
+from coldfork.source.values.kinds import Const, External
 
 
 def evaluate(f: Following, node: Node) -> Value:
@@ -40,7 +32,7 @@ def evaluate(f: Following, node: Node) -> Value:
 
 def _const(f: Following, node: Node) -> Value:
     _, value = node
-    return Constant(value)
+    return Const(value)
 
 
 def _name(f: Following, node: Node) -> Value:
@@ -52,7 +44,7 @@ def _name(f: Following, node: Node) -> Value:
             f.run.touched[id(found)] = found
         return found
     value = f.names.of_module(f.frame.func.module, name)
-    return value if value is not None else Outside(name)
+    return value if value is not None else External(name)
 
 
 def _attr(f: Following, node: Node) -> Value:
@@ -75,7 +67,7 @@ def _index(f: Following, node: Node) -> Value:
         made = f.fresh("item", SOME_CALL)
         made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
         return made
-    part = owner.part(f"[{index.value!r}]" if isinstance(index, Constant) else ANY)
+    part = owner.part(f"[{index.value!r}]" if isinstance(index, Const) else ANY)
     if f.run.region is not None and type(part) is Object:
         f.run.touched[id(part)] = part
     return part
@@ -107,7 +99,7 @@ def _bool(f: Following, node: Node) -> Value:
     frame = f.frame
     outer = frame.conditions
     unsure = False
-    value: Value = Constant(is_and)
+    value: Value = Const(is_and)
     for index, (part, span) in enumerate(zip(values, spans, strict=True)):
         value = f.evaluate(part)
         truth = f.truth(value)
@@ -126,7 +118,7 @@ def _bool(f: Following, node: Node) -> Value:
 def _not(f: Following, node: Node) -> Value:
     _, operand = node
     truth = f.truth(f.evaluate(operand))
-    return Constant(not truth) if truth is not None else f.fresh("it")
+    return Const(not truth) if truth is not None else f.fresh("it")
 
 
 def _compare(f: Following, node: Node) -> Value:
@@ -136,7 +128,7 @@ def _compare(f: Following, node: Node) -> Value:
     if len(others) == 1:
         known = compared(first, operators[0], others[0])
         if known is not None:
-            return Constant(known)
+            return Const(known)
         for one in (first, others[0]):
             if (
                 type(one) is Object

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture import calls, expressions, statements
+from coldfork.source.capture import expressions
+from coldfork.source.capture.calls import functions
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Outside, Tensor, Value
+from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
+from coldfork.source.capture.statements import dispatch
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, last_name
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import External
 
 _TENSORS = frozenset({"torch.Tensor", "torch.LongTensor", "torch.FloatTensor", "torch.nn.Parameter"})
 
@@ -25,7 +28,7 @@ class Follower(Following):
 
     def execute(self, block: Block) -> bool:
         """Follow statements; True when nothing behind them is reached."""
-        return statements.execute(self, block)
+        return dispatch.execute(self, block)
 
     def level(self, node: Node | None) -> int:
         """How much an expression depends on the batch."""
@@ -33,7 +36,7 @@ class Follower(Following):
 
     def call(self, func: Func, given: Arguments) -> Value:
         """Follow a call of a function of the checked code."""
-        return calls.enter(self, func, given)
+        return functions.enter(self, func, given)
 
     # -- the function to begin with -----------------------------------------------------------------
 
@@ -48,7 +51,7 @@ class Follower(Following):
                 self.annotate(func.module, annotated.get(name), subject)
                 env.names[name], env.levels[name] = subject, DEPENDENT
         if func.owner is not None and names:
-            own = func.bound or Object(names[0], True, func.owner)
+            own = func.bound if type(func.bound) is Object else Object(names[0], True, func.owner)
             env.names[names[0]], env.own = own, own
         self.run.stack.append(Frame(func, env))
         self.run.followed.add(func.place)
@@ -75,9 +78,9 @@ class Follower(Following):
         meaning = self.names.static(module, annotation)
         if isinstance(meaning, ClassDef):
             subject.typed = meaning
-        elif isinstance(meaning, Outside) and meaning.name in _TENSORS:
+        elif isinstance(meaning, External) and meaning.name in _TENSORS:
             subject.tensor = Tensor()
-        elif isinstance(meaning, Outside) and meaning.name == "numpy.ndarray":
+        elif isinstance(meaning, External) and meaning.name == "numpy.ndarray":
             subject.made_by = meaning.name
 
     # -- regions ------------------------------------------------------------------------------------

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
+from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Binding, Class, Node, called, code_of, last_name
+from coldfork.source.syntax.nodes import Binding, Class, Node, called, code_of, last_name, text_constant
 from coldfork.source.syntax.walk import walk
+from coldfork.source.values.kinds import Const, External, ModuleRef
 
 _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
@@ -27,7 +28,7 @@ _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "e
 
 
 #: What the bases of a class can be; an object where that is not to be known.
-Base = ClassDef | Outside | Object
+Base = ClassDef | External | Object
 
 
 class Names(Hierarchy[Base, list[Binding]]):
@@ -54,7 +55,7 @@ class Names(Hierarchy[Base, list[Binding]]):
 
     def imported(self, dotted: str) -> Value:
         """What `import dotted` gives."""
-        return Inside(dotted) if self.module(dotted) is not None else Outside(dotted)
+        return ModuleRef(dotted) if self.module(dotted) is not None else External(dotted)
 
     def of_module(self, module: Module, name: str) -> Value | None:
         """What a name of a module means; None when it has none, an object when that is not to be known."""
@@ -101,22 +102,22 @@ class Names(Hierarchy[Base, list[Binding]]):
         """What `from target import name` gives."""
         module = self.module(target)
         if module is None:
-            return Outside(f"{target}.{name}")
+            return External(f"{target}.{name}")
         found = self.of_module(module, name)
         if found is None and self.module(f"{target}.{name}") is not None:
-            return Inside(f"{target}.{name}")
+            return ModuleRef(f"{target}.{name}")
         return found if found is not None else Object(name, True)
 
     def _constant(self, module: Module, name: str, node: Node) -> Value:
         """A value that can be read off: a constant, another name, an instance of a class of ours."""
         match node:
             case (nodes.CONST, value):
-                return Constant(value)
+                return Const(value)
             case (nodes.CALL, function, *_):
                 made = self.static(module, function)
                 if isinstance(made, ClassDef):
                     return Object(name, True, made)
-                return Object(name, True, made_by=made.name if isinstance(made, Outside) else "")
+                return Object(name, True, made_by=made.name if isinstance(made, External) else "")
         return self.static(module, node) or Object(name, True)
 
     def static(self, module: Module, node: Node) -> Value | None:
@@ -128,9 +129,9 @@ class Names(Hierarchy[Base, list[Binding]]):
             return None
         _, owner, name, _ = node
         base = self.static(module, owner)
-        if isinstance(base, Outside):
-            return Outside(f"{base.name}.{name}")
-        if isinstance(base, Inside):
+        if isinstance(base, External):
+            return External(f"{base.name}.{name}")
+        if isinstance(base, ModuleRef):
             return self.from_module(base.name, name)
         return self.of_class(base, name) if isinstance(base, ClassDef) else None
 
@@ -151,7 +152,7 @@ class Names(Hierarchy[Base, list[Binding]]):
         if callee[0] == nodes.NAME and last_name(callee) in _TRANSPARENT:
             return True
         meaning = self.static(module, callee)
-        if not isinstance(meaning, Outside):
+        if not isinstance(meaning, External):
             return False
         return meaning.name in _TRANSPARENT or meaning.name.partition(".")[0] in _TRANSPARENT_ROOTS
 
@@ -171,7 +172,7 @@ class Names(Hierarchy[Base, list[Binding]]):
         if node[0] == nodes.INDEX:
             _, node, _, _ = node
         meaning = self.static(cls.module, node)
-        return meaning if isinstance(meaning, (ClassDef, Outside)) else Object("", True)
+        return meaning if isinstance(meaning, (ClassDef, External)) else Object("", True)
 
     def held(self, cls: Base, name: str) -> list[Binding] | None:
         return (_values(cls.statement.binds, name) if isinstance(cls, ClassDef) else []) or None
@@ -192,7 +193,7 @@ class Names(Hierarchy[Base, list[Binding]]):
         for base in self.order(cls):
             if base == owner:
                 return False
-            if isinstance(base, Object) or (isinstance(base, Outside) and base.name not in _BARE):
+            if isinstance(base, Object) or (isinstance(base, External) and base.name not in _BARE):
                 return True
         return False
 
@@ -203,19 +204,19 @@ class Names(Hierarchy[Base, list[Binding]]):
             return None
         owner, entry = found
         if self.is_enum(owner) and entry.how == nodes.BY_VALUE:
-            return Outside(f"{owner.module.name}.{owner.name}.{name}")
+            return External(f"{owner.module.name}.{owner.name}.{name}")
         return self._bound(owner.module, owner, name, entry)
 
     def only(self, cls: ClassDef | None) -> ClassDef | None:
         """A class that nothing in the checked code derives from: what is declared to be one, is one."""
         if cls is None or cls.name in self._bases:
             return None
-        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.order(cls))
+        abstract = any(isinstance(one, External) and one.name in _ABSTRACT for one in self.order(cls))
         return None if abstract else cls
 
     def is_enum(self, cls: ClassDef) -> bool:
         """True for a class whose attributes are the members of an enumeration."""
-        return any(isinstance(one, Outside) and one.name in _ENUMS for one in self.order(cls))
+        return any(isinstance(one, External) and one.name in _ENUMS for one in self.order(cls))
 
     def fields(self, cls: ClassDef) -> list[str]:
         """The names that a data class or named tuple takes, in their order."""
@@ -225,6 +226,19 @@ class Names(Hierarchy[Base, list[Binding]]):
                 binds = one.statement.binds
                 names |= dict.fromkeys(name for name in binds if _annotations(binds, name))
         return list(names)
+
+    def match_arguments(self, cls: ClassDef) -> list[str] | None:
+        """The attributes that positional patterns of a class stand for, if that is known."""
+        found = self.defined(cls, "__match_args__")
+        if found is None:
+            return None
+        _, entry = found
+        match entry.how, entry.payload:
+            case (nodes.BY_VALUE, (nodes.SEQUENCE, _, elements)):
+                names = [text_constant(element) for element in elements]
+                known = [name for name in names if name is not None]
+                return known if len(known) == len(names) else None
+        return None
 
     def annotation(self, cls: ClassDef, name: str) -> tuple[ClassDef, Node] | None:
         """The annotation that a class body gives a name."""

@@ -115,10 +115,8 @@ def _isinstance(
         order = linear(ev, value.cls)
         if any(kind in order for kind in wanted):
             return TRUE
-        known = all(isinstance(kind, ClassRef) for kind in wanted) and all(
-            isinstance(b, ClassRef) for b in order
-        )
-        return FALSE if known else UNKNOWN
+        known = all(isinstance(kind, ClassRef) or _is_builtin_class(kind) for kind in wanted)
+        return FALSE if known and all(isinstance(base, ClassRef) for base in order) else UNKNOWN
     if isinstance(value, Const):
         names = {kind.name.removeprefix("builtins.") for kind in wanted if isinstance(kind, External)}
         own = {base.__name__ for base in type(value.value).__mro__}
@@ -145,6 +143,12 @@ def _isinstance(
         ):
             return FALSE
     return UNKNOWN
+
+
+def _is_builtin_class(value: Value) -> bool:
+    """True for a built-in class that an object only belongs to if its class derives from it."""
+    known = _builtin(value) if isinstance(value, External) else None
+    return isinstance(known, type) and known is not object
 
 
 def _issubclass(

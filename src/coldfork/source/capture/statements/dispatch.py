@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture import lazy_initialisation
-from coldfork.source.capture.binding import assign
-from coldfork.source.capture.branches import Way, follow_ways
-from coldfork.source.capture.containers import forget_contents
+from coldfork.source.capture.calls.external_calls import captures
+from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import synchronisation
-from coldfork.source.capture.external_calls import captures
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.matching import match_
-from coldfork.source.capture.objects import ANY, Constant, Env, Object
+from coldfork.source.capture.objects import ANY, Env, Object
 from coldfork.source.capture.state import FIXED
+from coldfork.source.capture.statements import lazy_initialisation
+from coldfork.source.capture.statements.binding import assign
+from coldfork.source.capture.statements.branches import Way, follow_ways
+from coldfork.source.capture.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, line_of, place_of
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const
 
 _MOST_ITEMS = 8
 
@@ -65,7 +66,10 @@ def _for(f: Following, node: Node) -> bool:
     _, line, target, iterable, body, orelse = node
     value = f.evaluate(iterable)
     level = f.level(iterable)
-    items = (value.elements() or value.items()) if type(value) is Object else []
+    known = value.elements() if type(value) is Object else None
+    if known == []:
+        return f.execute(orelse)
+    items = known or (value.items() if type(value) is Object else [])
     exact = bool(items) and type(value) is Object and not value.before
     if _counts(iterable):
         exact, items = True, [Object("i", False)]
@@ -76,13 +80,24 @@ def _for(f: Following, node: Node) -> bool:
     if not exact:
         words = f"the loop at line {line} of {frame.func.module.name} runs"
         frame.conditions = (*outer, Condition(words=words))
+    partly = known is None or len(known) > _MOST_ITEMS
     for item in items[:_MOST_ITEMS] or [f.fresh("item")]:
         assign(f, target, item, level)
-        if f.execute(body):
+        if _round(f, body, line, partly):
             break
     frame.conditions = outer
     f.execute(orelse)
     return False
+
+
+def _round(f: Following, body: Block, line: int, partly: bool) -> bool:
+    """Follow one round of a loop; True when there is no further one."""
+    f.run.rounds += [line] if partly else []
+    left = f.execute(body) and not f.frame.continued
+    f.frame.continued = False
+    if partly:
+        f.run.rounds.pop()
+    return left
 
 
 def _counts(iterable: Node) -> bool:
@@ -94,14 +109,14 @@ def _counts(iterable: Node) -> bool:
 
 
 def _while(f: Following, node: Node) -> bool:
-    _, _, test, body, orelse, span = node
+    _, line, test, body, orelse, span = node
     value = f.truth(f.evaluate(test))
     if value is not False:
         frame = f.frame
         outer = frame.conditions
         if value is None:
             frame.conditions = (*outer, f.condition(span))
-        f.execute(body)
+        _round(f, body, line, True)
         frame.conditions = outer
     return f.execute(orelse)
 
@@ -168,7 +183,7 @@ def _augmented(f: Following, node: Node) -> bool:
         case (nodes.TO_NAME, name) if name not in env.globals:
             env.levels[name] = max(env.levels.get(name, FIXED), f.level(value))
             held = env.names.get(name)
-            if isinstance(held, Constant) or (type(held) is Object and held.kind == "tuple"):
+            if isinstance(held, Const) or (type(held) is Object and held.kind == "tuple"):
                 env.names[name] = f.fresh(name)
             elif held is not None:
                 forget_contents([held])
@@ -204,12 +219,17 @@ def _expr(f: Following, node: Node) -> bool:
 
 def _return(f: Following, node: Node) -> bool:
     _, _, _, expression = node
-    value = Constant(None) if expression is None else f.evaluate(expression)
+    value = Const(None) if expression is None else f.evaluate(expression)
     f.frame.returns.append((value, f.level(expression)))
     return True
 
 
 def _raise(f: Following, node: Node) -> bool:
+    return True
+
+
+def _continue(f: Following, node: Node) -> bool:
+    f.frame.continued = True
     return True
 
 
@@ -266,5 +286,5 @@ _STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
     nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,
     nodes.CLASS: _class, nodes.IMPORT: _import,
     nodes.FROM: _from, nodes.GLOBAL: _global, nodes.ASSERT: _assert,
-    nodes.DELETE: _delete, nodes.BREAK: _raise, nodes.CONTINUE: _raise,
+    nodes.DELETE: _delete, nodes.BREAK: _raise, nodes.CONTINUE: _continue,
 }  # fmt: skip

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Arguments, Constant, Func, Object, Outside, Value
+from coldfork.source.capture.objects import ANY, Arguments, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, Captor, Observed
 from coldfork.source.syntax.nodes import Node, called
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.values.kinds import Const, External
 
 _MANAGER = "coldfork.graphs.GraphManager"
 _CHECK = "coldfork.graphs.check"
@@ -51,7 +52,7 @@ def _managed(f: Following, given: Arguments, place: Place) -> Value:
     pair = states.part(ANY) if type(states) is Object else None
     made: dict[str, Value] = {}
     for phase in ("warmup", "capture"):
-        handed: list[Value] = [f.fresh("descriptor"), Outside(f"{_PHASE}.{phase.upper()}")]
+        handed: list[Value] = [f.fresh("descriptor"), External(f"{_PHASE}.{phase.upper()}")]
         if type(pair) is Object:
             handed.append(pair.part(phase))
         result = invoke(f, create, handed)
@@ -76,7 +77,7 @@ def _graphed(f: Following, given: Arguments, place: Place) -> Value:
     samples = others[0] if others else f.fresh("samples")
     handed = samples.items() if type(samples) is Object else []
     callables = [one for one in several or [target] if callable_here(one)]
-    if given.keywords.get("num_warmup_iters") != Constant(0):
+    if given.keywords.get("num_warmup_iters") != Const(0):
         for one in callables:
             invoke(f, one, list(handed))
     for one in callables:
@@ -97,7 +98,7 @@ def invoke(f: Following, target: Value, arguments: list[Value]) -> Value:
     given = Arguments(arguments, {}, [DEPENDENT if type(one) is Object else FIXED for one in arguments])
     if isinstance(target, Func):
         if f.run.region is not None:
-            f.run.called.append((("function", *target.place, target.bound), target))
+            f.run.called.append((target.identity, target))
         return f.call(target, given)
     if type(target) is Object and target.cls is not None:
         for name in ("__call__", "forward"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture import lazy_initialisation
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Constant, Inside, Object, Value
+from coldfork.source.capture.objects import ANY, Object, Value
+from coldfork.source.capture.statements import lazy_initialisation
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.values.kinds import Const, ModuleRef
 
 
 def assign(f: Following, target: Node, value: Value, level: int) -> None:
@@ -34,7 +35,7 @@ def assign(f: Following, target: Node, value: Value, level: int) -> None:
     elif op == nodes.TO_ATTR:
         _, expression, name, _ = target
         owner = f.evaluate(expression)
-        if isinstance(owner, Inside):
+        if isinstance(owner, ModuleRef):
             module = f.names.module(owner.name)
             owner = f.names.globals_of(module) if module is not None else owner
         if type(owner) is Object:
@@ -43,7 +44,7 @@ def assign(f: Following, target: Node, value: Value, level: int) -> None:
         _, expression, index, _ = target
         owner, index_value = f.evaluate(expression), f.evaluate(index)
         if type(owner) is Object:
-            key = f"[{index_value.value!r}]" if isinstance(index_value, Constant) else ANY
+            key = f"[{index_value.value!r}]" if isinstance(index_value, Const) else ANY
             if owner.tensor is not None and f.run.listeners:
                 text = f"{text_of(expression)}[...] = ..."
                 device_work.written(f, owner, max(level, f.level(expression)), text)

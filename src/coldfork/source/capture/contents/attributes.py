@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    Above,
-    Arguments,
-    ClassDef,
-    Constant,
-    Inside,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
+from coldfork.source.capture.objects import Above, Arguments, ClassDef, Func, Object, Tensor, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, decorators_of, last_name
+from coldfork.source.values.kinds import Const, External, ModuleRef
 
 
 def attribute(f: Following, owner: Value, name: str) -> Value:
     """An attribute of what an expression gave."""
-    if isinstance(owner, Outside):
-        return Outside(f"{owner.name}.{name}")
-    if isinstance(owner, Inside):
+    if isinstance(owner, External):
+        return External(f"{owner.name}.{name}")
+    if isinstance(owner, ModuleRef):
         return f.names.from_module(owner.name, name)
     if isinstance(owner, ClassDef):
         shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
-        return shared or f.names.of_class(owner, name) or f.fresh(name)
+        return shared or _of_class(f, owner, name)
     if isinstance(owner, Above):
         found = f.names.defined(owner.instance.cls or owner.owner, name, owner.owner)
         return _of_definition(f, *found, owner.instance, name) if found is not None else f.fresh(name)
@@ -36,13 +27,28 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
     return f.fresh(name)
 
 
+def _of_class(f: Following, cls: ClassDef, name: str) -> Value:
+    """An attribute of a class: a class method is bound to it."""
+    value = f.names.of_class(cls, name) or f.fresh(name)
+    found = f.names.defined(cls, name) if isinstance(value, Func) else None
+    if isinstance(value, Func) and found is not None:
+        _, entry = found
+        return value.of(cls) if "classmethod" in _decorators(entry) else value
+    return value
+
+
+def _decorators(entry: Binding) -> set[str]:
+    """The decorators of a definition that are plain names."""
+    return {name for (opcode, name, *_), _ in decorators_of(entry.payload) if opcode == nodes.NAME}
+
+
 def _of_device(f: Following, owner: Object, name: str) -> Value | None:
     """Where a tensor lies that captured code asks for it: on the GPU, unless something else is known."""
     if name == "is_cuda":
-        return Constant(owner.tensor is None or owner.tensor.device != "cpu")
+        return Const(owner.tensor is None or owner.tensor.device != "cpu")
     if name == "device" and (owner.tensor is not None or not owner.parts):
         device = f.fresh("device", "torch.device")
-        device.parts["type"] = Constant((owner.tensor.device if owner.tensor is not None else "") or "cuda")
+        device.parts["type"] = Const((owner.tensor.device if owner.tensor is not None else "") or "cuda")
         return device
     return None
 
@@ -76,10 +82,12 @@ def _of_definition(f: Following, cls: ClassDef, entry: Binding, owner: Object, n
     made = f.names.function(cls.module, entry.payload, None, cls)
     if made is None:
         return owner.part(name)
-    plain = [last_name(node) for node, _ in decorators_of(entry.payload) if node[0] == nodes.NAME]
-    if "property" in plain:
+    decorators = _decorators(entry)
+    if "property" in decorators:
         return f.call(made.of(owner), Arguments([], {}, []))
-    return made if "staticmethod" in plain else made.of(owner)
+    if "classmethod" in decorators:
+        return made.of(owner.cls or cls)
+    return made if "staticmethod" in decorators else made.of(owner)
 
 
 def _from_init(f: Following, owner: Object, name: str) -> Value | None:
@@ -105,7 +113,7 @@ def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     value = f.names.made_by(init.module, assigned)
     if isinstance(value, ClassDef):
         made = Object(f"{owner.name}.{name}", True, value)
-    elif isinstance(value, Outside):
+    elif isinstance(value, External):
         made = Object(f"{owner.name}.{name}", True, made_by=value.name)
         if value.name.startswith("torch.") and value.name.rpartition(".")[2] in _TENSORS:
             made.tensor = Tensor()

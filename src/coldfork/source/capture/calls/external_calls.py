@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import builtins
 
-from coldfork.source.capture import graph_managers
-from coldfork.source.capture.comparison import instance_of
-from coldfork.source.capture.containers import collected, forget_contents, reordered
+from coldfork.source.capture.calls import graph_managers
+from coldfork.source.capture.calls.recording import mark_escaped, record_call, record_sync, record_truth_test
+from coldfork.source.capture.contents.comparison import instance_of
+from coldfork.source.capture.contents.containers import appended, collected, forget_contents, reordered
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    ANY,
-    SOME_CALL,
-    Arguments,
-    Constant,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
-from coldfork.source.capture.recording import mark_escaped, record_call, record_sync, record_truth_test
+from coldfork.source.capture.objects import ANY, SOME_CALL, Arguments, Object, Tensor, Value
 from coldfork.source.syntax.nodes import Node, place_of
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.values.kinds import Const, External
 
 _GRAPHS = frozenset(
     {"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "coldfork.virtual.capture"}
@@ -95,18 +87,18 @@ def _known(f: Following, node: Node, name: str, given: Arguments) -> Value | Non
     """What a function gives of which more is known than that it is not ours; None for every other."""
     arguments = given.positional
     if name in _CAPTURING_NOW:
-        return Constant(f.run.region is not None)
+        return Const(f.run.region is not None)
     if name in _NEVER:
-        return Constant(False)
+        return Const(False)
     if name == "torch.cuda.is_available":
-        return Constant(True)  # or there is nothing to capture
+        return Const(True)  # or there is nothing to capture
     if name == "torch.get_device_module":
-        return Outside("torch.cuda")
+        return External("torch.cuda")
     if name == "isinstance" and len(arguments) == 2:
         known = instance_of(f.names, arguments[0], arguments[1])
-        return Constant(known) if known is not None else f.fresh(name)
+        return Const(known) if known is not None else f.fresh(name)
     if name == "bool" and arguments and f.truth(arguments[0]) is not None:
-        return Constant(f.truth(arguments[0]))
+        return Const(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:
         _, _, expressions, *_ = node
         for value, expression in zip(arguments, expressions, strict=False):
@@ -197,10 +189,10 @@ def _of_graph(f: Following, node: Node, method: str, arguments: list[Value]) -> 
     """A method that begins or ends a capture; None for every other."""
     if method == "capture_begin":
         f.begin(*place_of(node))
-        return Constant(None)
+        return Const(None)
     if method == "capture_end":
         f.end()
-        return Constant(None)
+        return Const(None)
     if method == "enter_context" and arguments:
         if captures(arguments[0]):
             f.begin(*place_of(node))
@@ -213,10 +205,11 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     if receiver.tensor is not None:
         return None
     if method in _FILLING and arguments:
-        receiver.parts[ANY] = arguments[-1]
-        receiver.keys = None
+        appended(f, receiver, _added(method, arguments[-1]))
+        if receiver.keys is None:
+            receiver.parts[ANY] = arguments[-1]
         device_work.stored(f, receiver, arguments[-1])
-        return Constant(None)
+        return Const(None)
     if method == "items" and not arguments:
         return _pairs(f, receiver)
     if receiver.cls is None and method == "values":
@@ -226,11 +219,18 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     return None
 
 
+def _added(method: str, given: Value) -> list[Value] | None:
+    """What a method adds to the end of a list, if that is known."""
+    if method == "append":
+        return [given]
+    return given.elements() if method == "extend" and type(given) is Object else None
+
+
 def _taken_out(receiver: Object, method: str, arguments: list[Value]) -> Value:
-    key = f"[{arguments[0].value!r}]" if isinstance(arguments[0], Constant) else ANY
+    key = f"[{arguments[0].value!r}]" if isinstance(arguments[0], Const) else ANY
     missing = receiver.keys is not None and key != ANY and key not in receiver.keys
     if method == "pop":
         receiver.keys = None
     if missing:
-        return arguments[1] if len(arguments) > 1 else Constant(None)
+        return arguments[1] if len(arguments) > 1 else Const(None)
     return receiver.part(key)

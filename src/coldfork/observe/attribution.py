@@ -56,7 +56,7 @@ class Attribution:
         self.others_wait: Callable[[], bool] = _never
         """Whether every other Python thread is known to be waiting for something."""
         self.witness: Callable[[str], Witness | None] = _saw_nothing
-        """What the device itself told of the moment it was woken."""
+        """What the device itself knows of the moment it was woken."""
         self._base = base
         self._tell_outside = outside
         self._home = get_ident()
@@ -125,13 +125,13 @@ class Attribution:
 
     def _wake(self, accelerator: str, level: str | None, culprit: Culprit | None, alone: bool) -> Event:
         witness = self.witness(accelerator)
-        told = witness is not None and (culprit is None or witness.native != get_native_id())
-        if witness is not None and told:
-            waker = self._told(witness)
+        testified = witness is not None and (culprit is None or witness.native != get_native_id())
+        if witness is not None and testified:
+            waker = self._testimony(witness)
         else:
             waker = self._waker(culprit) if alone else self._nobody_sure()
         event: Event = {"event": "wake", "accelerator": accelerator, "level": level, "waker": waker}
-        if not alone and not told:
+        if not alone and not testified:
             event["suspects"] = self._suspects()
         return event
 
@@ -157,7 +157,7 @@ class Attribution:
             _place(waker, view, depth, culprit)
         return waker
 
-    def _told(self, witness: Witness) -> Event:
+    def _testimony(self, witness: Witness) -> Event:
         """The device's own account: it beats all inference, and for this thread we know the imports
         better."""
         ident = witness.ident

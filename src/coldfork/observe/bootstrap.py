@@ -48,12 +48,12 @@ PROBE = "from coldfork.observe.probing import probe; probe()"
 def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[str, str]:
     """The environment in which a Python process is watched as the settings say."""
     inherited = base.get("PYTHONPATH")
-    told = {**settings, "pythonpath": inherited}
-    told.setdefault("began", monotonic())
+    handed_on = {**settings, "pythonpath": inherited}
+    handed_on.setdefault("began", monotonic())
     return {
         **base,
         "PYTHONPATH": STARTUP + (os.pathsep + inherited if inherited else ""),
-        VARIABLE: encode(told).decode("ascii").strip(),
+        VARIABLE: encode(handed_on).decode("ascii").strip(),
     }
 
 
@@ -63,7 +63,7 @@ def command(python: str) -> list[str]:
 
 
 class Session:
-    """The watch of this process and what it was told; `current` is set once, at the start of the process."""
+    """The watch of this process and its settings; `current` is set once, at the start of the process."""
 
     current: Session | None = None
 

@@ -15,7 +15,7 @@ BEFORE = 0
 NOTHING = 1
 """Was allocated, and never written."""
 _EXACT_BYTES = 1 << 26
-"""Larger memory is told apart as a whole, not byte by byte."""
+"""Larger memory is recorded as a whole, not byte by byte."""
 
 
 class Writer(NamedTuple):

@@ -97,7 +97,7 @@ def begin(request: Request, stdin: Given, on_progress: Progress | None) -> Follo
         try:
             supervised = client.start(
                 client.own_interpreter(prepared.python),
-                prepared.told,
+                prepared.job,
                 prepared.directory.mark,
                 prepared.directory.lock,
                 Streams(given),

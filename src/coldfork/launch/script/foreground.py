@@ -54,7 +54,7 @@ def run(request: Request, on_progress: Progress) -> Foreground:
         try:
             supervised = client.start(
                 client.own_interpreter(prepared.python),
-                prepared.told,
+                prepared.job,
                 prepared.directory.mark,
                 prepared.directory.lock,
                 Streams(),

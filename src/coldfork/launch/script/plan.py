@@ -58,8 +58,8 @@ class Prepared:
     python: str
     directory: RunDirectory
     report: dict[str, Any]
-    told: dict[str, Any]
-    """What the supervisor is told."""
+    job: dict[str, Any]
+    """What the supervisor is to do."""
 
 
 def prepare(request: Request) -> Prepared:
@@ -80,23 +80,23 @@ def prepare(request: Request) -> Prepared:
     except BaseException:
         directory.let_go()
         raise
-    told = {
+    job = {
         "report": report,
         "secrets": veil.values,
         "folder": inside(os.fspath(directory.path)),
         "program": inside(python),
         "words": [inside(word) for word in (python, *words)],
-        "environment": _as_told(surroundings, directory.mark),
+        "environment": _with_watch(surroundings, directory.mark),
         "cwd": None if cwd is None else inside(cwd),
         "streamed": request.streamed,
         "timeout": request.timeout,
         "grace": request.grace,
         "most_output": request.most_output,
     }
-    return Prepared(python, directory, report, told)
+    return Prepared(python, directory, report, job)
 
 
-def _as_told(surroundings: Environment, mark: str) -> dict[str, str]:
+def _with_watch(surroundings: Environment, mark: str) -> dict[str, str]:
     from coldfork.observe import bootstrap
 
     settings = {"mode": "script", "begin": _ENTRY_POINT, "follow": True, "began": monotonic()}

@@ -247,7 +247,7 @@ class Supervisor:
         kernel.signal_all(below, SIGKILL)
         self._at(now + _AGAIN_SECONDS, self._kill)
 
-    # --- telling ---
+    # --- reporting ---
 
     def _conclude(self) -> None:
         assert self._channel is not None
@@ -263,7 +263,7 @@ class Supervisor:
             peak=self._peak,
             left=self._left,
             unreachable=self._unreachable,
-            told=self._channel.told,
+            heard=self._channel.heard,
             output={output.name: output.counted() for output in self._outputs},
         )
         status = self._status

@@ -193,7 +193,7 @@ class _Attendance:
             self._witness.forget(number)
 
     def _go_on(self) -> None:
-        """A shell lets the whole group go on; somebody else may have told us alone."""
+        """A shell lets the whole group go on; somebody else may have signalled us alone."""
         if not self._reached_it(signal.SIGCONT) and self._stopped:
             self._child.hand_on(signal.SIGCONT)
 
@@ -227,8 +227,8 @@ class _Child:
 def _next_signal(taken: frozenset[int]) -> tuple[int, bool]:
     """The next signal, and whether a terminal sent it to the program as well."""
     if _CAN_TELL:
-        told = signal.sigwaitinfo(taken)
-        return told.si_signo, told.si_code == _SI_KERNEL
+        received = signal.sigwaitinfo(taken)
+        return received.si_signo, received.si_code == _SI_KERNEL
     number = signal.sigwait(taken)
     return number, number in _OF_TERMINALS and _in_foreground()
 

@@ -26,8 +26,8 @@ _RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A sentence, and the account below it."""
+class Message:
+    """A sentence, and the details below it."""
 
     headline: str
     lines: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Told:
 
 
 class Words:
-    """Writes accounts with paths as the user of this run would open them."""
+    """Writes messages with paths as the user of this run would open them."""
 
     def __init__(self, folder: Path, device: str, is_test: Callable[[str], bool]) -> None:
         self._folder = folder
@@ -45,16 +45,16 @@ class Words:
         self._is_test = is_test
         self._origins = Origins()
 
-    def wake(self, wake: Wake, headline: str, *, in_test: bool, test: _Info | None = None) -> Told:
+    def wake(self, wake: Wake, headline: str, *, in_test: bool, test: _Info | None = None) -> Message:
         """Say who woke a device and what to do about it; `test` is where the test stands that did it."""
         waker = wake.waker
         lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
         lines.append(_note("processes forked from this one from now on cannot use the device"))
         lines.append(_note(f"seen on {self._seen}{_thread(waker.thread)}"))
         lines.append(_note(f"help: {self._remedy(wake, in_test=in_test)}"))
-        return Told(printable(headline), tuple(lines))
+        return Message(printable(headline), tuple(lines))
 
-    def fork(self, fork: Fork, headline: str, woken: Sequence[str], nodeid: str | None) -> Told:
+    def fork(self, fork: Fork, headline: str, woken: Sequence[str], nodeid: str | None) -> Message:
         """Say where a process was forked that cannot use the device, and who is to blame."""
         lines = []
         site = fork.site
@@ -75,7 +75,7 @@ class Words:
         )
         if nodeid is not None:
             lines.append(_note(f"next: coldfork run --follow -m pytest {nodeid} shows what becomes of it"))
-        return Told(printable(headline), tuple(lines))
+        return Message(printable(headline), tuple(lines))
 
     def first_conftest(self, wakes: Sequence[Wake]) -> str | None:
         """The conftest file whose import led to the first of these wakes."""

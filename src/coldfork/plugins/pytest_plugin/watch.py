@@ -130,7 +130,7 @@ class Watching:
         self._seen.wakes.append(wake)
 
     def _deepen(self, later: Wake) -> None:
-        """A driver is followed by a context: one wake, told once."""
+        """A driver is followed by a context: one wake, reported once."""
         for at, wake in enumerate(self._seen.wakes):
             if wake.accelerator == later.accelerator:
                 self._seen.wakes[at] = Wake(wake.accelerator, later.level or wake.level, wake.waker)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OFF = "off"
 _MOST_TROUBLES = 20
-_UNTOLD = frozenset({"coldfork", "sitecustomize", "usercustomize"})
+_NO_SIGN = frozenset({"coldfork", "sitecustomize", "usercustomize"})
 """What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
 FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
 """The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
@@ -163,7 +163,7 @@ class ProcessGuard:
     def _import(self, arguments: tuple[Any, ...]) -> None:
         name = arguments[0]
         top = name.partition(".")[0]
-        if (top in sys.stdlib_module_names or top in _UNTOLD) and name not in FORKING:
+        if (top in sys.stdlib_module_names or top in _NO_SIGN) and name not in FORKING:
             return
         try:
             self.observe()
@@ -233,7 +233,7 @@ class ProcessGuard:
                 self.troubles.append(f"notes: {type(error).__name__}: {error}")
 
     def _trouble(self, what: str, error: BaseException) -> None:
-        """The guard itself failed somewhere: the program goes on, and the first time it is told."""
+        """The guard itself failed somewhere: the program goes on, and the log has it once."""
         trouble = f"{what}: {type(error).__name__}: {error}"
         if trouble in self.troubles or len(self.troubles) >= _MOST_TROUBLES:
             return

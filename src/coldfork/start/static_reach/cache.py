@@ -55,10 +55,10 @@ class Kept:
             return None
         try:
             with open(self._file, encoding="utf-8") as file:
-                told = json.load(file)
-            if told["stamp"] != self._stamp or time() > told.get("until", inf):
+                stored = json.load(file)
+            if stored["stamp"] != self._stamp or time() > stored.get("until", inf):
                 return None
-            return ReachAnswer(**{**told["answer"], "reached": Reached(told["answer"]["reached"])})
+            return ReachAnswer(**{**stored["answer"], "reached": Reached(stored["answer"]["reached"])})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -70,17 +70,17 @@ class Kept:
         if self._file is None:
             return
         fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
-        told: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "stamp": self._stamp,
             "answer": {name: getattr(answer, name) for name in fields},
         }
         if answer.reached is Reached.UNKNOWN:
-            told["until"] = time() + _IN_VAIN_SECONDS
+            stored["until"] = time() + _IN_VAIN_SECONDS
         beside = f"{self._file}.{os.getpid()}"
         try:
             os.makedirs(os.path.dirname(self._file), mode=0o700, exist_ok=True)
             with open(beside, "w", encoding="utf-8") as file:
-                json.dump(told, file)
+                json.dump(stored, file)
             os.replace(beside, self._file)
         except OSError:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from _thread import get_ident, get_native_id
 
-from coldfork.observe.stacks.frames import View
+from coldfork.observe.stacks.frames import StackView
 from coldfork.observe.stacks.windows import Windows
 
 TYPE_CHECKING = False
@@ -138,7 +138,7 @@ class Attribution:
     def _waker(self, culprit: Culprit | None) -> Event:
         me = get_ident()
         frame = sys._getframe() if culprit is None else culprit.frame
-        view = View(frame, None if culprit is None else culprit.line, self.wrappers)
+        view = StackView(frame, None if culprit is None else culprit.line, self.wrappers)
         loads = view.loads
         depth = len(loads) - 1
         module = loads[-1].name if loads else self._outside(me)
@@ -193,7 +193,7 @@ class Attribution:
         ]
 
 
-def chain(view: View, *, outside: bool) -> list[Event]:
+def chain(view: StackView, *, outside: bool) -> list[Event]:
     """The imports in progress, outermost first, each with the line in it that led to the next one.
 
     The first entry is the code outside of imports that asked for the outermost one, the last is the module
@@ -222,7 +222,7 @@ def thread_name(ident: int) -> str:
     return "MainThread" if threading is None else f"thread {ident}"
 
 
-def _place(waker: Event, view: View, depth: int, culprit: Culprit) -> None:
+def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
     """Fill in the exact line: the import-time site, and the stack from it to the call."""
     stack = view.stack(depth)
     site = view.site(depth)

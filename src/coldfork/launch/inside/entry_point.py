@@ -15,7 +15,7 @@ from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.bootstrap import Session
+    from coldfork.observe.bootstrap import WatchSession
     from coldfork.observe.recording.events import Event
 
 METHOD = "MULTIPROCESSING_START_METHOD"
@@ -63,7 +63,7 @@ class Channel:
         self.tell({"event": "progress", "done": done, "total": total})
 
 
-def begin(session: Session) -> None:
+def begin(session: WatchSession) -> None:
     """Enforce the start method and begin to tell; called by the watch itself."""
     method = os.environ.get(METHOD)
     descriptor = os.environ.pop(CHANNEL, None)
@@ -98,7 +98,7 @@ def _guard() -> None:
         sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\n")
 
 
-def _watch(session: Session, channel: Channel) -> None:
+def _watch(session: WatchSession, channel: Channel) -> None:
     import atexit
 
     from coldfork.observe.bootstrap import guard_exit

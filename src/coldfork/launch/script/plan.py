@@ -14,7 +14,7 @@ from time import monotonic, time
 from typing import Any
 
 from coldfork.launch.script import environment, run_directory
-from coldfork.launch.script.environment import Environment
+from coldfork.launch.script.environment import ScriptEnvironment
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor.client import MARK, require_supervision
@@ -31,7 +31,7 @@ Words = Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ScriptRequest:
     """What somebody asked for."""
 
     script: str | os.PathLike[str]
@@ -62,7 +62,7 @@ class Prepared:
     """What the supervisor is to do."""
 
 
-def prepare(request: Request) -> Prepared:
+def prepare(request: ScriptRequest) -> Prepared:
     """Check a request and lay out its run."""
     require_supervision("an isolated script")
     _require_times(request)
@@ -96,7 +96,7 @@ def prepare(request: Request) -> Prepared:
     return Prepared(python, directory, report, job)
 
 
-def _with_watch(surroundings: Environment, mark: str) -> dict[str, str]:
+def _with_watch(surroundings: ScriptEnvironment, mark: str) -> dict[str, str]:
     from coldfork.observe import bootstrap
 
     settings = {"mode": "script", "begin": _ENTRY_POINT, "follow": True, "began": monotonic()}
@@ -105,10 +105,10 @@ def _with_watch(surroundings: Environment, mark: str) -> dict[str, str]:
 
 
 def _report(
-    request: Request,
+    request: ScriptRequest,
     command: list[str],
     cwd: str | None,
-    surroundings: Environment,
+    surroundings: ScriptEnvironment,
     directory: RunDirectory,
     veil: Veil,
 ) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _report(
     }
 
 
-def _command_line(request: Request) -> list[str]:
+def _command_line(request: ScriptRequest) -> list[str]:
     """What stands behind `python`."""
     if isinstance(request.args, str | bytes):
         raise UsageError("args is a list of words, not one text: there is no shell to take it apart")
@@ -221,7 +221,7 @@ def _interpreter(named: str | os.PathLike[str] | None) -> str:
     raise UsageError(f"there is no Python interpreter {wanted!r}")
 
 
-def _require_times(request: Request) -> None:
+def _require_times(request: ScriptRequest) -> None:
     for name, seconds in (("timeout", request.timeout), ("grace", request.grace)):
         if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
             raise UsageError(f"{name} is a number of seconds, not {seconds!r}")

@@ -65,7 +65,7 @@ class Caller:
         return message.decode("ascii", "replace").split() or [""]
 
 
-class Plan:
+class SupervisedRun:
     """What the supervisor is to do, and the report that it completes."""
 
     def __init__(self, job: dict[str, Any]) -> None:
@@ -110,12 +110,12 @@ class Plan:
             Caller().tell({"is": "unwritten", "errno": error.errno})
 
 
-def read_plan() -> Plan:
+def read_plan() -> SupervisedRun:
     """The plan that the caller left in the memory file."""
     for descriptor in (CONTROL, LOCK):
         _keep_from_children(descriptor)
     with os.fdopen(PLAN, "rb") as stream:
-        return Plan(decode(stream.read().decode("ascii")))
+        return SupervisedRun(decode(stream.read().decode("ascii")))
 
 
 def inside(text: str | bytes) -> str:

@@ -111,7 +111,7 @@ class Output:
             self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
 
-class Channel:
+class ScriptChannel:
     """What the script's interpreter tells of itself: its states, what woke them, how it failed."""
 
     def __init__(self, caller: Caller) -> None:
@@ -175,7 +175,7 @@ class Channel:
             self.heard["exception"] = event["exception"]
 
 
-def _drain(pump: Output | Channel, most: int) -> None:
+def _drain(pump: Output | ScriptChannel, most: int) -> None:
     until = pump.taken + most
     while pump.taken < until:
         before = pump.taken

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from coldfork.observe.probes.cuda_driver import CudaDriver
     from coldfork.observe.probes.examination import Examination
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake, Reading
     from coldfork.observe.probes.threads import ThreadReader
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Runtimes that show in their threads.
-_POOLS: tuple[Callable[[Process], Reading], ...] = (
+_POOLS: tuple[Callable[[ProbedProcess], Reading], ...] = (
     openmp.examine,
     opencl.examine,
     polars.examine,

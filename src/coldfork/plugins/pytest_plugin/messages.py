@@ -11,7 +11,7 @@ from pathlib import Path
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.model.effects import EffectKind
 from coldfork.model.states import Frame, Level, Waker
-from coldfork.plugins.pytest_plugin.sightings import BODY, Fork, Wake
+from coldfork.plugins.pytest_plugin.sightings import BODY, SeenFork, SeenWake
 from coldfork.report.findings.words import effect_phrase
 from coldfork.report.shared.characters import one_line, printable
 
@@ -45,7 +45,7 @@ class Words:
         self._is_test = is_test
         self._origins = Origins()
 
-    def wake(self, wake: Wake, headline: str, *, in_test: bool, test: _Info | None = None) -> Message:
+    def wake(self, wake: SeenWake, headline: str, *, in_test: bool, test: _Info | None = None) -> Message:
         """Say who woke a device and what to do about it; `test` is where the test stands that did it."""
         waker = wake.waker
         lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
@@ -54,7 +54,7 @@ class Words:
         lines.append(_note(f"help: {self._remedy(wake, in_test=in_test)}"))
         return Message(printable(headline), tuple(lines))
 
-    def fork(self, fork: Fork, headline: str, woken: Sequence[str], nodeid: str | None) -> Message:
+    def fork(self, fork: SeenFork, headline: str, woken: Sequence[str], nodeid: str | None) -> Message:
         """Say where a process was forked that cannot use the device, and who is to blame."""
         lines = []
         site = fork.site
@@ -77,13 +77,13 @@ class Words:
             lines.append(_note(f"next: coldfork run --follow -m pytest {nodeid} shows what becomes of it"))
         return Message(printable(headline), tuple(lines))
 
-    def first_conftest(self, wakes: Sequence[Wake]) -> str | None:
+    def first_conftest(self, wakes: Sequence[SeenWake]) -> str | None:
         """The conftest file whose import led to the first of these wakes."""
         paths = [site.path for wake in wakes[:1] for site in wake.waker.import_chain if site.path]
         first = next((path for path in paths if path.endswith("conftest.py")), None)
         return self.place(first, None) if first else None
 
-    def in_short(self, wake: Wake) -> str:
+    def in_short(self, wake: SeenWake) -> str:
         """The place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
         waker = wake.waker
         if waker.path is None:
@@ -119,7 +119,7 @@ class Words:
         if text:
             yield _INDENT + printable(text)
 
-    def _calls(self, wake: Wake) -> Iterator[str]:
+    def _calls(self, wake: SeenWake) -> Iterator[str]:
         waker = wake.waker
         effect = effect_phrase(_EFFECTS[wake.level], wake.accelerator) if wake.level else ""
         rows = self._rows(_way(waker))
@@ -140,7 +140,7 @@ class Words:
         rows = [(site.module, self.place(site.path, site.line) if site.path else "") for site in chain]
         yield from _table(rows, numbered=False)
 
-    def _remedy(self, wake: Wake, *, in_test: bool) -> str:
+    def _remedy(self, wake: SeenWake, *, in_test: bool) -> str:
         waker = wake.waker
         read = f"read more: coldfork rule {_RULES[wake.level or Level.CONTEXT]}"
         if in_test and not wake.imported:

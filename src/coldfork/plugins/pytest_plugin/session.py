@@ -12,7 +12,7 @@ from coldfork.model.errors import ColdforkError
 from coldfork.plugins.pytest_plugin import virtual_device as surroundings
 from coldfork.plugins.pytest_plugin.messages import Message, Words
 from coldfork.plugins.pytest_plugin.reports import NOT_A_FILE, collect_report, fail, forget_no_test
-from coldfork.plugins.pytest_plugin.sightings import Fork, Wake
+from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
 from coldfork.plugins.pytest_plugin.summary import Summary
 from coldfork.plugins.pytest_plugin.watch import Since, Watching
 
@@ -186,7 +186,7 @@ class Session:
             str(self._forked(fork, f"a process, {when},", None)) for fork in since.forks
         ]
 
-    def _forked(self, fork: Fork, who: str, nodeid: str | None) -> Message:
+    def _forked(self, fork: SeenFork, who: str, nodeid: str | None) -> Message:
         devices = " and ".join(fork.awake)
         verb = "were" if len(fork.awake) > 1 else "was"
         headline = f"{who} forked while {devices} {verb} awake"
@@ -199,13 +199,13 @@ class Session:
             return True
         return not thread.startswith("unknown: ") and thread not in self._strangers
 
-    def _with_line(self, wake: Wake) -> Wake:
+    def _with_line(self, wake: SeenWake) -> SeenWake:
         from coldfork.plugins.pytest_plugin.cold_import import probe_setup
         from coldfork.plugins.pytest_plugin.exact_line import SECONDS, with_line
 
         return with_line(wake, lambda: probe_setup(self._config, None, SECONDS))
 
-    def _remember(self, wake: Wake, who: str, *, marked: bool) -> None:
+    def _remember(self, wake: SeenWake, who: str, *, marked: bool) -> None:
         place = self._words.in_short(wake)
         self._woken.setdefault(wake.accelerator, f"{wake.accelerator} was woken by {who} ({place})")
         self._summary.woken(wake.accelerator, who, place, marked=marked)

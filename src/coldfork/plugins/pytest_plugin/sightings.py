@@ -28,7 +28,7 @@ _RUNNERS = ("_pytest", "pytest", "xdist", "execnet")
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class SeenWake:
     """A device that became awake, and who did it."""
 
     accelerator: str
@@ -42,7 +42,7 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class SeenFork:
     """A fork while devices were awake."""
 
     awake: tuple[str, ...]
@@ -56,25 +56,25 @@ class Fork:
         return own[-1] if own else (self.stack[-1] if self.stack else None)
 
 
-def wake(event: Event, frames: Sequence[Event] | None) -> Wake | None:
+def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
     """A wake of a device from its event; `frames` is the whole stack, if the device itself is the witness."""
     if event["accelerator"] in RUNTIMES:
         return None
     waker = event["waker"]
     level = event["level"]
-    return Wake(
+    return SeenWake(
         accelerator=event["accelerator"],
         level=Level(level) if level else None,
         waker=_inferred(waker) if frames is None else _witnessed(waker, trimmed(frames)),
     )
 
 
-def fork(event: Event) -> Fork | None:
+def fork(event: Event) -> SeenFork | None:
     """A fork from its event, if a device was awake then."""
     awake = awake_in(event["states"])
     if not awake:
         return None
-    return Fork(awake, event["thread"], trimmed(event["stack"]))
+    return SeenFork(awake, event["thread"], trimmed(event["stack"]))
 
 
 def awake_in(states: Sequence[Event]) -> tuple[str, ...]:

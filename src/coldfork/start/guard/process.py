@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.model.decisions import Reason
-    from coldfork.start.guard.examination import Examination
-    from coldfork.start.guard.observation import Observation
+    from coldfork.start.guard.examination import ForkExamination
+    from coldfork.start.guard.observation import WakeObservation
     from coldfork.start.guard.poisoned_children import Notes
     from coldfork.start.guard.protocols import ModeRequest, Permission
 
@@ -42,7 +42,7 @@ class ProcessGuard:
 
     def __init__(self) -> None:
         self.mode = OFF
-        self.observation: Observation | None = None
+        self.observation: WakeObservation | None = None
         self.notes: Notes | None = None
         self.troubles: list[str] = []
         """What went wrong in the guard itself; a fork is never stopped by that."""
@@ -50,7 +50,7 @@ class ProcessGuard:
         self._actions: dict[str, Action] = {}
         self._listens = False
         self._heard = False
-        self._examination: Examination | None = None
+        self._examination: ForkExamination | None = None
         self._cleared: set[int] = set()
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
@@ -97,11 +97,11 @@ class ProcessGuard:
 
     def observe(self) -> None:
         """Watch from now on who wakes what; the wrappers in importlib stay until the guard is off."""
-        from coldfork.start.guard.observation import Observation
+        from coldfork.start.guard.observation import WakeObservation
 
         self._actions.pop("import", None)
         if self.observation is None:
-            self.observation = Observation(self._actions, self._loaded, self._trouble)
+            self.observation = WakeObservation(self._actions, self._loaded, self._trouble)
         self.observation.begin()
 
     def observe_later(self) -> None:
@@ -125,9 +125,9 @@ class ProcessGuard:
         """What would break a child forked now; empty too where it cannot be found out."""
         try:
             if self._examination is None:
-                from coldfork.start.guard.examination import Examination
+                from coldfork.start.guard.examination import ForkExamination
 
-                self._examination = Examination()
+                self._examination = ForkExamination()
             return self._examination.against(self.observation)
         except Exception as error:
             self._trouble(call, error)

@@ -27,7 +27,7 @@ _IN_VAIN_SECONDS = 600.0
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 
 
-class Kept:
+class KeptAnswer:
     """The answer for one module, if it is kept and still holds."""
 
     def __init__(self, file: str | None, stamp: str | None) -> None:
@@ -35,7 +35,7 @@ class Kept:
         self._stamp = stamp
 
     @classmethod
-    def of(cls, place: Place, search: Sequence[str]) -> Kept:
+    def of(cls, place: Place, search: Sequence[str]) -> KeptAnswer:
         """Where the answer lies, and what it has to rest on."""
         folder = cache_folder()
         stamp = _stamp(place, search) if folder else None

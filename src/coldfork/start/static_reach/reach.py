@@ -46,7 +46,7 @@ class StaticReach:
         # Only here: most decisions need neither another process nor the cache.
         from coldfork.start.static_reach import cache, check_process
 
-        kept = cache.Kept.of(place, self._search)
+        kept = cache.KeptAnswer.of(place, self._search)
         answer = kept.read()
         if answer is None:
             answer = self._not_kept.get(place) or check_process.ask(place, self._search, self._deadline)

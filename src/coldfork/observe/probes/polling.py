@@ -43,7 +43,7 @@ _POOLS: tuple[Callable[[ProbedProcess], Reading], ...] = (
 _MOST_LOOKS = 5
 
 
-class Poller:
+class ExaminationPoller:
     """Says which accelerators are awake in this process and how deep.
 
     What was awake once counts as awake until the process ends. In a forked child the poller begins anew, and

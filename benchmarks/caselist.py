@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.sources import Wanted
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 TABLE = Path(__file__).with_name("cases.json")
 SCHEMA = 1
@@ -29,7 +29,7 @@ class Place:
         """Read `package/module.py:12` or `package/module.py:12-14`."""
         match = re.fullmatch(r"(\S+\.py):(\d+)(?:-(\d+))?", text)
         if match is None:
-            raise BenchmarkError(f"{text!r} is not FILE.py:LINE or FILE.py:FIRST-LAST")
+            raise UnavailableError(f"{text!r} is not FILE.py:LINE or FILE.py:FIRST-LAST")
         first = int(match[2])
         return cls(match[1], first, int(match[3] or first))
 
@@ -95,10 +95,10 @@ def load(table: Path = TABLE) -> tuple[Case, ...]:
     """Read the table of cases; ids are unique."""
     data = json.loads(table.read_text(encoding="utf-8"))
     if data.get("schema") != SCHEMA:
-        raise BenchmarkError(f"{table.name} has schema {data.get('schema')}, this program reads {SCHEMA}")
+        raise UnavailableError(f"{table.name} has schema {data.get('schema')}, this program reads {SCHEMA}")
     cases = tuple(_case(row) for row in data["cases"])
     if len({case.id for case in cases}) != len(cases):
-        raise BenchmarkError(f"{table.name} names a case twice")
+        raise UnavailableError(f"{table.name} names a case twice")
     return cases
 
 

@@ -9,14 +9,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import judging, mount, places, sources, tool
+from benchmarks import judging, mount, tool
 from benchmarks.caselist import Case, load
-from benchmarks.errors import BenchmarkError
-from benchmarks.index import Index, configured
 from benchmarks.judging import Outcome
 from benchmarks.promises import PROMISES, Promise, Shop
-from benchmarks.sources import Wanted
 from benchmarks.tool import Report
+from published import places, sources
+from published.errors import UnavailableError
+from published.index import Index, configured
+from published.sources import Wanted
 
 
 class Fetcher:
@@ -169,7 +170,7 @@ def _run_cases(cases: Sequence[Case], shop: Shop) -> tuple[list[Outcome], int]:
             continue
         try:
             outcomes.append(run(case, shop))
-        except BenchmarkError as error:
+        except UnavailableError as error:
             print(f"FAIL {case.id}\n       could not be run: {error}")
             troubles += 1
             continue
@@ -182,7 +183,7 @@ def _run_promises(promises: Sequence[Promise], shop: Shop) -> int:
     for promise in promises:
         try:
             trouble = promise.broken(shop)
-        except BenchmarkError as error:
+        except UnavailableError as error:
             trouble = [f"could not be run: {error}"]
         print(f"{'FAIL' if trouble else 'ok  '} {promise.name}: {promise.says}")
         for line in trouble:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks import contenders, measure, mount, places, targets, trees
+from benchmarks import contenders, measure, mount, targets, trees
 from benchmarks.cases import Fetcher
 from benchmarks.contenders import PEERS, Job, Peer
-from benchmarks.errors import BenchmarkError
 from benchmarks.measure import Spread
-from benchmarks.sources import Wanted
 from benchmarks.trees import Copy, Tree
+from published import places
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 FRACTIONS = (0.1, 0.2, 0.35, 0.6, 0.8, 1.0)
 #: Timed in parts, alone: the dependencies would cost the same at every size.
@@ -121,7 +122,7 @@ def _require_everything_read(output: Path, copied: Copy) -> None:
     """A fast run that left files out is no fast run."""
     modules = json.loads(output.read_text(encoding="utf-8"))["stats"]["modules"]
     if modules < 0.95 * copied.files:
-        raise BenchmarkError(
+        raise UnavailableError(
             f"coldfork read {modules} modules of {copied.files} files; this is not a measurement"
         )
 
@@ -129,7 +130,7 @@ def _require_everything_read(output: Path, copied: Copy) -> None:
 def _time_peer(peer: Peer, commands: Path, copied: Copy, place: Path, figures: Figures) -> None:
     try:
         run = _once(Job(peer.command(commands, copied, place)))
-    except BenchmarkError as error:
+    except UnavailableError as error:
         figures.troubles[peer.name] = str(error)
         figures.seconds.pop(peer.name, None)
         return
@@ -203,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     try:
         results, rows = _measure(options)
-    except BenchmarkError as error:
+    except UnavailableError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     if options.output:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import places, tool
+from benchmarks import tool
 from benchmarks.confirmlist import ROWS, Row
-from benchmarks.errors import BenchmarkError
-from integrations.environment import IntegrationError
+from published import places
+from published.errors import UnavailableError
 
 ACCOUNTS = places.ROOT / "benchmarks" / "confirmed.json"
 DEVICE = "h100"
@@ -97,9 +97,9 @@ def confirm(row: Row, keep: Path | None = None) -> Outcome:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise BenchmarkError(f"{row.name}: it took more than {SECONDS_ALL / 3600:.0f} hours") from error
+        raise UnavailableError(f"{row.name}: it took more than {SECONDS_ALL / 3600:.0f} hours") from error
     if done.returncode != 0:
-        raise BenchmarkError(f"{row.name}: coldfork exits {done.returncode}: {done.stderr.strip()[-600:]}")
+        raise UnavailableError(f"{row.name}: coldfork exits {done.returncode}: {done.stderr.strip()[-600:]}")
     if keep is not None:
         (keep / f"{row.name.replace(' ', '-')}.json").write_text(done.stdout, encoding="utf-8")
     findings = [finding for finding in json.loads(done.stdout)["findings"] if finding["confirmed"]]
@@ -116,7 +116,7 @@ def _driver(environment: Mapping[str, str]) -> str:
         [sys.executable, "-c", code], env=dict(environment), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise BenchmarkError(f"there is no virtual driver: {done.stderr.strip()[-600:]}")
+        raise UnavailableError(f"there is no virtual driver: {done.stderr.strip()[-600:]}")
     return done.stdout.strip()
 
 
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         try:
             outcome = confirm(row, options.keep)
-        except (BenchmarkError, IntegrationError) as error:
+        except UnavailableError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
         outcomes.append(outcome)

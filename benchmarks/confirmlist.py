@@ -6,17 +6,16 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import mount, places, sources
-from benchmarks.index import configured
-from benchmarks.sources import Wanted
-from integrations import s0
-from integrations.environment import Environment
+from benchmarks import mount
+from published import sources, vllm
+from published.environment import VirtualEnvironment
+from published.sources import Wanted
 
 TORCH = "torch==2.13.0+cpu"
 CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
 """Nothing can import these beside a torch that was built for CPUs."""
 
-POPULAR = Environment(
+POPULAR = VirtualEnvironment(
     "confirm-popular",
     (
         TORCH,
@@ -48,10 +47,10 @@ POPULAR = Environment(
 )
 """The twenty widely used packages together, with a torch that has no device."""
 
-BESIDE_VLLM = Environment(
+BESIDE_VLLM = VirtualEnvironment(
     "confirm-vllm",
     (
-        *s0.ENVIRONMENT.requirements,
+        *vllm.REQUIREMENTS,
         "triton==3.9.0",
         "flashinfer-python==0.6.8",
         "nvidia-cutlass-dsl==4.5.0",
@@ -64,7 +63,7 @@ BESIDE_VLLM = Environment(
 nvidia-cutlass-dsl chooses cuda-bindings: 13.5.0, whose sources were read, cannot be installed with it.
 """
 
-BESIDE_VLLM_033 = Environment(
+BESIDE_VLLM_033 = VirtualEnvironment(
     "confirm-vllm-0.33.0",
     (
         *(name for name in BESIDE_VLLM.requirements if not name.startswith("transformers")),
@@ -89,7 +88,7 @@ class Row:
 
     name: str
     top: str
-    environment: Environment
+    environment: VirtualEnvironment
     sources: Wanted | None = None
     """Where its Python files come from; None means that the environment has it installed."""
     compiled: tuple[str, ...] = ()
@@ -102,19 +101,14 @@ class Row:
         self.environment.prepare()
         if self.sources is None:
             return self.environment.packages / self.top
-        folder = places.sources()
-        here = sources.present(self.sources, folder)
-        if here is None:
-            here = sources.fetch(self.sources, folder, configured(), lambda line: None)
-        package = mount.package_root(here, self.top) / self.top
+        package = mount.package_root(sources.obtain(self.sources), self.top) / self.top
         return self._with_compiled(package) if self.compiled else package
 
     def _with_compiled(self, package: Path) -> Path:
         target = self.environment.folder / "sources" / self.top
         if not target.exists():
             shutil.copytree(package, target)
-            for name in self.compiled:
-                (target / f"{name}.py").write_text("", encoding="utf-8")
+            vllm.stand_in(target, self.compiled)
         self._describe(target.parent)
         return target
 
@@ -134,7 +128,7 @@ def _popular(name: str, top: str = "", **variables: str) -> Row:
 
 
 ROWS = (
-    Row("vllm 0.11.0", "vllm", BESIDE_VLLM, s0.VLLM, s0.COMPILED),
+    Row("vllm 0.11.0", "vllm", BESIDE_VLLM, vllm.VLLM, vllm.COMPILED),
     # An hour: 133 findings, and every import of vLLM takes its time.
     Row("vllm 0.33.0", "vllm", BESIDE_VLLM_033, Wanted("vllm", "0.33.0"), COMPILED_033),
     _popular("bitsandbytes"),

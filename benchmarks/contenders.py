@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import places, tool
-from benchmarks.errors import BenchmarkError
+from benchmarks import tool
 from benchmarks.trees import Copy
+from published import places
+from published.errors import UnavailableError
 
 RULE = Path(__file__).with_name("semgrep-rule.yaml")
 GRIMP = "import sys, grimp; sys.path[:0] = sys.argv[2:]; grimp.build_graph(sys.argv[1], cache_dir=None)"
@@ -106,7 +107,7 @@ def interpreter(oldest: tuple[int, int]) -> str:
         path = shutil.which(f"python{version}")
         if path and tuple(map(int, version.split("."))) >= oldest and _works(path):
             return path
-    raise BenchmarkError(f"no Python {oldest[0]}.{oldest[1]} or newer on the search path")
+    raise UnavailableError(f"no Python {oldest[0]}.{oldest[1]} or newer on the search path")
 
 
 def _works(path: str) -> bool:
@@ -116,4 +117,4 @@ def _works(path: str) -> bool:
 def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchmarkError(f"{' '.join(command)} exits {done.returncode}: {done.stderr.strip()[-400:]}")
+        raise UnavailableError(f"{' '.join(command)} exits {done.returncode}: {done.stderr.strip()[-400:]}")

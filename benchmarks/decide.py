@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import places
-from benchmarks.errors import BenchmarkError
 from benchmarks.measure import Spread
+from published import places
+from published.errors import UnavailableError
 
 PROGRAM = Path(__file__).with_name("decide_program.py")
 LIMITS = {
@@ -67,7 +67,7 @@ def _once(target: str | None, cache: str) -> dict[str, Any]:
         timeout=600,
     )
     if done.returncode:
-        raise BenchmarkError(f"{PROGRAM.name} exits {done.returncode}: {done.stderr.strip()[-600:]}")
+        raise UnavailableError(f"{PROGRAM.name} exits {done.returncode}: {done.stderr.strip()[-600:]}")
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.errors import BenchmarkError
 from benchmarks.measure import Spread
+from published.errors import UnavailableError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What was promised: so much more, in the median, than starting the same script directly.
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     chosen = parser.parse_args(arguments)
     if not sys.platform.startswith("linux"):
-        raise BenchmarkError("scripts are isolated on Linux only")
+        raise UnavailableError("scripts are isolated on Linux only")
     # What a user has: compiled once, when the package was installed.
     compileall.compile_dir(ROOT / "src" / "coldfork", quiet=2)
     scratch = Path(tempfile.mkdtemp(prefix="coldfork-exec-"))
@@ -145,7 +145,7 @@ async def weather(scratch: Path, scripts: int) -> Storm:
     beating.cancel()
     for result in results:
         if not result.ok:
-            raise BenchmarkError(f"{result.explained()}: {result.stderr}")
+            raise UnavailableError(f"{result.explained()}: {result.stderr}")
     return Storm(scripts, seconds, max(held) * 1000, max(late) * 1000)
 
 

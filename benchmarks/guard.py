@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.errors import BenchmarkError
 from benchmarks.guard_inside import EVERYTHING
+from published.errors import UnavailableError
 
 ROOT = Path(__file__).resolve().parent.parent
 INSIDE = Path(__file__).with_name("guard_inside.py")
@@ -183,7 +183,7 @@ def _inside(*arguments: str) -> Any:
         check=False,
     )
     if done.returncode != 0:
-        raise BenchmarkError(f"{' '.join(arguments)} failed: {done.stderr[-1000:]}")
+        raise UnavailableError(f"{' '.join(arguments)} failed: {done.stderr[-1000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.errors import BenchmarkError
+from published.errors import UnavailableError
 
 SAMPLE_EVERY = 0.02
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -49,7 +49,7 @@ class Spread:
     def of(cls, samples: Sequence[float]) -> Spread:
         """Summarise at least one sample."""
         if not samples:
-            raise BenchmarkError("nothing was measured")
+            raise UnavailableError("nothing was measured")
         quartiles = (
             statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [samples[0]] * 3
         )
@@ -85,14 +85,14 @@ def once(
     except subprocess.TimeoutExpired as error:
         process.kill()
         process.communicate()
-        raise BenchmarkError(f"{command[0]} took more than {limit:.0f} s") from error
+        raise UnavailableError(f"{command[0]} took more than {limit:.0f} s") from error
     finally:
         if peak is not None:
             peak.stop()
     seconds = time.perf_counter() - start
     if process.returncode not in statuses:
         words = said.decode("utf-8", "replace").strip()[-400:]
-        raise BenchmarkError(f"{' '.join(command[:4])} ... exits {process.returncode}: {words}")
+        raise UnavailableError(f"{' '.join(command[:4])} ... exits {process.returncode}: {words}")
     return Run(seconds, process.returncode, None if peak is None else peak.bytes)
 
 

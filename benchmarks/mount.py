@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks import places
-from benchmarks.errors import BenchmarkError
-from benchmarks.sources import Wanted
+from published import places
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 #: Folders of a source archive that an installation would not put beside the package.
 NOT_INSTALLED = frozenset({
@@ -27,7 +27,7 @@ def build(target: Path, wanted: Iterable[Wanted], sources: Path) -> Path:
     for one in wanted:
         root = sources / one.folder
         if not (root / places.MARKER).exists():
-            raise BenchmarkError(
+            raise UnavailableError(
                 f"{one.folder} is not here; fetch it with ./dev bench sources {one.name}=={one.version}"
             )
         for entry in installed(root):
@@ -44,7 +44,7 @@ def package_root(root: Path, top: str) -> Path:
     for folder in (root, *(root / nested for nested in NESTED_ROOTS)):
         if (folder / top).is_dir() or (folder / f"{top}.py").is_file():
             return folder
-    raise BenchmarkError(f"{root.name} holds no package {top}")
+    raise UnavailableError(f"{root.name} holds no package {top}")
 
 
 def installed(root: Path) -> list[Path]:
@@ -64,7 +64,7 @@ def lay(source: Path, target: Path) -> None:
         target.symlink_to(source, target_is_directory=source.is_dir())
         return
     if not (source.is_dir() and target.is_dir()):
-        raise BenchmarkError(f"two packages bring {target.name}: {source} and {target.resolve()}")
+        raise UnavailableError(f"two packages bring {target.name}: {source} and {target.resolve()}")
     if target.is_symlink():
         earlier = target.resolve()
         target.unlink()

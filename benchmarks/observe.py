@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import places
-from benchmarks.errors import BenchmarkError
 from benchmarks.measure import Spread
 from coldfork.observe import bootstrap
+from published import places
+from published.errors import UnavailableError
 
 REQUIREMENTS = ("torch==2.13.0", "transformers==5.23.0", "accelerate==1.15.0", "numpy")
 TIMED = Path(__file__).with_name("observe_timed.py")
@@ -78,7 +78,7 @@ def python() -> str:
 def _checked(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BenchmarkError(f"{' '.join(command[:4])} ... exits {done.returncode}: {done.stderr[-400:]}")
+        raise UnavailableError(f"{' '.join(command[:4])} ... exits {done.returncode}: {done.stderr[-400:]}")
 
 
 def cpu_seconds(command: Sequence[str], environment: Mapping[str, str]) -> float:
@@ -93,7 +93,7 @@ def cpu_seconds(command: Sequence[str], environment: Mapping[str, str]) -> float
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise BenchmarkError(f"{' '.join(command[:4])} ... exits {process.returncode}")
+        raise UnavailableError(f"{' '.join(command[:4])} ... exits {process.returncode}")
     return usage.ru_utime + usage.ru_stime
 
 
@@ -157,7 +157,7 @@ class Bench:
                 command, env=environment(), capture_output=True, text=True, check=False, timeout=600
             )
             if done.returncode:
-                raise BenchmarkError(f"the timed import failed: {done.stderr[-400:]}")
+                raise UnavailableError(f"the timed import failed: {done.stderr[-400:]}")
             runs.append(json.loads(done.stdout.splitlines()[-1]))
         return {
             name: (runs[-1][name][0], Spread.of([run[name][1] for run in runs[1:]]).median)
@@ -227,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for target in given.target or TARGETS:
                 costs.append(bench.cost(target))
                 print(told(costs[-1]), flush=True)
-    except BenchmarkError as error:
+    except UnavailableError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     if given.json is not None:

@@ -1,4 +1,4 @@
-"""What must hold beyond the table of cases: the source documents' own bugs, and packages that stay cold."""
+"""What must hold beyond the table of cases: the bugs that coldfork came from, and packages that stay cold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks import mount, standin, tool
 from benchmarks.judging import surest
-from benchmarks.sources import Wanted
 from benchmarks.tool import Finding, Report
+from published.sources import Wanted
 
 FLASH_ATTN = "vllm/v1/attention/backends/flash_attn.py"
 #: The only two ways from the class body to the device, by line: the report's, and the one on Hopper.
@@ -57,7 +57,7 @@ class Promise:
 
 
 def class_body(shop: Shop) -> list[str]:
-    """The class body of S0 is certain, by a chain that can execute."""
+    """The class body of vLLM 0.11.0 that dies in a forked worker is certain, by a chain that can execute."""
     report = shop.check(Wanted("vllm", "0.11.0"), "vllm")
     here = [one for one in tool.waking(report) if one["path"] == FLASH_ATTN and one["line"] == 175]
     if not here:
@@ -87,12 +87,12 @@ def behind_platform(shop: Shop) -> list[str]:
     return broken
 
 
-#: The package that S3's fix kept cold.
+#: The package whose `__init__` vLLM's pull request 43791 emptied, so that it stays cold.
 ENTERED = "vllm.models.deepseek_v4"
 
 
 def eager_reexport(shop: Shop) -> list[str]:
-    """The re-exporting `__init__` of S3 is named down to cuInit; the released one is not certain."""
+    """A re-exporting `__init__` is named down to cuInit; the released, empty one is not certain."""
     package = standin.build(shop.fetch(standin.BASE), shop.scratch / "stand-in")
     report = tool.check(package, shop.beside("cutlass", standin.BESIDE))
     broken: list[str] = []
@@ -138,7 +138,9 @@ PROMISES = (
     Promise("class-body", "vLLM 0.11.0 flash_attn.py:175 is certain by a chain that can execute", class_body),
     Promise("behind-platform", "vLLM 0.17.0 flash_attn.py:260 needs a host without NVML", behind_platform),
     Promise(
-        "eager-reexport", "S3's re-exports are named down to cuInit, 0.22.0 is not certain", eager_reexport
+        "eager-reexport",
+        "re-exports put back into vLLM 0.22.0 are named down to cuInit, 0.22.0 itself is not certain",
+        eager_reexport,
     ),
     Promise("entry-torch", "--entry torch: nothing certain", cold_entry("torch", TORCH)),
     Promise("entry-vllm", "--entry vllm: nothing certain", cold_entry("vllm", Wanted("vllm", "0.11.0"))),

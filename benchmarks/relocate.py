@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
-from benchmarks.errors import BenchmarkError
 from benchmarks.mutate import EXPECTED, Package, expectations
+from published.errors import UnavailableError
 
 Where = Literal["module", "class-body", "default-argument", "decorator", "lazy"]
 POSITIONS: tuple[Where, ...] = ("module", "class-body", "default-argument", "decorator")
@@ -53,7 +53,7 @@ def find_site(text: str, line: int) -> Site:
     for site in _sites(ast.parse(text).body, None, rule):
         if site.first <= line <= site.last:
             return site
-    raise BenchmarkError(f"line {line} holds nothing that an import executes and that could be moved")
+    raise UnavailableError(f"line {line} holds nothing that an import executes and that could be moved")
 
 
 def _sites(body: list[ast.stmt], outer: ast.stmt | None, rule: str) -> list[Site]:

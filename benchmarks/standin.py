@@ -1,4 +1,4 @@
-"""Builds the package of source document S3 again: vLLM 0.22.0 with its kernel package's re-exports put back.
+"""Builds a package that woke the driver again: vLLM 0.22.0 with its kernel package's re-exports put back.
 
 The re-exporting `__init__` was never in a release. It sat on the main branch between 0.21.0, which lacks the
 package, and 0.22.0, whose `__init__` is empty on purpose. Importing any sibling below the package runs it.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.sources import Wanted
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 BASE = Wanted("vllm", "0.22.0")
 INIT = "vllm/models/deepseek_v4/nvidia/ops/__init__.py"
@@ -33,7 +33,7 @@ def build(base: Path, target: Path) -> Path:
     shutil.copytree(base / "vllm", package)
     init = target / INIT
     if not init.is_file():
-        raise BenchmarkError(f"{base.name} has no {INIT}; the stand-in is made from vLLM {BASE.version}")
+        raise UnavailableError(f"{base.name} has no {INIT}; the stand-in is made from vLLM {BASE.version}")
     init.write_text(reexporting(), encoding="utf-8")
     return package
 

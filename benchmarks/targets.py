@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.errors import BenchmarkError
+from published.errors import UnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def grows_evenly(rows: Sequence[tuple[float, float]], slack: float = 1.25) -> bo
     upper half of the sizes it may exceed that of the lower half by no more than `slack`, which is for noise.
     """
     if len(rows) < 3:
-        raise BenchmarkError("growth takes at least three sizes")
+        raise UnavailableError("growth takes at least three sizes")
     middle = len(rows) // 2
     return _slope(rows[middle], rows[-1]) <= slack * _slope(rows[0], rows[middle])
 

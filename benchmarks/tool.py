@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import places
-from benchmarks.errors import BenchmarkError
+from published import places
+from published.errors import UnavailableError
 
 Report = Mapping[str, Any]
 Finding = Mapping[str, Any]
@@ -56,14 +56,16 @@ def check(
             timeout=TIME_LIMIT,
         )
     except subprocess.TimeoutExpired as error:
-        raise BenchmarkError(f"coldfork check {target.name} took more than {TIME_LIMIT:.0f} s") from error
+        raise UnavailableError(f"coldfork check {target.name} took more than {TIME_LIMIT:.0f} s") from error
     if done.returncode != 0:
-        raise BenchmarkError(
+        raise UnavailableError(
             f"coldfork check {target.name} exits {done.returncode}: {done.stderr.strip()[-600:]}"
         )
     report: Report = json.loads(done.stdout)
     if report.get("schema_version") != 1:
-        raise BenchmarkError(f"coldfork check prints schema_version {report.get('schema_version')!r}, not 1")
+        raise UnavailableError(
+            f"coldfork check prints schema_version {report.get('schema_version')!r}, not 1"
+        )
     return report
 
 

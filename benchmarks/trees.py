@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import mount
-from benchmarks.errors import BenchmarkError
-from benchmarks.sources import Wanted
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 DEPENDENCIES = (
     Wanted("torch", "2.8.0", "wheel"),
@@ -65,7 +65,7 @@ def named(names: Sequence[str]) -> tuple[Tree, ...]:
     known = {tree.name: tree for tree in TREES}
     for name in names:
         if name not in known:
-            raise BenchmarkError(f"no tree is called {name!r}; there are {', '.join(known)}")
+            raise UnavailableError(f"no tree is called {name!r}; there are {', '.join(known)}")
     return tuple(known[name] for name in names) or TREES
 
 

@@ -28,7 +28,7 @@ _ARGUMENTS: dict[str, list[Any]] = {
     "torch.cuda.Event": [],
     "torch.device": ["cuda:0"],
 }
-#: Calls that the S0 report and its relatives turn on; the catalogue's own are tried after them.
+#: Calls on which reports of the fork error turn; the catalogue's own are tried after them.
 _NAMED = (
     "torch.cuda.is_available",
     "torch.cuda.device_count",

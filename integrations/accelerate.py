@@ -12,10 +12,10 @@ PROGRAM = "accelerate_launch"
 
 INTRODUCTION = """
 `./dev integration accelerate` installs accelerate 1.15.0 and launches two processes with
-`notebook_launcher`, after torch worked once in the parent. `notebook_launcher` forks and takes no start
-method; it looks for bitsandbytes in `sys.modules` and for nothing else. The machine has no GPU, and
-accelerate calls the two CPUs CUDAs. A program that hangs is asked where each of its processes stands,
-and ended.
+`notebook_launcher`, after torch computed once in the parent. `notebook_launcher` forks and no start
+method can be chosen; it looks for bitsandbytes in `sys.modules` and for nothing else. The machine has no
+GPU, and accelerate calls the two CPUs CUDAs. A program that hangs is asked where each of its processes
+is, and ended.
 """
 
 

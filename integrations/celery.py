@@ -14,9 +14,9 @@ NOISE = (
 
 INTRODUCTION = """
 `./dev integration celery` installs Celery 5.7.0 and starts a worker with a prefork pool for a module of
-tasks that lets torch work when it is imported. One task is sent. Since 5.7 Celery has
-`worker_pool_start_method`, which takes fork and spawn; coldfork sets it in the signal `celeryd_init`,
-which comes when the tasks are imported and before the pool is made.
+tasks that computes with torch when it is imported. One task is sent. Since 5.7 Celery has
+`worker_pool_start_method`, which accepts fork and spawn; coldfork sets it in the signal `celeryd_init`,
+which is sent after the tasks are imported and before the pool is made.
 """
 
 

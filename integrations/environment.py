@@ -1,8 +1,7 @@
-"""An environment of its own for one integration, in the git-ignored folder `.integration`."""
+"""An environment of its own for one integration, and how its programs are run in it."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -13,13 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from integrations import watchdog
-
-ROOT = Path(__file__).resolve().parent.parent
-WORKSHOP = ROOT / ".integration"
-
-
-class IntegrationError(Exception):
-    """The integration cannot be run here; the message says why."""
+from published.environment import WORKSHOP, VirtualEnvironment
+from published.places import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,51 +33,14 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    """A virtual environment with what an integration needs."""
-
-    name: str
-    requirements: tuple[str, ...]
-    unwanted: tuple[str, ...] = ()
-    """What comes along with the requirements and does not work here; removed again."""
-
-    @property
-    def folder(self) -> Path:
-        """Where everything of this integration lies."""
-        return WORKSHOP / self.name
-
-    @property
-    def python(self) -> Path:
-        """The interpreter of the environment."""
-        return self.folder / "venv" / "bin" / "python"
-
-    @property
-    def packages(self) -> Path:
-        """The folder of installed packages."""
-        version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-        return self.folder / "venv" / "lib" / version / "site-packages"
-
-    def prepare(self) -> None:
-        """Install what is needed, unless the environment is complete already."""
-        marker = self.folder / "complete"
-        described = (sys.version, *self.requirements, *self.unwanted)
-        wanted = hashlib.sha256("\n".join(described).encode()).hexdigest()
-        if marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
-            return
-        shutil.rmtree(self.folder / "venv", ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        _say(f"setting up .integration/{self.name} (once)")
-        _must([sys.executable, "-m", "venv", str(self.folder / "venv")])
-        self._pip("install", "--quiet", *self.requirements)
-        if self.unwanted:
-            self._pip("uninstall", "--yes", *self.unwanted)
-        marker.write_text(wanted, encoding="utf-8")
+class Environment(VirtualEnvironment):
+    """A virtual environment with what an integration needs, and ways to run its programs there."""
 
     def install_coldfork(self) -> Path:
         """A folder with this checkout installed, entry points and all, for those who put it on their path."""
         folder = self.folder / "coldfork"
         shutil.rmtree(folder, ignore_errors=True)
-        self._pip("install", "--quiet", "--no-deps", "--target", str(folder), str(ROOT))
+        self.pip("install", "--quiet", "--no-deps", "--target", str(folder), str(ROOT))
         return folder
 
     def watch(
@@ -151,13 +108,6 @@ class Environment:
         )
         return Ended(done.returncode, self.anonymous(done.stdout))
 
-    def must(self, command: Sequence[str | Path]) -> None:
-        """Run a command of the preparation, which must not fail."""
-        _must([str(part) for part in command])
-
-    def _pip(self, *arguments: str) -> None:
-        _must([str(self.python), "-m", "pip", *arguments])
-
     def anonymous(self, text: str) -> str:
         """A text without this machine's folders and without times, to be kept in the repository."""
         for folder, short in ((self.packages, "site-packages"), (WORKSHOP, ".integration"), (ROOT, ".")):
@@ -175,13 +125,3 @@ def _inherited() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("CUDA_", "VLLM_", "COLDFORK_", "PYTHON", "OMP_"))
     }
-
-
-def _must(command: Sequence[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        raise IntegrationError(f"{' '.join(command[1:4])} failed:\n{done.stdout}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

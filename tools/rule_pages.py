@@ -1,16 +1,12 @@
-"""Write the rules' pages of the documentation from the rules' own docstrings.
-
-`python tools/rule_pages.py` writes docs/rules/; with `--check` it writes nothing and fails when a page is not
-current.
-"""
+"""Writes the rules' pages of the documentation, docs/rules/, from the rules' own docstrings: `./dev docs`"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 from coldfork.rules.pages import Page, pages
+from generated_files import settle
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "rules"
 
@@ -28,43 +24,12 @@ def index(all_pages: tuple[Page, ...]) -> str:
     )
 
 
-def wanted() -> dict[str, str]:
-    """Every file of the folder and what it should hold."""
+def files() -> dict[Path, str | None]:
+    """Every file of the folder and what it should hold; None for a page that belongs to no rule."""
     all_pages = pages()
-    files = {f"{page.name}.md": page.markdown for page in all_pages}
-    return {"index.md": index(all_pages), **files}
-
-
-def stale(files: dict[str, str]) -> list[str]:
-    """Names of pages that are missing, differ, or belong to no rule."""
-    present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    return sorted(name for name in files.keys() | present.keys() if files.get(name) != present.get(name))
-
-
-def write(files: dict[str, str]) -> None:
-    """Make the folder hold exactly these files."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in stale(files):
-        if name in files:
-            (FOLDER / name).write_text(files[name], encoding="utf-8")
-        else:
-            (FOLDER / name).unlink()
-
-
-def main() -> int:
-    """Write or compare the pages; the exit status says whether they were current."""
-    parser = argparse.ArgumentParser(description="Write the rules' pages into docs/rules/.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is not current")
-    arguments = parser.parse_args()
-    files = wanted()
-    if not arguments.check:
-        write(files)
-        return 0
-    outdated = stale(files)
-    if outdated:
-        print(f"not current: {', '.join(outdated)}; ./dev docs writes them", file=sys.stderr)
-    return 1 if outdated else 0
+    wanted = {f"{page.name}.md": page.markdown for page in all_pages} | {"index.md": index(all_pages)}
+    return dict.fromkeys(FOLDER.glob("*.md")) | {FOLDER / name: text for name, text in wanted.items()}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(settle("Write the rules' pages into docs/rules/.", "./dev docs", files()))

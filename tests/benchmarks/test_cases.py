@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks import caselist, cases, judging, places, promises, tool
+from benchmarks import caselist, cases, judging, promises, tool
 from benchmarks.caselist import Case, Culprit, Place
-from benchmarks.errors import BenchmarkError
 from benchmarks.promises import Shop
-from benchmarks.sources import Wanted
+from published import places
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 pytestmark = pytest.mark.once
 
@@ -80,14 +81,14 @@ def test_a_place_is_read_and_holds_its_lines() -> None:
     assert not place.holds("a/b.py", 6)
     assert not place.holds("a/c.py", 4)
     assert not place.holds("a/b.py", None)
-    with pytest.raises(BenchmarkError, match=r"is not FILE\.py:LINE"):
+    with pytest.raises(UnavailableError, match=r"is not FILE\.py:LINE"):
         Place.parse("a/b.py")
 
 
 def test_a_table_of_another_schema_is_refused(tmp_path: Path) -> None:
     table = tmp_path / "cases.json"
     table.write_text(json.dumps({"schema": 2, "cases": []}))
-    with pytest.raises(BenchmarkError, match="has schema 2"):
+    with pytest.raises(UnavailableError, match="has schema 2"):
         caselist.load(table)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import mutate, relocate
-from benchmarks.errors import BenchmarkError
 from benchmarks.mutate import Package
+from published.errors import UnavailableError
 
 pytestmark = pytest.mark.once
 
@@ -171,5 +171,5 @@ def test_an_import_cannot_become_an_argument() -> None:
 
 
 def test_a_mark_on_a_line_that_no_import_executes_is_refused() -> None:
-    with pytest.raises(BenchmarkError, match="line 2 holds nothing"):
+    with pytest.raises(UnavailableError, match="line 2 holds nothing"):
         relocate.find_site("def f():\n    return wake()  # expect: some-rule\n", 2)

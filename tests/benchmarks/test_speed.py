@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import check, contenders, measure, targets, tool, trees
-from benchmarks.errors import BenchmarkError
 from benchmarks.measure import Spread
+from published.errors import UnavailableError
 
 pytestmark = pytest.mark.once
 
@@ -24,7 +24,7 @@ def test_a_spread_is_what_statistics_say() -> None:
     assert str(spread) == "  3.00 s  (1.00 to 5.00, IQR 2.00)"
     alone = Spread.of([2.5])
     assert (alone.median, alone.interquartile) == (2.5, 0.0)
-    with pytest.raises(BenchmarkError, match="nothing was measured"):
+    with pytest.raises(UnavailableError, match="nothing was measured"):
         Spread.of([])
 
 
@@ -32,13 +32,13 @@ def test_a_run_is_timed_and_its_failure_is_told() -> None:
     run = measure.once([PYTHON, "-c", "import time; time.sleep(0.2)"])
     assert 0.2 <= run.seconds < 10
     assert run.peak_bytes is None
-    with pytest.raises(BenchmarkError, match="exits 3: went wrong"):
+    with pytest.raises(UnavailableError, match="exits 3: went wrong"):
         measure.once([PYTHON, "-c", "import sys; print('went wrong', file=sys.stderr); sys.exit(3)"])
     assert measure.once([PYTHON, "-c", "import sys; sys.exit(1)"], statuses=frozenset({0, 1})).status == 1
 
 
 def test_a_run_that_does_not_end_is_ended() -> None:
-    with pytest.raises(BenchmarkError, match="took more than 0 s"):
+    with pytest.raises(UnavailableError, match="took more than 0 s"):
         measure.once([PYTHON, "-c", "import time; time.sleep(60)"], limit=0.3)
 
 
@@ -70,7 +70,7 @@ def test_even_growth_is_told_from_uneven() -> None:
     sizes = [5.0, 10.0, 20.0, 40.0, 60.0, 80.0]
     assert targets.grows_evenly([(size, 0.3 + 0.1 * size) for size in sizes])
     assert not targets.grows_evenly([(size, 0.3 + 0.002 * size * size) for size in sizes])
-    with pytest.raises(BenchmarkError, match="three sizes"):
+    with pytest.raises(UnavailableError, match="three sizes"):
         targets.grows_evenly([(1.0, 1.0), (2.0, 2.0)])
 
 
@@ -117,7 +117,7 @@ def test_coldfork_is_run_with_a_cache_of_its_own(tmp_path: Path) -> None:
 def test_a_run_that_left_files_out_does_not_count(tmp_path: Path) -> None:
     copied, output = tiny_tree(tmp_path), tmp_path / "out.json"
     output.write_text('{"stats": {"modules": 1}}')
-    with pytest.raises(BenchmarkError, match="coldfork read 1 modules of 2 files"):
+    with pytest.raises(UnavailableError, match="coldfork read 1 modules of 2 files"):
         check._require_everything_read(output, copied)
     output.write_text('{"stats": {"modules": 2}}')
     check._require_everything_read(output, copied)
@@ -133,7 +133,7 @@ def test_every_peer_reads_the_fresh_copy(tmp_path: Path) -> None:
 
 def test_an_interpreter_is_found_or_refused_plainly() -> None:
     assert contenders.interpreter((3, 11)) == sys.executable
-    with pytest.raises(BenchmarkError, match=r"no Python 3\.99 or newer"):
+    with pytest.raises(UnavailableError, match=r"no Python 3\.99 or newer"):
         contenders.interpreter((3, 99))
 
 

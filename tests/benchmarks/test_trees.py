@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import mount, places, standin, trees
-from benchmarks.errors import BenchmarkError
-from benchmarks.sources import Wanted
+from benchmarks import mount, standin, trees
+from published import places
+from published.errors import UnavailableError
+from published.sources import Wanted
 
 pytestmark = pytest.mark.once
 
@@ -63,12 +64,12 @@ def test_two_packages_with_one_file_are_refused(tmp_path: Path) -> None:
     store = tmp_path / "sources"
     lay_out(store / "a-1.0", {"one.py": "a"})
     lay_out(store / "b-1.0", {"one.py": "b"})
-    with pytest.raises(BenchmarkError, match=r"two packages bring one\.py"):
+    with pytest.raises(UnavailableError, match=r"two packages bring one\.py"):
         mount.build(tmp_path / "site", [Wanted("a", "1.0"), Wanted("b", "1.0")], store)
 
 
 def test_what_is_not_here_is_said_with_the_command_that_brings_it(tmp_path: Path) -> None:
-    with pytest.raises(BenchmarkError, match=r"fetch it with \./dev bench sources torch==2\.8\.0"):
+    with pytest.raises(UnavailableError, match=r"fetch it with \./dev bench sources torch==2\.8\.0"):
         mount.build(tmp_path / "site", [Wanted("torch", "2.8.0")], tmp_path)
 
 
@@ -122,7 +123,7 @@ def test_parts_grow_and_end_with_everything(tmp_path: Path) -> None:
 
 def test_an_unknown_tree_is_refused_with_those_there_are() -> None:
     assert trees.named(["vllm-0.11.0"])[0].beside == ()
-    with pytest.raises(BenchmarkError, match=r"no tree is called 'vllm'; there are vllm-0\.11\.0, "):
+    with pytest.raises(UnavailableError, match=r"no tree is called 'vllm'; there are vllm-0\.11\.0, "):
         trees.named(["vllm"])
 
 
@@ -139,5 +140,5 @@ def test_the_stand_in_reexports_every_kernel_module(tmp_path: Path) -> None:
 
 def test_the_stand_in_needs_the_right_version(tmp_path: Path) -> None:
     lay_out(tmp_path / "vllm-0.11.0", {"vllm/__init__.py": ""})
-    with pytest.raises(BenchmarkError, match=r"made from vLLM 0\.22\.0"):
+    with pytest.raises(UnavailableError, match=r"made from vLLM 0\.22\.0"):
         standin.build(tmp_path / "vllm-0.11.0", tmp_path / "out")

@@ -174,8 +174,8 @@ def test_damage_is_described(run: Run, project: Path, engine: Any) -> None:
         '{"schema_version": 1, "profile": "cuda", "findings": {"a": {"rule": 3}}}', encoding="utf-8"
     )
     assert run("baseline", "show").stderr == snapshot(
-        "coldfork: coldfork-baseline.json: this is no baseline of coldfork: Expected `str`, got `int` - "
-        "at `$.findings[...].rule`; restore it, or remove it and write it anew\n"
+        "coldfork: coldfork-baseline.json: this is not a baseline of coldfork: Expected `str`, got `int` - "
+        "at `$.findings[...].rule`; restore it, or remove it and write a new one\n"
     )
     file.write_text('{"schema_version": 9, "profile": "cuda", "findings": {}}', encoding="utf-8")
     assert run("baseline", "show").stderr == snapshot(

@@ -62,7 +62,7 @@ def test_text_names_the_line_the_chain_and_the_next_command(run: Run, engine: An
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", FORMATS["finding"])
 def test_every_format_is_written_to_stdout_and_to_a_file(
     run: Run, project: Path, engine: Any, effect: Any, form: str
 ) -> None:
@@ -76,7 +76,7 @@ def test_every_format_is_written_to_stdout_and_to_a_file(
     assert (project / "result.out").read_text(encoding="utf-8") == printed.stdout
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", FORMATS["finding"])
 def test_findings_without_a_chain_can_be_rendered(run: Run, engine: Any, form: str) -> None:
     engine.ignores = (IgnoreComment("engine/core.py", 7, 40, ("waking-import",), "", (7, 7)),)
     engine.unreadable = (Unreadable("engine/old.py", 3, 0, "Python 2"),)

@@ -349,7 +349,7 @@ def test_what_the_baseline_accepts_is_not_imported(write: Write, run: Run, proje
     assert not (project / "ran").exists()
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", FORMATS["finding"])
 def test_every_format_shows_the_answer_and_the_reason(write: Write, run: Run, form: str) -> None:
     write(caps=CLASS_BODY, broken="import nothing_of_this_name\nimport tinydriver\ntinydriver.start()\n")
     result = run("check", "--confirm", "--virtual", "h100", "--format", form)

@@ -159,7 +159,7 @@ def test_a_pth_file_that_was_changed_is_reported_and_written_anew(venv: Venv) ->
     assert Said(venv, "status", "--python", venv.python).out == snapshot("""\
 The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth was damaged or changed by hand.
   coldfork  VERSION, from CHECKOUT/src/coldfork
-Next: coldfork guard install --python VENV/bin/python writes it anew
+Next: coldfork guard install --python VENV/bin/python writes it again
 """)
     assert Said(venv, "install", "--python", venv.python).status == 0
     assert "mode raise" in Said(venv, "status", "--python", venv.python).out

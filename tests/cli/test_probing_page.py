@@ -41,8 +41,8 @@ def sessions() -> list[tuple[str, str]]:
 
 def settled(text: str) -> str:
     """Without counts and times, and without the call that only Python 3.12 and newer name."""
-    text = re.sub(r"\d+ modules? in \d+\.\d+ s", "N modules in S s", text)
-    text = re.sub(r"in \d+\.\d+ s$", "in S s", text, flags=re.MULTILINE)
+    text = re.sub(r"\d+ modules? in [\d.]+ m?s", "N modules in S s", text)
+    text = re.sub(r"in [\d.]+ m?s$", "in S s", text, flags=re.MULTILINE)
     return re.sub(r"^   2\. cuInit +", "      ", text, flags=re.MULTILINE)
 
 

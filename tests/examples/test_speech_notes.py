@@ -293,7 +293,7 @@ def test_what_is_open_to_the_network_is_known_to_be(
     host: str, local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    assert import_module("speech_notes.doors").is_local(host) is local
+    assert import_module("speech_notes.same_origin").is_local(host) is local
 
 
 def test_the_page_needs_nothing_from_elsewhere(server: Server) -> None:

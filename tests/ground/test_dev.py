@@ -92,7 +92,10 @@ def clone(tmp_path: Path) -> Clone:
 def test_help_needs_no_python_and_lists_every_command(clone: Clone) -> None:
     done = clone.dev("help")
     assert done.returncode == 0
-    for command in ("coldfork", "test", "lint", "format", "bench", "docs", "help"):
+    for command in (
+        *("coldfork", "test", "lint", "format", "bench", "integration", "mutants"),
+        *("knowledge", "reference", "docs", "help"),
+    ):
         assert f"\n  {command} " in done.stdout
     assert clone.starts() == []
     assert not (clone.root / ".venv").exists()
@@ -120,6 +123,15 @@ def test_it_runs_where_you_stand_but_tests_from_the_root(clone: Clone, tmp_path:
     assert (
         f"ran in {clone.root} with -m pytest -n 2 -k x" in clone.dev("test", "-k", "x", cwd=tmp_path).stdout
     )
+
+
+def test_what_is_generated_has_a_command_and_lint_checks_it(clone: Clone, tmp_path: Path) -> None:
+    tools = {"knowledge": "compile_knowledge", "reference": "cli_reference", "docs": "rule_pages"}
+    for command, tool in tools.items():
+        assert clone.dev(command, cwd=tmp_path).returncode == 0
+        assert f"tools/{tool}.py" in clone.starts()
+    assert clone.dev("lint").returncode == 0
+    assert {f"tools/{tool}.py --check" for tool in tools.values()} <= set(clone.starts())
 
 
 def test_a_changed_pyproject_is_installed_again_and_an_untouched_one_is_not(clone: Clone) -> None:

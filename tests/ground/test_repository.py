@@ -107,17 +107,6 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in shipped)
 
 
-def test_the_rules_pages_are_current() -> None:
-    done = subprocess.run(
-        [sys.executable, "tools/rule_pages.py", "--check"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_the_commands_that_the_texts_show_exist() -> None:
     commands = set(re.findall(r"^([a-z]+)\)$", (ROOT / "dev").read_text(encoding="utf-8"), re.MULTILINE))
     assert "coldfork" in commands

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 import time
@@ -19,23 +19,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 KNOWLEDGE = Path(coldfork.__file__).parent / "knowledge"
 
 
-@pytest.fixture(scope="module")
-def compiler() -> ModuleType:
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """tools/compile_knowledge.py as a module."""
-    path = ROOT / "tools" / "compile_knowledge.py"
-    if not path.exists():
-        pytest.skip("the tools are not part of an installed package")
-    spec = importlib.util.spec_from_file_location("compile_knowledge", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_compiled_is_current(compiler: ModuleType) -> None:
-    current = (KNOWLEDGE / "compiled.py").read_text("utf-8")
-    assert compiler.render(KNOWLEDGE) == current, "run tools/compile_knowledge.py"
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    return importlib.import_module("compile_knowledge")
 
 
 def test_an_edited_file_changes_the_digest(compiler: ModuleType, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from coldfork.launch.watched_process import environment
 from coldfork.model.probes import Probing
 from coldfork.observe import bootstrap
 from coldfork.observe.recording import events
-from coldfork.report.formats import PROBE_FORMATS, probe_renderer
+from coldfork.report.formats import FORMATS, renderer
 from coldfork.report.probes import json_format
 from coldfork.report.shared.options import Options
 
@@ -97,7 +97,7 @@ def interrupted(write: Make, surroundings: Make) -> Probing:
 
 def test_every_format_says_that_it_was_interrupted_and_what_is_left(write: Make, surroundings: Make) -> None:
     result = interrupted(write, surroundings)
-    said = {form: probe_renderer(form)(result, Options(version="0.1.0")) for form in PROBE_FORMATS}
+    said = {form: renderer("probe", form)(result, Options(version="0.1.0")) for form in FORMATS["probe"]}
     left = list(result.left)
     document = json.loads(said["json"])
     Draft202012Validator(schema()).validate(document)
@@ -117,10 +117,10 @@ def test_every_format_says_that_it_was_interrupted_and_what_is_left(write: Make,
 
 def test_many_modules_that_are_left_are_counted(write: Make, surroundings: Make) -> None:
     result = replace(interrupted(write, surroundings), left=tuple(f"m{number}" for number in range(9)))
-    assert probe_renderer("text")(result, Options()).splitlines()[-1] == (
+    assert renderer("probe", "text")(result, Options()).splitlines()[-1] == (
         "interrupted: nothing is known about 9 modules: m0, m1, m2, m3 and 5 more"
     )
-    whole = probe_renderer("text")(replace(result, left=()), Options()).splitlines()[-1]
+    whole = renderer("probe", "text")(replace(result, left=()), Options()).splitlines()[-1]
     assert whole == "interrupted: every module had been imported by then"
 
 

@@ -500,7 +500,7 @@ def test_a_package_that_is_not_there_is_left_to_fail(write: Make, surroundings: 
 def test_interpreters_that_are_none(tmp_path: Path) -> None:
     assert interpreter(sys.executable) == sys.executable
     assert interpreter(None, {}) == sys.executable
-    with pytest.raises(UsageError, match="no such interpreter"):
+    with pytest.raises(UsageError, match="there is no Python interpreter"):
         interpreter(str(tmp_path / "python"))
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")

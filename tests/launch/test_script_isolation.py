@@ -1,6 +1,6 @@
 """What isolates a script, in detail: method, context, environment, imports, torch.
 
-`test_s1.py` shows all of it in the service that it was made for.
+`test_script_of_a_service.py` shows all of it in the service that it was made for.
 """
 
 from __future__ import annotations

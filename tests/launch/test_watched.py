@@ -17,7 +17,6 @@ from coldfork.launch.watched_process import (
     Interrupted,
     environment,
     require_watching,
-    signal_name,
     until_its_end,
 )
 from coldfork.model.errors import UsageError
@@ -190,10 +189,6 @@ print(sys.path, sys.argv, sorted((k, v) for k, v in os.environ.items() if k != "
         [sys.executable, "-c", code], environment({"mode": "probe"}, base), timeout=PATIENCE
     )
     assert watched.output == plain
-
-
-def test_names_of_signals() -> None:
-    assert (signal_name(11), signal_name(250)) == ("SIGSEGV", "signal 250")
 
 
 def test_windows_is_refused() -> None:

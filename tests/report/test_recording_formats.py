@@ -11,7 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from coldfork.model.errors import UsageError
-from coldfork.report.recordings import formats, json_format, speedscope, trace
+from coldfork.report import formats
+from coldfork.report.recordings import json_format, speedscope, trace
 from coldfork.report.recordings.difference import json_format as difference_json
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, poisoned
@@ -207,15 +208,15 @@ def test_a_speedscope_file_opens_at_the_process_that_was_woken() -> None:
     ],
 )
 def test_the_ending_of_a_name_says_the_format(output: str | None, form: str) -> None:
-    assert formats.form_for(output) == form
+    assert formats.format_of_file(output) == form
 
 
 def test_other_endings_and_pairs_are_refused() -> None:
     with pytest.raises(
         UsageError, match=r"the name run\.pdf does not say which format to write; add --format"
     ):
-        formats.form_for("run.pdf")
+        formats.format_of_file("run.pdf")
     with pytest.raises(
         UsageError, match="two recordings cannot be compared as trace; choose one of text, html, json"
     ):
-        formats.comparer("trace")
+        formats.renderer("difference", "trace")

@@ -13,7 +13,7 @@ import pytest
 from coldfork.model.states import Status
 from coldfork.model.timelines import How, Recording
 from coldfork.observe import bootstrap
-from coldfork.report.recordings import formats
+from coldfork.report import formats
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary.outcomes import Standing, outcome
@@ -77,10 +77,10 @@ def record(tmp_path: Path) -> Record:
 
 
 def show_everywhere(recording: Recording) -> None:
-    for form in formats.FORMATS:
-        assert formats.renderer(form)(recording, View())
-    for form in ("text", "html", "json"):
-        assert formats.comparer(form)(recording, recording, View())
+    for form in formats.FORMATS["recording"]:
+        assert formats.renderer("recording", form)(recording, View())
+    for form in formats.FORMATS["difference"]:
+        assert formats.renderer("difference", form)(recording, recording, View())
 
 
 def test_a_program_that_imports_and_forks(record: Record) -> None:

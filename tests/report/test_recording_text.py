@@ -64,7 +64,7 @@ processes
   ├─ 103 forked at 2.700 s by serve.py:12
   │     2.71 s to 3.60 s, exit 1
   │     cuda poisoned
-  └─ … 6 more that fared like these; --format json has them all
+  └─ … 6 more like these; --format json has them all
 
 imports of 100: 5 modules, 1.90 s
      1.20 s  torch  starts-threads: libgomp: 8 threads

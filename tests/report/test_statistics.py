@@ -32,7 +32,7 @@ total              2            1            -            3
 
 modules    945 (120 yours)
 files      940 read, 13.6 MB, 5 from the cache, 1 skipped
-time       1.2 s
+time       1.23 s
 held back  2 known to the baseline
 """)
 
@@ -41,7 +41,7 @@ def test_without_findings_only_the_cost_is_told(report_of: ReportMaker) -> None:
     assert render(report_of(), Options()) == snapshot("""\
 modules    945 (120 yours)
 files      940 read, 13.6 MB, 5 from the cache, 0 skipped
-time       1.2 s
+time       1.23 s
 """)
 
 

@@ -34,7 +34,7 @@ error[device-init-at-import] importing vllm.v1.attention.backends.flash_attn wak
    = certain on cuda, presuming that vllm.vllm_flash_attn._vllm_fa2_C imports
    = help: compute it on first use; read more: coldfork rule device-init-at-import
 
-1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.2 s
+1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -65,7 +65,7 @@ error[waking-import] importing vllm.engine imports vllm.v1.attention.backends.fl
    = conditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`
    = help: import it in the function that uses it; read more: coldfork rule waking-import
 
-2 findings: 1 certain, 1 conditional, 2 failing the check; 945 modules (120 yours) in 1.2 s
+2 findings: 1 certain, 1 conditional, 2 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -91,7 +91,7 @@ error[driver-init-at-import] importing deep initialises the CUDA driver
    = certain on cuda
    = help: compute it on first use; read more: coldfork rule driver-init-at-import
 
-1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.2 s
+1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -113,7 +113,7 @@ warning[unused-ignore] this comment ignores device-init-at-import, which finds n
       import torch  # coldfork: ignore[device-init-at-import] old
    = help: delete the comment; read more: coldfork rule unused-ignore
 
-1 finding: 1 certain, none failing the check; 945 modules (120 yours) in 1.2 s
+1 finding: 1 certain, none failing the check; 945 modules (120 yours) in 1.23 s
 """)
 
 
@@ -125,7 +125,7 @@ def test_what_the_baseline_and_comments_hold_back_is_counted(
     assert summary.split("; ") == snapshot(
         [
             "1 finding: 1 certain, 1 failing the check",
-            "945 modules (120 yours) in 1.2 s",
+            "945 modules (120 yours) in 1.23 s",
             "3 known to the baseline",
             "2 ignored by comment",
             "1 in the baseline and gone",
@@ -136,10 +136,10 @@ def test_what_the_baseline_and_comments_hold_back_is_counted(
 
 def test_a_clean_result_says_what_was_looked_at(report_of: ReportMaker) -> None:
     assert render(report_of(), Options()) == snapshot(
-        "no finding on cuda: looked at 945 modules (120 yours) in 1.2 s\n"
+        "no finding on cuda: looked at 945 modules (120 yours) in 1.23 s\n"
     )
     assert render(report_of(known=7), Options()) == snapshot(
-        "no new finding on cuda: looked at 945 modules (120 yours) in 1.2 s; 7 known to the baseline\n"
+        "no new finding on cuda: looked at 945 modules (120 yours) in 1.23 s; 7 known to the baseline\n"
     )
 
 
@@ -159,7 +159,7 @@ def test_skipped_files_are_summarised_and_stay_unjudged(report_of: ReportMaker) 
   pkg/bad4.py: invalid syntax at line 3
   and 2 more; --format json lists them all
 
-no finding on cuda: looked at 945 modules (120 yours) in 1.2 s; 7 not read
+no finding on cuda: looked at 945 modules (120 yours) in 1.23 s; 7 not read
 """)
 
 
@@ -247,7 +247,7 @@ error[device-init-at-import] importing x wakes \\x9b31mcuda
 1 file could not be read, so nothing is known about what importing it does:
   \\x1b[0m.py: NUL \\x00
 
-1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.2 s; 1 not read
+1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s; 1 not read
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 

@@ -17,7 +17,7 @@ from coldfork.model.positions import Position
 
 @pytest.fixture
 def effect() -> Callable[..., Effect]:
-    """Make an effect: the class body of the first source document, unless told otherwise."""
+    """Make an effect: the class body of vLLM 0.11.0, unless an argument says otherwise."""
 
     def make(**changes: Any) -> Effect:
         line = changes.get("line", 175)

@@ -22,7 +22,7 @@ error[capture-reuses-warmup-state] Backend.forward is captured with metadata.pla
 captured by Runner.capture
 what is done on the first run only is missing from the graph: a replay computes with what
   the warm-up left
-make what holds metadata.plan anew for the capture, after the warm-up\
+create what holds metadata.plan again for the capture, after the warm-up\
 """)
 
 

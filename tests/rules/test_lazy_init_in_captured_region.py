@@ -21,6 +21,6 @@ error[lazy-init-in-captured-region] captured code initialises self._ready on its
   only, at engine/backend.py:17
 captured by Runner.capture
 a run before the capture leaves that work out of the graph, and without one it is recorded
-  but not done
+  but not executed
 do it in every run, or before the capture if it is the same for every batch\
 """)

@@ -60,9 +60,7 @@ def test_the_site_has_the_same_pages() -> None:
     on_site = {
         path.stem: path.read_text(encoding="utf-8") for path in SITE.glob("*.md") if path.stem != "index"
     }
-    assert on_site == {page.name: page.markdown for page in pages.pages()}, (
-        "write them anew: python -m coldfork.cli.reference docs"
-    )
+    assert on_site == {page.name: page.markdown for page in pages.pages()}, "write them anew: ./dev docs"
 
 
 def test_pages_survive_an_interpreter_that_drops_docstrings() -> None:

@@ -18,7 +18,7 @@ from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules import registry
-from coldfork.rules.findings.fingerprints import identified
+from coldfork.rules.findings.fingerprints import identify
 
 MakeEffect = Callable[..., Effect]
 MakeObservation = Callable[..., Observation]
@@ -101,19 +101,19 @@ def test_ignoring_one_finding_leaves_the_ids_of_its_equals_alone(
 
 @given(shift=st.integers(0, 500), blanks=st.integers(0, 8), column=st.integers(0, 80))
 def test_ids_do_not_hang_on_lines_or_indentation(shift: int, blanks: int, column: int) -> None:
-    before = identified(drafts("x = f()", "y = f()", "x = f()"))
+    before = identify(drafts("x = f()", "y = f()", "x = f()"))
     moved = [
         replace(draft, line=draft.line + shift, column=column, text=" " * blanks + draft.text)
         for draft in drafts("x = f()", "y = f()", "x = f()")
     ]
-    assert [finding.id for finding in identified(moved)] == [finding.id for finding in before]
+    assert [finding.id for finding in identify(moved)] == [finding.id for finding in before]
     assert len({finding.id for finding in before}) == 3
 
 
 @pytest.mark.parametrize("change", [{"rule": "waking-import"}, {"module": "other"}, {"text": "z = f()"}])
 def test_ids_hang_on_rule_module_and_source(change: dict[str, str]) -> None:
     (draft,) = drafts("x = f()")
-    assert identified([draft])[0].id != identified([replace(draft, **change)])[0].id  # type: ignore[arg-type]
+    assert identify([draft])[0].id != identify([replace(draft, **change)])[0].id  # type: ignore[arg-type]
 
 
 def test_ids_hang_on_the_chain(effect: MakeEffect, observation: MakeObservation) -> None:
@@ -122,7 +122,7 @@ def test_ids_hang_on_the_chain(effect: MakeEffect, observation: MakeObservation)
 
 
 def test_ids_of_undecodable_names_exist() -> None:
-    (finding,) = identified(drafts("x = '\udcff'"))
+    (finding,) = identify(drafts("x = '\udcff'"))
     assert len(finding.id) == 20
 
 

@@ -20,6 +20,6 @@ def test_says_what_happens_where_and_what_to_do(said: Say) -> None:
 error[sync-in-captured-region] captured code waits for the device: lengths.max().item() at
   engine/backend.py:17
 captured by Runner.capture
-a stream that is captured refuses this, and the capture is lost
+a stream under capture refuses this, and the capture is lost
 do it before the capture, or keep the value on the device\
 """)

@@ -23,7 +23,7 @@ warning[unreadable-source] this file could not be analysed: Python 2 source: pri
   statement
 
 what importing it does is unknown
-mend the file, or list it under `exclude` in [tool.coldfork] if it is no source\
+fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code\
 """)
     assert (finding.module, finding.line, finding.column) == ("engine", 3, 5)
 

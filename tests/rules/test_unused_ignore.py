@@ -22,9 +22,10 @@ def test_an_idle_rule_in_a_comment_is_named(
 ) -> None:
     (finding,) = judge(observation(ignores=(ignore("waking-import"),)))
     assert said(finding) == snapshot("""\
-warning[unused-ignore] no finding of waking-import here to ignore under the profile cuda
+warning[unused-ignore] there is no finding of waking-import to ignore here under the
+  profile cuda
 
-a comment that holds nothing back today hides the next finding on its line
+a comment that suppresses nothing today hides the next finding on its line
 remove waking-import from the comment\
 """)
     assert (finding.module, finding.line, finding.text) == snapshot(
@@ -38,7 +39,7 @@ def test_only_the_idle_part_of_a_comment_is_reported(
 ) -> None:
     comment = ignore("device-init-at-import", "waking-import", "waking-import")
     (finding,) = judge(observation(effect(), ignores=(comment,)))
-    assert finding.message.startswith("no finding of waking-import here")
+    assert finding.message.startswith("there is no finding of waking-import to ignore here")
 
 
 def test_a_comment_without_rules_is_idle_as_a_whole(
@@ -47,7 +48,7 @@ def test_a_comment_without_rules_is_idle_as_a_whole(
     assert judge(observation(effect(), ignores=(ignore(),))) == ()
     (finding,) = judge(observation(effect(), ignores=(ignore(line=9),)))[:1]
     assert (finding.line, finding.message, finding.remedy) == snapshot(
-        (9, "this ignore comment holds back nothing under the profile cuda", "remove the comment")
+        (9, "this ignore comment suppresses nothing under the profile cuda", "remove the comment")
     )
 
 

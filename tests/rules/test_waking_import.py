@@ -48,7 +48,7 @@ error[waking-import] importing vllm.v1.attention.backends.flash_attn wakes cuda 
   importing vllm.platforms
 in the body of class FlashAttentionMetadataBuilder
 every process that imports this module can no longer fork workers that use the GPU
-import vllm.platforms inside the function that uses it, or mend the waking line in it,
+import vllm.platforms inside the function that uses it, or fix the waking line in it,
   which is reported too\
 """)
 

@@ -14,6 +14,8 @@ import pytest
 
 from coldfork.model.observations import Observation
 from coldfork.source.files import packs as cache
+from coldfork.source.reach.answers import Answer
+from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
 from tests.source.expectations import Setting, observe, write
 
@@ -124,14 +126,14 @@ def test_an_edit_while_a_run_goes_on_is_seen_by_the_next(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is remembered is what was read, not what lies there when it is written down."""
-    save = Results.save
+    keep = Remembered.keep
 
-    def edit_first(self: Results) -> None:
+    def edit_first(self: Remembered, results: Results, answer: Answer) -> None:
         edit(place / "tree/pkg/flags.py", "FAST = True\n")
-        save(self)
+        keep(self, results, answer)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Results, "save", edit_first)
+        patched.setattr(Remembered, "keep", edit_first)
         assert lines(run(place)) == [("pkg/user.py", 2)]
     assert lines(run(place)) == [("pkg/guarded.py", 4), ("pkg/user.py", 2)]
     assert_same_as_cold(place)

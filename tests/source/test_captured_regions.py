@@ -195,6 +195,8 @@ def test_what_the_host_does_not_wait_for_is_not(line: str, tmp_path: Path) -> No
         ("with torch.no_grad():\n        y.item()", "certain"),
         ("n = [one.item() for one in (y, y)]", "certain"),
         ("try:\n        unknown()\n    except ValueError:\n        y.item()", "conditional"),
+        ('match unknown:\n        case "a":\n            y.item()', "conditional"),
+        ('match unknown:\n        case "a":\n            return y\n    y.item()', "conditional"),
     ],
 )
 def test_the_way_decides_how_sure_it_is(test: str, verdict: str, tmp_path: Path) -> None:

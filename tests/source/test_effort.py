@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.source.evaluation.calls import functions
-from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.kinds import Function
+from coldfork.source.evaluation.interpreter import Interpreter
 from tests.source.expectations import observe, write
 
 _BRANCHES = "\n".join(
@@ -32,9 +31,9 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     inner = functions._run
 
-    def counted(ev: object, function: Function, code: Node, *rest: object) -> object:
-        names.append(function.name)
-        return inner(ev, function, code, *rest)  # type: ignore[arg-type]
+    def counted(ev: Interpreter, call: functions._Call) -> object:
+        names.append(call.function.name)
+        return inner(ev, call)
 
     monkeypatch.setattr(functions, "_run", counted)
     return names
@@ -57,6 +56,19 @@ def test_a_decorator_that_wakes_is_followed_every_time(tmp_path: Path) -> None:
     files = {f"pkg/m{n}.py": user.format(name=f"Model{n}") for n in range(30)}
     write({"pkg/__init__.py": "", "pkg/doc.py": f"import torch\n{waking}", **files}, tmp_path)
     assert len(observe([tmp_path]).effects) == 30
+
+
+def test_a_decorator_that_wakes_after_a_few_idle_turns_is_still_followed(tmp_path: Path) -> None:
+    waking = DOCUMENTED.replace("(cls):\n    text", "(cls, wakes=False):\n    text").replace(
+        "    cls.__doc__ = text\n", "    if wakes:\n        torch.cuda.get_device_name()\n"
+    )
+    idle = "".join(f"class C{n}:\n    pass\n\ndocumented(C{n})\n" for n in range(5))
+    write(
+        {"m.py": f"import torch\n{waking}\n{idle}\nclass Last:\n    pass\n\ndocumented(Last, True)\n"},
+        tmp_path,
+    )
+    (effect,) = observe([tmp_path]).effects
+    assert effect.chain.symbols[-2:] == ("documented", "torch.cuda.get_device_name")
 
 
 def test_a_runner_is_followed_for_every_function_that_it_is_given(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from coldfork.source.files.reading import Unreadable, normalise
+from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax.skeleton import Skeleton, skeleton
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
@@ -351,7 +351,7 @@ def library_sample(most: int) -> list[Path]:
 def test_the_standard_library_agrees(path: Path) -> None:
     try:
         source = normalise(path.read_bytes())
-    except Unreadable:
+    except CannotRead:
         return
     assert_agrees(source)
 

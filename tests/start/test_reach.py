@@ -13,7 +13,7 @@ import pytest
 from coldfork.model.errors import UsageError
 from coldfork.start.static_reach import cache, check_process
 from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
-from coldfork.start.static_reach.cache import KeptAnswer, cache_folder
+from coldfork.start.static_reach.cache import KeptAnswer
 from coldfork.start.static_reach.check_process import judged
 from coldfork.start.static_reach.reach import StaticReach, located
 from coldfork.start.targets import Target, target_of
@@ -258,12 +258,26 @@ def test_the_surest_line_that_wakes_is_the_answer() -> None:
     assert judged("a", [queries, possible, certain], 0).line == 4
 
 
-def test_the_folder_for_answers() -> None:
-    assert cache_folder({"COLDFORK_CACHE_DIR": "/here", "XDG_CACHE_HOME": "/there"}) == "/here"
-    assert cache_folder({"XDG_CACHE_HOME": "/there", "HOME": "/me"}) == "/there/coldfork"
-    # The XDG specification tells programs to take a relative path for none at all.
-    assert cache_folder({"XDG_CACHE_HOME": "there"}) is None
-    assert cache_folder({}) is None
+@pytest.mark.parametrize(
+    ("platform", "caches"),
+    [
+        ("linux", ".cache/coldfork"),
+        ("darwin", "Library/Caches/coldfork"),
+        ("win32", None),
+    ],
+)
+def test_answers_lie_in_the_users_cache(
+    platform: str, caches: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("COLDFORK_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", platform)
+    kept = KeptAnswer.of(Place("a", str(tmp_path), str(tmp_path / "a.py")), [])
+    assert kept.possible is (caches is not None)
+    kept.write(ReachAnswer("a", Reached.NOTHING))
+    if caches is not None:
+        assert [file.suffix for file in (tmp_path / caches / "reach").iterdir()] == [".json"]
 
 
 class Callable:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.virtual import compiling
-from coldfork.virtual.compiling import CannotCompileError, cache_folder, library
+from coldfork.virtual.compiling import CannotCompileError, library
 
 NATIVE = Path(compiling.__file__).with_name("native")
 SONAME = "libcuda.so.1"
@@ -111,20 +111,11 @@ def test_no_folder_at_all_is_a_reason_too() -> None:
         library(NATIVE / "driver.c", SONAME, {})
 
 
-@pytest.mark.parametrize(
-    ("given", "folder"),
-    [
-        ({"COLDFORK_CACHE_DIR": "/a", "HOME": "/h"}, Path("/a")),
-        ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, Path("/x/coldfork")),
-        ({"XDG_CACHE_HOME": "x", "HOME": "/h"}, Path("/h/.cache/coldfork")),
-        ({"HOME": "h"}, None),
-        ({}, None),
-    ],
-)
-def test_the_cache_lies_where_the_command_line_keeps_its_own(
-    given: dict[str, str], folder: Path | None
-) -> None:
-    assert cache_folder(given) == folder
+def test_the_cache_lies_where_all_of_coldfork_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert compiling._folder("key", {"HOME": str(tmp_path)}) == (
+        tmp_path / "Library" / "Caches" / "coldfork" / "virtual" / "key"
+    )
 
 
 @needs_compiler

@@ -14,9 +14,9 @@ import uvicorn
 
 import coldfork
 from speech_notes.app import create
-from speech_notes.doors import is_local
 from speech_notes.engines import EngineError, find
 from speech_notes.launch import explain_missing
+from speech_notes.same_origin import is_local
 from speech_notes.settings import Settings
 from speech_notes.store import Store, StoreError
 from speech_notes.watching import Watching

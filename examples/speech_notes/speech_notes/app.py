@@ -14,10 +14,10 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 import coldfork
 from speech_notes import bodies, engines
-from speech_notes.doors import Doors
 from speech_notes.jobs import ENDS, Job, view
 from speech_notes.launch import launcher
 from speech_notes.running import Running
+from speech_notes.same_origin import SameOriginOnly
 from speech_notes.settings import Settings
 from speech_notes.store import Store
 from speech_notes.watching import Watching
@@ -61,7 +61,7 @@ def create(settings: Settings, watching: Watching) -> FastAPI:
 
     # FastAPI's own pages would be fetched from elsewhere; this server shows only what it holds.
     app = FastAPI(title="Speech notes", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(Doors, host=settings.host)
+    app.add_middleware(SameOriginOnly, host=settings.host)
     _add_page(app)
     _add_jobs(app, service)
     _add_state(app, service)

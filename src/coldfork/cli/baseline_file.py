@@ -49,7 +49,7 @@ def accept(findings: Iterable[Finding], profile: str) -> Baseline:
 
 
 def set_against(baseline: Baseline, findings: Iterable[Finding]) -> Comparison:
-    """Tell new findings from known ones, and find the entries that are gone."""
+    """Separate new findings from known ones, and find the entries that are gone."""
     known: list[Finding] = []
     new: list[Finding] = []
     seen = set()
@@ -73,7 +73,8 @@ def load(file: Path) -> Baseline:
         baseline = msgspec.json.decode(content, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{file}: this is no baseline of coldfork: {error}; restore it, or remove it and write it anew"
+            f"{file}: this is not a baseline of coldfork: {error}; "
+            "restore it, or remove it and write a new one"
         ) from None
     if baseline.schema_version != SCHEMA_VERSION:
         raise UsageError(

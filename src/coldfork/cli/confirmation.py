@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.cli.places import Locate
-from coldfork.cli.surroundings import ended_with_us, surroundings
+from coldfork.cli.surroundings import surroundings
 from coldfork.model.findings import Finding
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Loc
     """Import the modules of these findings, and say of each what that showed."""
     from coldfork.launch.probe.confirmation import confirm
     from coldfork.launch.probe.probe import interpreter
+    from coldfork.launch.probe.termination import interrupted_by_sigterm
     from coldfork.launch.watched_process import require_watching
     from coldfork.report.shared.progress import ProgressBar
     from coldfork.source.files.site_packages import search_path
@@ -28,7 +29,7 @@ def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Loc
     beside = [Path(folder) for folder in settings["site-packages"]]
     after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
     python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
-    with ended_with_us(), ProgressBar(sys.stderr) as bar:
+    with interrupted_by_sigterm(), ProgressBar(sys.stderr) as bar:
         return confirm(
             findings,
             surroundings(settings, python, after=after),

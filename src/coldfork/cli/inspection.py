@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from coldfork.cli import config, options, output
-from coldfork.cli.cachefolder import cache_folder
 from coldfork.cli.places import Locate, locator
 from coldfork.cli.selection import excluded, wanted
 from coldfork.cli.settings import target_version
@@ -25,6 +24,7 @@ from coldfork.model.profiles import PROFILES
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.rules import registry
 from coldfork.source.analysis import Request, analyse
+from coldfork.source.files.cache_folder import cache_folder
 from coldfork.source.files.site_packages import search_path, versions
 
 
@@ -94,7 +94,7 @@ def _observe(
 
 @contextmanager
 def _kept_to_the_end() -> Iterator[None]:
-    """What is made here the collector never looks at: it lives as long as the process, which is not long."""
+    """Keep the garbage collector from what is made here: it lives to the end of the process anyway."""
     gc.disable()
     try:
         yield

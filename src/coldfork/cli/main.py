@@ -12,10 +12,8 @@ import click
 from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.debug import FLAG, debug_option
+from coldfork.cli.exit_statuses import ERROR, INTERRUPTED
 from coldfork.model.errors import ColdforkError, UsageError
-
-ERROR = 2
-INTERRUPTED = 130
 
 #: Where each subcommand lives and what it does, so that `--help` imports none of them.
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""Where results go: standard output or a file, whatever its encoding, coloured only where somebody looks."""
+"""Where results go: standard output or a file, in any encoding, and in colour on a terminal only."""
 
 from __future__ import annotations
 
@@ -7,35 +7,32 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
 from coldfork.model.errors import UsageError
-
-
-def is_terminal() -> bool:
-    """Whether standard output is a terminal."""
-    try:
-        return sys.stdout is not None and sys.stdout.isatty()
-    except (OSError, ValueError):
-        return False
+from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
     """The columns of the terminal on standard output; None when it is none."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None if is_terminal() else None
-    except (OSError, ValueError):
-        return None
+    return terminals.columns(sys.stdout)
 
 
-def wants_colour(choice: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether to colour: `--color` decides, then NO_COLOR and FORCE_COLOR, then whether it is a terminal."""
+def wants_colour(
+    choice: str, environment: Mapping[str, str] = os.environ, *, stream: TextIO | None = None
+) -> bool:
+    """Whether to colour: `--color` decides, then NO_COLOR and FORCE_COLOR, then whether it is a terminal.
+
+    It is about standard output, or about the stream given.
+    """
     if choice != "auto":
         return choice == "always"
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR"):
         return True
-    return is_terminal() and environment.get("TERM") != "dumb"
+    watched = terminals.is_terminal(sys.stdout if stream is None else stream)
+    return watched and environment.get("TERM") != "dumb"
 
 
 def encoding() -> str:

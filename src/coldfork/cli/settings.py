@@ -210,7 +210,9 @@ SETTINGS = (
         output_only=True,
         refuse=refuse_no_time,
     ),
-    Setting("format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS), output_only=True),
+    Setting(
+        "format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS["finding"]), output_only=True
+    ),
     Setting(
         "output",
         Kind.TEXT,
@@ -239,7 +241,8 @@ PROBE_SETTINGS = (
     ),
     _BY_NAME["timeout"],
     replace(_BY_NAME["jobs"], help="How many modules to import at a time; 0 means as many as pay."),
-    *(_BY_NAME[name] for name in ("format", "output", "color")),
+    replace(_BY_NAME["format"], choices=tuple(FORMATS["probe"])),
+    *(_BY_NAME[name] for name in ("output", "color")),
 )
 """What `probe` takes of them."""
 

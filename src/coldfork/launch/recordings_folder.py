@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from coldfork.launch.state_folder import state_folder, surplus
 from coldfork.model.errors import UsageError
 
 ENDING = ".coldfork"
 KEPT = 20
 """So many recordings are kept in the state folder; the oldest give way."""
 _BEGINNING = b'{"event":"header"'
-_YOUNG_SECONDS = 3600
 
 
 def chosen_place(file: Path) -> Path:
@@ -34,32 +34,20 @@ def chosen_place(file: Path) -> Path:
 
 def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """A new file in the state folder; old recordings there give way."""
-    folder = state_folder(environment, platform)
-    if folder is None:
+    state = state_folder(environment, platform)
+    if state is None:
         raise UsageError("there is no folder for recordings: HOME is not set; --output names a file")
+    folder = state / "recordings"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _forget_old(folder, KEPT - 1)
+        for place in surplus(folder.glob(f"run-*{ENDING}"), KEPT - 1):
+            with suppress(OSError):
+                place.unlink()
         return _made_new(folder)
     except OSError as error:
         raise UsageError(
             f"cannot write a recording in {folder}: {error.strerror}; --output names another file"
         ) from None
-
-
-def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
-    """The folder for recordings that nobody gave another place."""
-    if chosen := environment.get("COLDFORK_STATE_DIR"):
-        return Path(os.path.realpath(chosen), "recordings")
-    parent = environment.get("XDG_STATE_HOME", "")
-    # The XDG specification tells programs to take a relative path for none at all.
-    if Path(parent).is_absolute():
-        return Path(os.path.realpath(parent), "coldfork", "recordings")
-    home = environment.get("HOME", "")
-    if not Path(home).is_absolute():
-        return None
-    own = ("Library", "Application Support") if platform == "darwin" else (".local", "state")
-    return Path(os.path.realpath(home), *own, "coldfork", "recordings")
 
 
 def _is_recording(place: Path) -> bool:
@@ -81,15 +69,3 @@ def _made_new(folder: Path) -> Path:
 def _make(place: Path, how: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | how | getattr(os, "O_CLOEXEC", 0)
     os.close(os.open(place, flags, 0o600))
-
-
-def _forget_old(folder: Path, kept: int) -> None:
-    """Delete all but the youngest; what was written to within the hour may be in use."""
-    found = []
-    for place in folder.glob(f"run-*{ENDING}"):
-        with suppress(OSError):
-            found.append((place.stat().st_mtime, place))
-    for written, place in sorted(found, reverse=True)[kept:]:
-        if time.time() - written > _YOUNG_SECONDS:
-            with suppress(OSError):
-                place.unlink()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
 
+from coldfork.launch.supervisor.signal_names import signal_name
 from coldfork.model.errors import UsageError
 from coldfork.observe import bootstrap
 
@@ -70,14 +71,6 @@ def environment(
     if before or after:
         plain["PYTHONPATH"] = os.pathsep.join([*before, *([inherited] if inherited else []), *after])
     return bootstrap.environment(settings, plain)
-
-
-def signal_name(number: int) -> str:
-    """`SIGSEGV` for 11."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

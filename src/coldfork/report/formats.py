@@ -1,55 +1,100 @@
-"""The output formats by name; a format's module is imported when it is asked for."""
+"""The output formats by what they show and by name; a format's module is imported when it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, overload
 
 from coldfork.model.errors import UsageError
-from coldfork.model.findings import Report
-from coldfork.model.probes import Probing
-from coldfork.report.shared.options import Options
 
-Renderer = Callable[[Report, Options], str]
-ProbeRenderer = Callable[[Probing, Options], str]
+if TYPE_CHECKING:
+    from coldfork.model.findings import Report
+    from coldfork.model.probes import Probing
+    from coldfork.model.timelines import Recording
+    from coldfork.report.recordings.view import View
+    from coldfork.report.shared.options import Options
 
 FORMATS = MappingProxyType(
     {
-        "text": "coldfork.report.findings.text",
-        "concise": "coldfork.report.findings.concise",
-        "json": "coldfork.report.findings.json_format",
-        "sarif": "coldfork.report.findings.sarif",
-        "github": "coldfork.report.findings.github",
-        "junit": "coldfork.report.findings.junit",
+        "finding": MappingProxyType(
+            {
+                "text": "coldfork.report.findings.text",
+                "concise": "coldfork.report.findings.concise",
+                "json": "coldfork.report.findings.json_format",
+                "sarif": "coldfork.report.findings.sarif",
+                "github": "coldfork.report.findings.github",
+                "junit": "coldfork.report.findings.junit",
+            }
+        ),
+        "probe": MappingProxyType(
+            {
+                "text": "coldfork.report.probes.text",
+                "concise": "coldfork.report.probes.concise",
+                "json": "coldfork.report.probes.json_format",
+                "sarif": "coldfork.report.probes.sarif",
+                "github": "coldfork.report.probes.github",
+                "junit": "coldfork.report.probes.junit",
+            }
+        ),
+        "recording": MappingProxyType(
+            {
+                "text": "coldfork.report.recordings.text.report",
+                "html": "coldfork.report.recordings.page.document",
+                "json": "coldfork.report.recordings.json_format",
+                "trace": "coldfork.report.recordings.trace",
+                "speedscope": "coldfork.report.recordings.speedscope",
+            }
+        ),
+        "difference": MappingProxyType(
+            {
+                "text": "coldfork.report.recordings.difference.text",
+                "html": "coldfork.report.recordings.page.difference",
+                "json": "coldfork.report.recordings.difference.json_format",
+            }
+        ),
     }
+)
+"""What is shown, and the module of each format for it; the module has a function `render`."""
+
+_ENDINGS = (
+    (".speedscope.json", "speedscope"),
+    (".trace.json", "trace"),
+    (".json", "json"),
+    (".html", "html"),
+    (".htm", "html"),
+    (".txt", "text"),
 )
 
 
-#: The same names for `coldfork probe`.
-PROBE_FORMATS = MappingProxyType(
-    {
-        "text": "coldfork.report.probes.text",
-        "concise": "coldfork.report.probes.concise",
-        "json": "coldfork.report.probes.json_format",
-        "sarif": "coldfork.report.probes.sarif",
-        "github": "coldfork.report.probes.github",
-        "junit": "coldfork.report.probes.junit",
-    }
-)
-
-
-def renderer(name: str) -> Renderer:
-    """The function that writes a report in this format."""
-    if name not in FORMATS:
-        raise UsageError(f"there is no format {name!r}; choose one of {', '.join(FORMATS)}")
-    render: Renderer = import_module(FORMATS[name]).render
+@overload
+def renderer(shown: Literal["finding"], name: str) -> Callable[[Report, Options], str]: ...
+@overload
+def renderer(shown: Literal["probe"], name: str) -> Callable[[Probing, Options], str]: ...
+@overload
+def renderer(shown: Literal["recording"], name: str) -> Callable[[Recording, View], str]: ...
+@overload
+def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, View], str]: ...
+def renderer(shown: str, name: str) -> Callable[..., str]:
+    """The function that writes what is shown in this format."""
+    formats = FORMATS[shown]
+    if name not in formats:
+        known = f"choose one of {', '.join(formats)}"
+        if shown == "difference":
+            raise UsageError(f"two recordings cannot be compared as {name}; {known}")
+        raise UsageError(f"there is no format {name!r}; {known}")
+    render: Callable[..., str] = import_module(formats[name]).render
     return render
 
 
-def probe_renderer(name: str) -> ProbeRenderer:
-    """The function that writes the result of `coldfork probe` in this format."""
-    if name not in PROBE_FORMATS:
-        raise UsageError(f"there is no format {name!r}; choose one of {', '.join(PROBE_FORMATS)}")
-    render: ProbeRenderer = import_module(PROBE_FORMATS[name]).render
-    return render
+def format_of_file(output: str | None) -> str:
+    """The format of a recording that goes with where it is written: by the ending, else text."""
+    if output is None:
+        return "text"
+    file = Path(output).name.lower()
+    for ending, name in _ENDINGS:
+        if file.endswith(ending):
+            return name
+    raise UsageError(f"the name {output} does not say which format to write; add --format")

@@ -1,17 +1,17 @@
-"""A CUDA graph captures code that never ran before.
+"""A CUDA graph captures code that has never run before.
 
 ## What it does
 
-Reports a capture whose block calls a function or a model for the first time in its life: it was
-made or defined in the function that captures, and nothing called it, or could have, before.
+Reports a capture whose block calls a function or a model for the first time ever: it was created or
+defined in the function that captures, and nothing called it, or could have called it, before.
 
 ## Why is this bad
 
-Much happens on a first run that must not happen under capture: libraries make their handles and
-workspaces, kernels are compiled and tuned, modules are loaded, buffers are filled. Some of it is
-refused and ends the capture. The rest is recorded: memory comes from the graph's own pool, and what
-should have been done once is repeated, or never done at all. PyTorch asks for a few runs on a side
-stream first.
+Much of what happens on a first run must not happen under capture: libraries create handles and
+workspaces, kernels are compiled and tuned, modules are loaded, buffers are filled. CUDA refuses
+some of it, which ends the capture. The rest is recorded: memory comes from the graph's own pool,
+and what should have been done once is repeated in every replay, or never done at all. PyTorch asks
+for a few runs on a side stream first.
 
 ## Example
 
@@ -50,24 +50,24 @@ def capture(sample):
 ## Fix safety
 
 coldfork offers no automatic fix for this rule. A warm-up runs the model for real: it advances
-random numbers, fills caches and updates statistics, which may have to be put back.
+random number generators, fills caches and updates statistics, which may have to be restored.
 
 ## How it is seen
 
 - **Static**: the function that captures is followed from its beginning, with the calls that it
-  makes. `certain`: on each way to the captured call nothing ran it. `conditional` quotes the test
+  makes. `certain`: on no path to the captured call has it run before. `conditional` quotes the test
   on the way.
-- **What it does not see**: whether something that was given from outside, an attribute, a function
-  or a method that others can call ran before: nothing is said about these. An object that was
-  handed to a call without source counts as run. Operators of torch that the block calls, directly
-  or in a function defined beside it, are not counted, although they have first runs too.
+- **What it does not see**: whether something that comes from outside, an attribute, a function or a
+  method that others can call has run before; none of these is ever reported. An object that was
+  passed to a call without source counts as run. Operators of torch that the block calls, directly
+  or in a function defined beside it, do not count, although they have first runs too.
 - **Runtime**: `coldfork.graphs.GraphManager` always runs a warm-up first.
 
 ## References
 
 - PyTorch, CUDA graphs, whole-network capture:
   <https://pytorch.org/docs/stable/notes/cuda.html#whole-network-capture>
-- vLLM issue 46523, tuning in the first run, which is the captured one:
+- vLLM issue 46523, autotuning in the first run, which is the captured one:
   <https://github.com/vllm-project/vllm/issues/46523>
 """
 

@@ -1,16 +1,16 @@
-"""A CUDA graph is captured with state that its warm-up run has initialised already.
+"""A CUDA graph is captured with state that its warm-up run has already initialised.
 
 ## What it does
 
-Reports a capture whose code is given an object (metadata, a buffer, a plan) that the warm-up run
-before it got too, when that code initialises something in the object on its first run only. The
-finding's chain leads from the line that captures to the line that tests the flag.
+Reports a capture whose code gets the same object (metadata, a buffer, a plan) as the warm-up run
+before it, when that code initialises something in the object on its first run only. The finding's
+chain leads from the line that captures to the line that tests the flag.
 
 ## Why is this bad
 
 A capture records kernels without running them, and a replay runs what was recorded. The warm-up run
-has set the flag, so the captured run skips the initialising work: it is missing from the graph.
-Every replay computes with what the warm-up left in memory, for another batch. Nothing fails; the
+has set the flag, so the captured run skips the initialisation, which is missing from the graph.
+Every replay computes with what the warm-up left in memory for another batch. Nothing fails; the
 output is wrong.
 
 ## Example
@@ -32,7 +32,7 @@ def capture(hidden, lengths):
     return graph
 ```
 
-What users see: no traceback. vLLM's users saw gibberish, from the second batch on:
+What users see: no traceback. Users of vLLM saw gibberish from the second batch on:
 
 ```text
 !!!!!!!!!!!!!!!!!!!!
@@ -40,7 +40,7 @@ What users see: no traceback. vLLM's users saw gibberish, from the second batch 
 
 ## Use instead
 
-Make the state anew for the capture, so that the initialising is recorded:
+Create new state for the capture, so that its initialisation is recorded:
 
 ```python
 def capture(hidden, lengths):
@@ -57,28 +57,29 @@ impossible.
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule. Making state twice is safe only if nothing else
-holds on to the first one, and if buffers that it keeps are written anew.
+coldfork offers no automatic fix for this rule. Creating the state twice is safe only if nothing
+else refers to the first object, and if the buffers that it keeps are written again.
 
 ## How it is seen
 
 - **Static**: `coldfork check` follows each function that captures from its beginning: the calls
-  before the capture, then the captured ones, through functions and methods of the checked code, and
+  before the capture, then the captured ones, through functions and methods of the checked code. It
   keeps track of which object is which. A region is `with torch.cuda.graph(...)`, `capture_begin()`,
   `torch.cuda.make_graphed_callables(...)`, `coldfork.graphs.GraphManager.capture(...)` or
-  `coldfork.graphs.check(...)`, and callers of functions that capture what they are given are
-  followed too. `certain`: both runs reach the flag on each way, on one object, and what is left out
-  computes from what was handed in. `conditional` quotes what has to hold besides; that the work
-  hangs on the batch is such a condition where it computes from attributes of a long-lived object.
-- **What it does not see**: objects whose making is not in sight, unless a parameter or `__init__`
-  declares a class of the checked code that nothing derives from; an attribute that several places
-  assign; properties that cache, `functools.cache`, generators and context managers of your own;
-  functions under decorators that are not torch's; a container whose items are not known; a warm-up
-  in a function that the capturing one does not call; callers of a capturing function more than two
-  calls away. What cannot be resolved is not followed, and nothing is said about it. Of the first
-  run's work only that counts which computes a tensor and keeps it in the object, or writes into one
-  of its buffers: allocating, tables of constants, compiling and tuning are no finding, and a plan
-  that a compiled kernel keeps inside an object is not seen.
+  `coldfork.graphs.check(...)`, and callers of functions that capture what they are passed
+  are followed too. `certain`: both runs reach the flag on every path, on the same object, and the
+  work that is left out computes from what was passed in. `conditional` quotes what else has to
+  hold; where the work computes from attributes of a long-lived object, that it depends on the batch
+  is such a condition.
+- **What it does not see**: objects whose creation is not in sight, unless a parameter or `__init__`
+  declares a class of the checked code that has no subclass; an attribute that is assigned in
+  several places; properties that cache, `functools.cache`, generators and context managers of your
+  own; functions under decorators that are not torch's; a container whose items are not known; a
+  warm-up in a function that the capturing one does not call; callers of a capturing function more
+  than two calls away. What cannot be resolved is not followed, and nothing is reported about it. Of
+  the work of the first run, only what computes a tensor and keeps it in the object, or writes into
+  one of its buffers, counts: allocations, tables of constants, compiling and tuning are not
+  reported, and a plan that a compiled kernel keeps inside an object is not seen.
 - **Runtime**: `coldfork.graphs.check` compares the state before and after a warm-up, and names both
   lines.
 
@@ -86,7 +87,7 @@ holds on to the first one, and if buffers that it keeps are written anew.
 
 - vLLM pull request 42444, fresh attention state for the capture:
   <https://github.com/vllm-project/vllm/pull/42444>
-- vLLM pull request 44253, the same for the prefill of a speculator:
+- vLLM pull request 44253, the same for the prefill of a speculative decoder:
   <https://github.com/vllm-project/vllm/pull/44253>
 - vLLM pull request 48261, buffers that were built for the warm-up:
   <https://github.com/vllm-project/vllm/pull/48261>
@@ -116,5 +117,5 @@ def judge(case: Case) -> Iterator[Finding]:
             f"{capture_wording.earlier(effect)}",
             consequence="what is done on the first run only is missing from the graph: "
             "a replay computes with what the warm-up left",
-            remedy=f"make what holds {effect.what} anew for the capture, after the warm-up",
+            remedy=f"create what holds {effect.what} again for the capture, after the warm-up",
         )

@@ -3,7 +3,7 @@
 ## What it does
 
 Reports a line that an import executes and that ends in a call which creates a context on an
-accelerator: a CUDA or ROCm context, an XPU or OpenCL context, a JAX backend. Such lines stand at
+accelerator: a CUDA or ROCm context, an XPU or OpenCL context, a JAX backend. Such lines occur at
 module level, in class bodies, decorators, default arguments, annotations and comprehensions. The
 finding lists every step from that line to the call.
 
@@ -12,11 +12,11 @@ finding lists every step from that line to the call.
 A context belongs to the process that created it and does not survive `fork`. Once the import has
 run, this process can no longer fork workers that use the device, and Python's default start method
 on Linux is `fork` up to 3.13. The import also takes device memory and start-up time in processes
-that never use the device, and fixes `CUDA_VISIBLE_DEVICES` before the program had a chance to set
-it.
+that never use the device, and freezes `CUDA_VISIBLE_DEVICES` before the program has had a chance to
+set it.
 
 Nobody who writes `import engine` expects this. The crash comes later and elsewhere, in a forked
-child, and its traceback ends in the library instead of at the line to mend.
+child, and its traceback ends in the library instead of at the line to fix.
 
 ## Example
 
@@ -34,7 +34,7 @@ you must use the 'spawn' start method
 
 ## Use instead
 
-Ask when the answer is needed for the first time, and remember it:
+Ask when the answer is first needed, and remember it:
 
 ```python
 class FlashAttentionBuilder:
@@ -48,24 +48,25 @@ Where only the compute capability or the device count is wanted, NVML knows both
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule. Making a value lazy is unsafe in general: who reads
-the attribute from the class now gets a method, and the answer may change when
+coldfork offers no automatic fix for this rule. Making a value lazy is unsafe in general: code
+that reads the attribute from the class now gets a method, and the answer may change when
 `CUDA_VISIBLE_DEVICES` is set in between.
 
 ## How it is seen
 
 - **Static**: `coldfork check` follows the calls that an import executes through your package and
   its installed dependencies to a call known to create a context. `certain` means that every
-  feasible path does under the assumed machine (`--profile`); `conditional` quotes the condition;
-  `possible` went through a dispatch that could not be narrowed.
-- **Runtime**: `coldfork probe MODULE` imports the module in a fresh interpreter and names the line, also on a
-  virtual device. `coldfork check --confirm` says of each finding whether it was seen.
+  feasible path on the assumed machine (`--profile`) gets there; `conditional` quotes the condition;
+  `possible` means that the path goes through a dynamic call that could not be narrowed down.
+- **Runtime**: `coldfork probe MODULE` imports the module in a fresh interpreter and names the line,
+  with `--virtual` on a machine without a GPU. `coldfork check --confirm` says for each finding
+  whether it was seen to happen.
 
 ## References
 
 - PyTorch, multiprocessing best practices:
   <https://pytorch.org/docs/stable/notes/multiprocessing.html>
-- flashinfer pull request 3293, device properties asked at module level:
+- flashinfer pull request 3293, device properties queried at module level:
   <https://github.com/flashinfer-ai/flashinfer/pull/3293>
 - CUDA driver API, contexts:
   <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html>

@@ -1,16 +1,16 @@
-"""Importing the module asks for devices in a way that wakes them only where the cheap answer fails.
+"""Importing the module asks about devices in a way that wakes them where the cheap answer fails.
 
 ## What it does
 
 Reports a line that an import executes and that asks about devices through a call with two ways to
-answer: a cheap one (NVML on NVIDIA, AMD SMI on ROCm, a platform check) and, when that fails, the
-driver. `torch.cuda.device_count()` is the best known one.
+find the answer: a cheap one (NVML on NVIDIA, AMD SMI on ROCm, a platform check) and, when that
+fails, the driver. `torch.cuda.device_count()` is the best known of these calls.
 
 ## Why is this bad
 
 On most machines nothing happens. On the others, such as containers without NVML, WSL, some cloud
-images, MIG set-ups and machines with a driver that does not fit its library, the same import
-initialises the driver, and forked workers break there and only there. Such a report is hard to
+images, MIG set-ups and machines whose driver does not match its library, the same import
+initialises the driver, and forked workers break there and only there. Such a bug report is hard to
 reproduce.
 
 ## Example
@@ -44,9 +44,9 @@ importers of the constant get.
 - **Static**: `coldfork check` knows which calls have a cheap answer. The verdict is never
   `certain`: the query always runs, but the device wakes only where the cheap answer fails.
   `coldfork check --profile cuda-without-nvml` assumes a machine where it does.
-- **Runtime**: `coldfork probe --virtual h100-without-nvml MODULE` imports the module where the cheap
-  answer is not to be had, and names the line that woke the driver. Where NVML works the import
-  stays cold.
+- **Runtime**: `coldfork probe --virtual h100-without-nvml MODULE` imports the module on a virtual
+  machine without NVML, and names the line that woke the driver. Where NVML works, the import stays
+  cold.
 
 ## References
 

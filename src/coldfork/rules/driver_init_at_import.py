@@ -9,9 +9,9 @@ Reports a line that an import executes and that initialises the driver (`cuInit`
 
 ## Why is this bad
 
-An initialised driver is enough to break a fork: in a child of this process every call of the driver
-fails. And it is harder to find than a context, because `torch.cuda.is_initialized()` stays `False`:
-code that asks this flag before it chooses `fork` chooses wrongly.
+An initialised driver is enough to break a fork: in a forked child of this process, every call to the
+driver fails. It is also harder to find than a context, because `torch.cuda.is_initialized()` stays
+`False`: code that checks this flag before it chooses `fork` chooses wrongly.
 
 ## Example
 
@@ -46,7 +46,7 @@ Where the question must be asked at import time, let NVML answer it: PyTorch doe
 ## Fix safety
 
 coldfork offers no automatic fix for this rule. Turning a constant into a function changes what
-importers of the constant get, so every user of it has to be moved too.
+importers of the constant get, so every use of it has to change too.
 
 ## How it is seen
 
@@ -54,13 +54,13 @@ importers of the constant get, so every user of it has to be moved too.
   initialise the driver. `--profile cuda-without-nvml` shows what happens on a machine where NVML
   does not answer.
 - **Runtime**: `coldfork probe MODULE` imports the module in a fresh interpreter and names the line.
-  It asks the driver itself, whose state torch's flags do not show.
+  It asks the driver itself, because torch's flags do not show its state.
 
 ## References
 
 - PyTorch, torch.cuda.is_available:
   <https://pytorch.org/docs/stable/generated/torch.cuda.is_available.html>
-- PyTorch issue 80876, `import torch` asked whether CUDA is available:
+- PyTorch issue 80876, where `import torch` asked whether CUDA is available:
   <https://github.com/pytorch/pytorch/issues/80876>
 - CUDA driver API, initialisation:
   <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__INITIALIZE.html>

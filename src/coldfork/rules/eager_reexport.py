@@ -3,15 +3,15 @@
 ## What it does
 
 Reports an import in a package's `__init__` that pulls in a module of the checked code, when
-importing that module wakes an accelerator. The finding counts who imports the package, and its
-chain names the modules between and the call that wakes the device.
+importing that module wakes an accelerator. The finding says how many modules import the
+package, and its chain names the modules in between and the call that wakes the device.
 
 ## Why is this bad
 
 `import package.sub.leaf` executes the `__init__` of `package` and of `package.sub` first. An
-`__init__` that re-exports for convenience therefore makes everybody pay who needs only a harmless
-leaf. With one more line in such an `__init__`, a whole program becomes one that cannot fork, and
-the line looks like tidying up.
+`__init__` that re-exports for convenience therefore charges everybody who needs only a harmless
+leaf. One more line in such an `__init__`, which looks like tidying up, can make a whole program
+unable to fork.
 
 ## Example
 
@@ -29,7 +29,7 @@ What users see, in the forked worker:
 RuntimeError: CUDA error: initialization error
 ```
 
-`torch.cuda.is_initialized()` was `False` in the parent all the time.
+`torch.cuda.is_initialized()` is `False` in the parent all along.
 
 ## Use instead
 
@@ -56,22 +56,22 @@ def __getattr__(name: str) -> object:
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule. An emptied `__init__` breaks those who import the
-name from the package; a lazy one breaks `from package import *` unless `__all__` stays, and hides
-the name from some type checkers.
+coldfork offers no automatic fix for this rule. Emptying the `__init__` breaks code that
+imports the name from the package; making it lazy breaks `from package import *` unless `__all__`
+stays, and hides the name from some type checkers.
 
 ## How it is seen
 
 - **Static**: `coldfork check` follows import statements, parent packages included, to the waking
   call. An `if` around the import makes the finding conditional and is quoted.
-- **Runtime**: `coldfork probe PACKAGE` lists the imports that led to the waking line, outermost first; the
-  re-export reported here is one of them.
+- **Runtime**: `coldfork probe PACKAGE` lists the imports that led to the waking line, outermost
+  first; the re-export reported here is one of them.
 
 ## References
 
 - PEP 562, module `__getattr__` and `__dir__`:
   <https://peps.python.org/pep-0562/>
-- vLLM pull request 43791, fix early CUDA init:
+- vLLM pull request 43791, which fixes an early CUDA initialisation:
   <https://github.com/vllm-project/vllm/pull/43791>
 """
 

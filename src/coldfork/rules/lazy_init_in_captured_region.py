@@ -3,16 +3,16 @@
 ## What it does
 
 Reports a test such as `if not self._ready:`, `if self.plan is None:` or `if key not in self.plans:`
-in code that a capture reaches, when the work behind it computes something for the device and is
-kept where it outlives the capture: in an attribute of the object that captures or of one of its
-parts, or in a global variable. The finding's chain leads from the line that captures to the test.
+in code that a capture reaches, when the branch computes something on the device and stores it where
+it outlives the capture: in an attribute of the object that captures or of one of its parts, or in a
+global variable. The finding's chain leads from the line that captures to the test.
 
 ## Why is this bad
 
-A graph records what runs during the capture. If the code ran before, the work is done and is *not*
-recorded: no replay does it again, although the batch is another one. If it did not, the work is
-recorded but not executed, and eager code that finds the flag set reads memory that nothing has
-written yet.
+A graph records what runs during the capture. If the code has run before, the work is already done
+and is *not* recorded: no replay does it again, although each replay has another batch. If it has
+not, the work is recorded but not executed, and eager code that finds the flag set reads memory that
+nothing has written yet.
 
 ## Example
 
@@ -24,8 +24,8 @@ class Backend:
         return hidden + self.plan
 ```
 
-What users see: no traceback, and wrong numbers in every replay, or, where the work is one that a
-capture refuses:
+What users see: no traceback, but wrong numbers in every replay; or, where a capture refuses the
+work:
 
 ```text
 torch.AcceleratorError: CUDA error: operation not permitted when stream is capturing
@@ -33,7 +33,7 @@ torch.AcceleratorError: CUDA error: operation not permitted when stream is captu
 
 ## Use instead
 
-Do what hangs on the batch in every run, and what does not before the capture:
+Do what depends on the batch in every run, and do the rest before the capture:
 
 ```python
 class Backend:
@@ -47,23 +47,22 @@ class Backend:
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule. Moving the work out of the branch makes every run
-pay for it; moving it to `__init__` is right only if it is the same for every batch.
+coldfork offers no automatic fix for this rule. Moving the work out of the branch makes
+every run pay for it; moving it to `__init__` is right only if it is the same for every batch.
 
 ## How it is seen
 
-- **Static**: as for `capture-reuses-warmup-state`; that rule speaks where the object was handed in,
-  this one where it belongs to the captured code. `certain`: the warm-up is seen to set the flag, on
-  each way, and the work computes from what is handed in. `conditional`: it is set if an earlier run
-  came there, or the work hangs on the batch only if an attribute does; the condition says which.
-  Work that is the same for every batch is no finding: allocating, tables of constants, sizes and
-  devices.
+- **Static**: as for `capture-reuses-warmup-state`; that rule is about objects that are passed to
+  the captured code, this one about objects that belong to it. `certain`: the warm-up sets the flag
+  on every path, and the work computes from what is passed in. `conditional`: the flag is set only
+  if an earlier run got there, or the work depends on the batch only if an attribute does; the
+  condition says which. Work that is the same for every batch is not reported: allocations, tables
+  of constants, sizes and devices.
 - **What it does not see**: `functools.cached_property` and `functools.cache`, flags that are tested
-  through a function that is not in the checked code, a flag that is tested in one function and set
-  in another than the test's own object, work in compiled code, and classes that are chosen when the
-  program runs. An object that is given from outside counts only where its making is seen or its
-  class is declared and nothing derives from that. What is computed and thrown away, compiled or
-  tuned is no finding.
+  by a function outside the checked code, a flag that is tested on one object and set on another,
+  work in compiled code, and classes that are chosen when the program runs. An object that comes
+  from outside counts only where its creation is seen, or where its class is declared and has no
+  subclass. What is computed and thrown away, compiled or tuned is not reported.
 - **Runtime**: `coldfork.graphs.check` reports such a flag as `state` and the memory as `memory`.
 
 ## References
@@ -97,6 +96,6 @@ def judge(case: Case) -> Iterator[Finding]:
             message=f"captured code {verb} {effect.what} on its first run only, "
             f"at {capture_wording.place(effect)}",
             consequence="a run before the capture leaves that work out of the graph, "
-            "and without one it is recorded but not done",
+            "and without one it is recorded but not executed",
             remedy="do it in every run, or before the capture if it is the same for every batch",
         )

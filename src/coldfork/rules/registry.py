@@ -1,4 +1,4 @@
-"""The list of rules, and the door through which observations are judged; rules load on demand."""
+"""The list of rules, and how they judge an observation; rules load on demand."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def judge_all(
 ) -> Judgement:
     """Run the named rules; the ignored findings are kept apart, not dropped."""
     case = Case(observation, remedies or {})
-    judged = fingerprints.identified(
+    judged = fingerprints.identify(
         finding
         for name in NAMES
         if name in names and name != UNUSED_IGNORE
@@ -88,7 +88,7 @@ def judge_all(
     if UNUSED_IGNORE not in names or not outcome.leftovers:
         return Judgement(outcome.kept, outcome.ignored)
     idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
-    complaints = fingerprints.identified(rule(UNUSED_IGNORE).judge(idle))
+    complaints = fingerprints.identify(rule(UNUSED_IGNORE).judge(idle))
     listed = sorted(outcome.kept + complaints, key=fingerprints.place)
     return Judgement(tuple(listed), outcome.ignored)
 

@@ -2,15 +2,15 @@
 
 ## What it does
 
-Reports a file of the checked code that cannot be read as Python source: a syntax error, source of
-Python 2, a wrong encoding, NUL bytes, a dangling link, missing permission, or syntax newer than the
-Python that runs coldfork. The message says which, and names the Python that reads the file where
-one does.
+Reports a file of the checked code that cannot be read as Python source: a syntax error, Python 2
+source, a wrong encoding, NUL bytes, a dangling link, missing permission, or syntax newer than the
+Python that runs coldfork. The message says which, and names the Python version that can read the
+file, if there is one.
 
 ## Why is this bad
 
-What such a file does on import is unknown, and coldfork does not call unknown code cold. A file
-that Python cannot read either fails when it is imported.
+What such a file does on import is unknown, and coldfork does not call unknown code cold. If Python
+cannot read the file either, importing it fails.
 
 ## Example
 
@@ -30,7 +30,7 @@ SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?
 print("importing")
 ```
 
-Files that are no Python source in spite of their name, such as templates and test data, belong in
+Files that are not Python source in spite of their name, such as templates and test data, belong in
 `exclude` in `[tool.coldfork]`.
 
 ## Fix safety
@@ -41,8 +41,8 @@ coldfork offers no automatic fix for this rule.
 
 - **Static**: `coldfork check` lists the file as a finding and under `skipped` in its JSON, and
   analyses all the others. The verdict is `possible`, because the file may wake a device: it fails
-  the check with `--fail-on possible`. Unreadable files of dependencies are listed under `skipped`
-  only.
+  the check with `--fail-on possible`. Unreadable files of dependencies are listed only under
+  `skipped`.
 - **Runtime**: importing the file raises the error.
 
 ## References
@@ -67,7 +67,7 @@ SEVERITY = Severity.WARNING
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each unreadable file of the checked code; those of dependencies are not the user's to mend."""
+    """Report each unreadable file of the checked code; those of dependencies are not the user's to fix."""
     for unreadable in case.observation.unreadable:
         if unreadable.own:
             yield drafting.on_file(
@@ -78,6 +78,6 @@ def judge(case: Case) -> Iterator[Finding]:
                 verdict=Verdict.POSSIBLE,
                 message=f"this file could not be analysed: {unreadable.reason}",
                 consequence="what importing it does is unknown",
-                remedy="mend the file, or list it under `exclude` in [tool.coldfork] if it is no source",
+                remedy="fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code",
                 text="",
             )

@@ -1,14 +1,14 @@
-"""An ignore comment holds back no finding.
+"""An ignore comment suppresses no finding.
 
 ## What it does
 
-Reports a `# coldfork: ignore[rule] reason` comment on whose statement the rule finds nothing, and
-one that names a rule which does not exist.
+Reports a `# coldfork: ignore[rule] reason` comment on a statement where the rule finds nothing, and
+one that names a rule that does not exist.
 
 ## Why is this bad
 
-A comment that holds nothing back today holds back the next finding on that line, which nobody has
-looked at. One that names an unknown rule never did anything.
+A comment that suppresses nothing today will suppress the next finding on that line before anybody
+has seen it. One that names an unknown rule never did anything.
 
 ## Example
 
@@ -16,8 +16,7 @@ looked at. One that names an unknown rule never did anything.
 NUM_GPUS = 8  # coldfork: ignore[device-query-at-import] counted once, in the launcher
 ```
 
-Users see no traceback here; they see one later, from the finding that the stale comment kept from
-them.
+Users see no traceback here. They see one later, from the problem that the stale comment hid.
 
 ## Use instead
 
@@ -27,14 +26,14 @@ NUM_GPUS = 8
 
 ## Fix safety
 
-Removing the comment is always safe: at worst the finding that it held back is listed again.
+Removing the comment is always safe: at worst the finding that it suppressed is listed again.
 
 ## How it is seen
 
-- **Static**: `coldfork check` compares comments with findings. A rule that did not run (`--rules`,
-  `--ignore`) is not counted against its comments. The comparison holds for the assumed machine:
-  where the same sources are checked under several profiles and a comment is needed by one of them
-  only, write `ignore[rule, unused-ignore]`.
+- **Static**: `coldfork check` compares comments with findings. A comment for a rule that did not run
+  (`--rules`, `--ignore`) is not reported. The result holds for the assumed machine: where the same
+  sources are checked under several profiles and only one of them needs the comment, write
+  `ignore[rule, unused-ignore]`.
 - **Runtime**: nothing to see.
 
 ## References
@@ -64,12 +63,12 @@ def judge(case: Case) -> Iterator[Finding]:
         if not comment.rules:
             yield _draft(
                 comment,
-                f"this ignore comment holds back nothing under the profile {profile}",
+                f"this ignore comment suppresses nothing under the profile {profile}",
                 "remove the comment",
             )
         for name in comment.rules:
             if name in registry.NAMES:
-                message = f"no finding of {name} here to ignore under the profile {profile}"
+                message = f"there is no finding of {name} to ignore here under the profile {profile}"
                 yield _draft(comment, message, f"remove {name} from the comment")
             else:
                 yield _draft(comment, f"there is no rule {name!r} to ignore", _right_name(name))
@@ -89,7 +88,7 @@ def _draft(comment: IgnoreComment, message: str, remedy: str) -> Finding:
         rule=NAME,
         verdict=Verdict.CERTAIN,
         message=message,
-        consequence="a comment that holds nothing back today hides the next finding on its line",
+        consequence="a comment that suppresses nothing today hides the next finding on its line",
         remedy=remedy,
         text=f"# coldfork: ignore{named} {comment.reason}".rstrip(),
     )

@@ -1,15 +1,15 @@
-"""The module imports something whose own import wakes a device.
+"""The module imports another one whose import wakes a device.
 
 ## What it does
 
-Reports an import statement that an import executes, when the module it names, or a package on the
-way to it, wakes an accelerator while it is imported. The module may be a dependency or one of your
-own. The finding's chain leads from the import statement through all modules between to the call
-that wakes the device.
+Reports an import statement that runs at import time, when the module it names, or one of the
+packages that contain it, wakes an accelerator as it is imported. The module may be a dependency or
+one of your own. The finding's chain leads from the import statement through all the modules in
+between to the call that wakes the device.
 
 ## Why is this bad
 
-Your module has become one that wakes the device, without a line in it that mentions a device. Every
+Your module now wakes the device, although no line in it mentions one. Every
 process that imports it can no longer fork workers that use the accelerator; see
 `device-init-at-import` for what follows from that.
 
@@ -28,7 +28,7 @@ you must use the 'spawn' start method
 
 ## Use instead
 
-Import where the name is used, and for types only while types are checked:
+Import the module where it is used; for annotations, import it only while types are checked:
 
 ```python
 if TYPE_CHECKING:
@@ -41,27 +41,27 @@ def prepare(model: Model) -> deepspeed.DeepSpeedEngine:
     return deepspeed.initialize(model)
 ```
 
-Where the imported module is your own, mend the line in it that wakes the device: that line is
-reported by a rule of its own, and this finding disappears with it.
+Where the imported module is your own, fix the line in it that wakes the device: another rule reports
+that line, and this finding disappears with it.
 
 ## Fix safety
 
 coldfork offers no automatic fix for this rule. Moving an import into a function is unsafe where
-other modules import the name from this one, and where the import registers something on the way.
+other modules import the name from this one, and where the import registers something as it runs.
 
 ## How it is seen
 
 - **Static**: whether a dependency wakes a device is computed from its sources in the environment
   that `--python` or `--site-packages` names; what has no Python source is looked up in coldfork's
   knowledge base.
-- **Runtime**: `coldfork probe MODULE` lists the imports that led to the waking line, outermost first;
-  the import reported here is one of them.
+- **Runtime**: `coldfork probe MODULE` lists the imports that led to the waking line, outermost
+  first; the import reported here is one of them.
 
 ## References
 
 - Python, the import system:
   <https://docs.python.org/3/reference/import.html>
-- trl pull request 3351, importing deepspeed in functions:
+- trl pull request 3351, which imports deepspeed inside functions:
   <https://github.com/huggingface/trl/pull/3351>
 """
 
@@ -98,5 +98,5 @@ def _remedy(effect: Effect) -> str:
     name = effect.imported.module
     remedy = f"import {name} inside the function that uses it"
     if effect.imported.woken_elsewhere:
-        remedy += ", or mend the waking line in it, which is reported too"
+        remedy += ", or fix the waking line in it, which is reported too"
     return remedy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +13,16 @@ from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Observation, Statistics
 from coldfork.model.profiles import Profile
-from coldfork.source.capture.observer import Captures
+from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
-from coldfork.source.files.site_packages import Environment
+from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.answers import Answer, Answers
+from coldfork.source.reach.answers import Answer
+from coldfork.source.reach.quotations import Quotations
+from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
 
@@ -63,38 +65,22 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     search = tuple(str(folder.absolute()) for folder in request.search)
     search = tuple(folder for folder in search if folder not in found.roots)
     finder = Finder(found.roots, search, found.files)
-    settings = digest_of(tool_digest(), request.target_version)
-    packs = request.cache / "check" if request.cache is not None else None
-    place = digest_of(found.roots, search)
-    loader = Loader(
-        packs / f"{place}-{settings}.summaries" if packs else None, request.target_version, request.jobs
-    )
+    loader = Loader(request.target_version, request.jobs, remembering=request.cache is not None)
     program = Program(
         finder,
         loader.load,
         request.catalogue,
         request.profile,
         request.target_version,
-        Environment(request.search),
+        Distributions(request.search),
     )
     _check_entries(request.entries, program)
-    work = f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}"
-    results = Results(
-        program,
-        loader,
-        packs / f"{work}.results" if packs else None,
-        digest_of(sorted(program.versions.items())),
-    )
-    answers = Answers(
-        packs / f"{work}.answers" if packs else None,
-        digest_of(request.entries, sorted(found.display.items()), found.broken),
-    )
-    results.recall()
-    answer = answers.recall(results.token)
+    remembered = Remembered(_packs(request, found, search, program.versions), program, loader)
+    answer = remembered.recall()
     if answer is None:
+        results = Results(program, loader, remembered.results)
         answer = _answer(request, found, program, results, progress)
-        results.save()
-        answers.keep(results.token, answer)
+        remembered.keep(results, answer)
     loader.close()
     statistics = Statistics(
         modules=answer.modules,
@@ -109,12 +95,34 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     )
 
 
+def _packs(
+    request: Request, found: Found, search: tuple[str, ...], versions: Mapping[str, str]
+) -> Packs | None:
+    """Where the run remembers things: under names that hold all that they depend on beside the sources."""
+    if request.cache is None:
+        return None
+    folder = request.cache / "check"
+    settings = digest_of(tool_digest(), request.target_version)
+    place = digest_of(found.roots, search)
+    work = f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}"
+    return Packs(
+        folder / f"{place}-{settings}.summaries",
+        folder / f"{work}.results",
+        folder / f"{work}.answers",
+        digest_of(sorted(versions.items())),
+        digest_of(request.entries, sorted(found.display.items()), found.broken),
+    )
+
+
 def _answer(
     request: Request, found: Found, program: Program, results: Results, progress: Progress | None
 ) -> Answer:
     results.evaluate(list(request.entries or found.files), progress)
-    reporter = Reporter(program, results, found, request.entries)
-    captured = Captures(program, reporter).effects(name for name in found.files if name in results.by_name)
+    quotations = Quotations(program, found.display)
+    reporter = Reporter(program, results, found, request.entries, quotations)
+    captured = CaptureObserver(program, quotations).effects(
+        name for name in found.files if name in results.by_name
+    )
     return Answer(
         reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.by_name), captured
     )

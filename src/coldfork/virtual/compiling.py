@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from coldfork.model.folders import user_cache
+
 _FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-std=gnu11", "-w")
 _SECONDS = 60
 
@@ -41,12 +43,12 @@ def _key(text: bytes, soname: str) -> str:
 
 
 def _folder(key: str, environment: Mapping[str, str]) -> Path:
-    cache = cache_folder(environment)
+    cache = user_cache(environment, sys.platform)
     if cache is None:
         raise CannotCompileError(
             "there is no folder to keep a compiled library in; COLDFORK_CACHE_DIR names one"
         )
-    folder = cache / "virtual" / key
+    folder = Path(cache, "virtual", key)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
@@ -56,17 +58,6 @@ def _folder(key: str, environment: Mapping[str, str]) -> Path:
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise CannotCompileError(f"{folder} can be written by others, so no code is loaded from it")
     return folder
-
-
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The folder where coldfork keeps what it can make again, as the command line has it."""
-    if chosen := environment.get("COLDFORK_CACHE_DIR"):
-        return Path(chosen)
-    parent = environment.get("XDG_CACHE_HOME", "")
-    if Path(parent).is_absolute():
-        return Path(parent, "coldfork")
-    home = environment.get("HOME", "")
-    return Path(home, ".cache", "coldfork") if Path(home).is_absolute() else None
 
 
 def compiler(environment: Mapping[str, str] = os.environ) -> list[str] | None:

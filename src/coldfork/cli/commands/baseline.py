@@ -11,6 +11,7 @@ from coldfork.cli.debug import debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.settings import SETTINGS
 from coldfork.model.errors import UsageError
+from coldfork.report.shared.quantities import plural
 
 _EPILOG = """\b
 Examples:
@@ -45,7 +46,7 @@ def baseline() -> None:
 @debug_option
 @click.pass_context
 def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
-    """Accept every finding of today: FILE is made anew."""
+    """Accept every finding of today: FILE is written from scratch."""
     from coldfork.cli.inspection import complain, inspect
 
     _refuse_foreign(file)
@@ -53,7 +54,7 @@ def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
     complain(inspection)
     made = baseline_file.accept(inspection.findings, inspection.settings["profile"])
     output.save(baseline_file.dump(made), file)
-    output.write(f"{file} accepts {_count(len(made.findings))}.\n")
+    output.write(f"{file} accepts {plural(len(made.findings), 'finding')}.\n")
     output.write(f"Next: commit it, and run coldfork check --baseline {file}\n")
 
 
@@ -64,7 +65,7 @@ def show(file: Path) -> None:
     """List what FILE accepts."""
     held = baseline_file.load(file)
     lines = [f"{entry.path}: [{entry.rule}] {entry.message}" for entry in held.findings.values()]
-    lines.append(f"{file} accepts {_count(len(held.findings))} under the profile {held.profile}.")
+    lines.append(f"{file} accepts {plural(len(held.findings), 'finding')} under the profile {held.profile}.")
     output.write("\n".join(lines) + "\n")
 
 
@@ -91,7 +92,7 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
     elif inspection.missing:
         raise UsageError(f"{file} stays as it is: what lies in a missing path cannot be called gone")
     gone, known, new = (len(part) for part in (comparison.gone, comparison.known, comparison.new))
-    output.write(f"{_count(gone)} gone, {known} still there, {new} new.\n")
+    output.write(f"{plural(gone, 'finding')} gone, {known} still there, {new} new.\n")
     if new:
         output.write(f"Next: coldfork check --baseline {file} shows the new ones\n")
 
@@ -108,7 +109,3 @@ def _refuse_foreign(file: Path) -> None:
             baseline_file.load(file)
         except UsageError as error:
             raise UsageError(f"{error}; it was left as it is") from None
-
-
-def _count(number: int) -> str:
-    return "1 finding" if number == 1 else f"{number} findings"

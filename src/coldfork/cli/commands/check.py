@@ -8,25 +8,19 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.debug import debug_option
+from coldfork.cli.exit_statuses import ERROR, FINDINGS, INTERRUPTED
 from coldfork.cli.options import options, paths_argument
+from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import CHECK_SETTINGS
 from coldfork.model.effects import Verdict
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.report.formats import renderer
-from coldfork.report.shared.options import Options, RuleText
 
 if TYPE_CHECKING:
     from coldfork.cli.inspection import Inspection
-
-FINDINGS = 1
-ERROR = 2
-INTERRUPTED = 130
-
-_FOR_PEOPLE = ("text", "concise")
 
 _EPILOG = """\b
 Examples:
@@ -110,46 +104,18 @@ def _report(inspection: Inspection) -> tuple[Report, bool]:
 def _deliver(report: Report, inspection: Inspection) -> None:
     settings = inspection.settings
     form, file = settings["format"], settings["output"]
-    rendering = _rendering(inspection)
-    text = renderer(form)(report, rendering)
+    # The formats that show no rule's page get none, which saves importing them.
+    rules = rule_texts(inspection.rules) if form in ("sarif", "junit") else {}
+    shown = rendering(settings, rules, inspection.locate, Verdict(settings["fail-on"]))
     tables = ""
     if settings["statistics"]:
         from coldfork.report.findings import statistics
 
-        tables = statistics.render(report, rendering)
-    if file:
-        output.save(text, Path(file))
-    else:
-        output.write(text, None if form in _FOR_PEOPLE else "utf-8")
-    if tables and (file or form in _FOR_PEOPLE):
+        tables = statistics.render(report, shown)
+    deliver(renderer("finding", form)(report, shown), settings)
+    if tables and (file or is_for_people(form)):
         output.write(tables if file else f"\n{tables}")
     elif tables:
         # Standard output belongs to a program that reads one document.
         output.note(f"statistics\n{tables.rstrip()}")
-    if file:
-        count = len(report.findings)
-        output.note(f"wrote {count} {'finding' if count == 1 else 'findings'} to {file}")
-
-
-def _rendering(inspection: Inspection) -> Options:
-    settings = inspection.settings
-    to_file, for_people = bool(settings["output"]), settings["format"] in _FOR_PEOPLE
-    return Options(
-        version=__version__,
-        width=None if to_file else output.terminal_width(),
-        colour=for_people and not to_file and output.wants_colour(settings["color"]),
-        encoding=output.encoding() if for_people and not to_file else "utf-8",
-        rules=_rule_texts(inspection.rules, settings["format"]),
-        fail_on=Verdict(settings["fail-on"]),
-        locate=inspection.locate,
-    )
-
-
-def _rule_texts(names: tuple[str, ...], form: str) -> dict[str, RuleText]:
-    """The pages that go into the output; the formats that show none get none, which saves importing them."""
-    if form not in ("sarif", "junit"):
-        return {}
-    from coldfork.rules.pages import page
-
-    pages = [page(name) for name in names]
-    return {page.name: RuleText(page.summary, page.markdown) for page in pages}
+    note_delivery(len(report.findings), "finding", settings)

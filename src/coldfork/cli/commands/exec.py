@@ -28,7 +28,7 @@ Examples:
 Everything from the script on belongs to the script. Its standard streams are those of this command; Ctrl-C,
 Ctrl-Z and other signals reach it as if it had been started directly. What it leaves running is ended.
 Exit status: the script's own, 124 if the time was up, 2 if it could not be started.
-Next: report.json in the run directory tells what it did to accelerators.
+Next: report.json in the run directory says what it did to accelerators.
 """
 
 
@@ -143,13 +143,13 @@ def exec_(
     with ProgressBar(None if quiet else sys.stderr) as bar:
         done = foreground.run(request, lambda now, total: bar.update(name, now, total))
     if not quiet:
-        _tell(done, timeout)
+        _report(done, timeout)
     if done.outcome == "timed-out":
         context.exit(TIMED_OUT)
     context.exit(supervision.end_like(done.ending))
 
 
-def _tell(done: Foreground, timeout: float | None) -> None:
+def _report(done: Foreground, timeout: float | None) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
     if done.outcome == "timed-out":
         report = done.run_dir / "report.json"

@@ -52,7 +52,7 @@ def guard() -> None:
     "--mode",
     type=click.Choice(("raise", "warn", "log")),
     default="raise",
-    help="What happens to a bad fork: `raise` refuses it, `warn` and `log` only tell.  [default: raise]",
+    help="What happens to a bad fork: `raise` refuses it, `warn` and `log` only report it.  [default: raise]",
 )
 @debug_option
 def install(python: str | None, mode: str) -> None:
@@ -94,7 +94,7 @@ def uninstall(python: str | None) -> None:
 )
 @debug_option
 def status(python: str | None, form: str) -> None:
-    """Tell whether the guard is installed, where, and in which mode."""
+    """Show whether the guard is installed, where, and in which mode."""
     import os
 
     from coldfork.start.guard import interpreters
@@ -142,7 +142,7 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
     if interpreter.coldfork is None:
         lines.append(f"Next: coldfork guard uninstall{_which(python)}")
     elif any(file is None for _, file in files):
-        lines.append(f"Next: coldfork guard install{_which(python)} writes it anew")
+        lines.append(f"Next: coldfork guard install{_which(python)} writes it again")
     return "\n".join(lines) + "\n"
 
 

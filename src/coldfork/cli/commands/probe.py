@@ -8,24 +8,20 @@ from typing import Any
 
 import click
 
-from coldfork import __version__
 from coldfork.cli import config, options, output
 from coldfork.cli.debug import debug_option
+from coldfork.cli.exit_statuses import INTERRUPTED
+from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import PROBE_SETTINGS
-from coldfork.cli.surroundings import ended_with_us, surroundings
+from coldfork.cli.surroundings import surroundings
 from coldfork.model.errors import ConfigurationError, UsageError
 from coldfork.model.probes import ProbeStatus, Probing
-from coldfork.report.formats import probe_renderer
-from coldfork.report.shared.options import Options, RuleText
+from coldfork.report.formats import renderer
 
-INTERRUPTED = 130
-"""What a shell says of a program that Ctrl-C ended; `git bisect run` stops at it."""
 UNJUDGED = 125
 """What `git bisect run` takes for "this commit cannot be tested"."""
 STATUSES = {ProbeStatus.COLD: 0, ProbeStatus.WOKEN: 1, ProbeStatus.UNKNOWN: UNJUDGED}
 RULES = ("device-init-at-import", "driver-init-at-import")
-
-_FOR_PEOPLE = ("text", "concise")
 
 _EPILOG = """\b
 Examples:
@@ -82,7 +78,9 @@ def probe(
         # An old commit may have had a configuration that means nothing today: that does not make it bad.
         output.note(str(error))
         context.exit(UNJUDGED)
-    with ended_with_us():
+    from coldfork.launch.probe.termination import interrupted_by_sigterm
+
+    with interrupted_by_sigterm():
         probing = _probe(modules, packages, settings, forked=in_forked_child)
     if probing.interrupted:
         click.echo(err=True)  # after the terminal's ^C
@@ -120,42 +118,17 @@ def refuse_name(name: str) -> None:
 
 
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:
-    form, file = settings["format"], settings["output"]
-    text = probe_renderer(form)(probing, _rendering(probing, settings))
-    if probing.interrupted and (file or form not in _FOR_PEOPLE):
-        from coldfork.report.probes.words import interruption
-
-        output.note(interruption(probing))
-    if file:
-        output.save(text, Path(file))
-        count = len(probing.modules)
-        output.note(f"wrote {count} {'module' if count == 1 else 'modules'} to {file}")
-    else:
-        output.write(text, None if form in _FOR_PEOPLE else "utf-8")
-
-
-def _rendering(probing: Probing, settings: dict[str, Any]) -> Options:
-    to_file, for_people = bool(settings["output"]), settings["format"] in _FOR_PEOPLE
-    here = Path.cwd()
+    form, here = settings["format"], Path.cwd()
 
     def locate(path: str) -> str:
         file = Path(probing.files.get(path, path))
         return file.relative_to(here).as_posix() if file.is_relative_to(here) else str(file)
 
-    return Options(
-        version=__version__,
-        width=None if to_file else output.terminal_width(),
-        colour=for_people and not to_file and output.wants_colour(settings["color"]),
-        encoding=output.encoding() if for_people and not to_file else "utf-8",
-        rules=_rule_texts(settings["format"]),
-        locate=locate,
-    )
+    rules = rule_texts(RULES) if form == "sarif" else {}
+    text = renderer("probe", form)(probing, rendering(settings, rules, locate))
+    if probing.interrupted and (settings["output"] or not is_for_people(form)):
+        from coldfork.report.probes.words import interruption
 
-
-def _rule_texts(form: str) -> dict[str, RuleText]:
-    """The pages of the rules that a probe can name, for the one format that shows them."""
-    if form != "sarif":
-        return {}
-    from coldfork.rules.pages import page
-
-    return {name: RuleText(page(name).summary, page(name).markdown) for name in RULES}
+        output.note(interruption(probing))
+    deliver(text, settings)
+    note_delivery(len(probing.modules), "module", settings)

@@ -10,7 +10,7 @@ import click
 from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.debug import debug_option
-from coldfork.report.recordings.formats import FORMATS
+from coldfork.report.formats import FORMATS, format_of_file, renderer
 
 if TYPE_CHECKING:
     from coldfork.report.recordings.view import Source, View
@@ -34,7 +34,7 @@ A page needs no network and holds no source line unless --with-source is given.
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(tuple(FORMATS["recording"])),
     help="The output format; without it the ending of --output decides: .html, .json, .trace.json, "
     ".speedscope.json or .txt.  [default: text]",
 )
@@ -69,10 +69,9 @@ def report(
     states and import times.
     """
     from coldfork.report.recordings.assembly.files import read
-    from coldfork.report.recordings.formats import comparer, form_for, renderer
 
-    chosen = form or form_for(target)
-    show_two = comparer(chosen) if other is not None else None
+    chosen = form or format_of_file(target)
+    show_two = renderer("difference", chosen) if other is not None else None
     recording = read(file)
     source = None
     if with_source:
@@ -83,7 +82,7 @@ def report(
     if show_two is not None and other is not None:
         text = show_two(recording, read(other), view)
     else:
-        text = renderer(chosen)(recording, view)
+        text = renderer("recording", chosen)(recording, view)
     if target:
         output.save(text, Path(target))
         output.note(f"wrote {target}")

@@ -12,6 +12,7 @@ import click
 from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.debug import debug_option
+from coldfork.cli.exit_statuses import FINDINGS
 from coldfork.model.errors import ColdforkError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from coldfork.launch.watch.run import WatchedRun, WatchPlan
     from coldfork.model.timelines import Recording
     from coldfork.report.recordings.summary.outcomes import Outcome
-
-FINDINGS = 1
 
 _EPILOG = """\b
 Examples:
@@ -124,13 +123,14 @@ def run(
     """Run a program as `python` does, and say what it did to accelerators.
 
     The program is `-m MODULE`, `-c CODE`, FILE or `-`, with its arguments. What woke a device, through
-    which imports and in which process, and whether a process was forked afterwards, is recorded and told on
-    standard error when the program has ended. Nothing is added to its standard output.
+    which imports and in which process, and whether a process was forked afterwards, is recorded, and
+    reported on standard error when the program has ended. Nothing is added to its standard output.
     """
     from coldfork.launch.watched_process import require_watching
 
     require_watching("run")
     from coldfork.launch import recordings_folder
+    from coldfork.launch.interpreter import find_interpreter
     from coldfork.launch.terminal import supervision
     from coldfork.launch.watch import run
 
@@ -140,7 +140,7 @@ def run(
         parse(virtual)
     plan = run.WatchPlan(
         program=line,
-        python=run.interpreter(python),
+        python=find_interpreter(python),
         recording=recordings_folder.chosen_place(file) if file else recordings_folder.new_place(),
         limit=limit,
         follow=follow,
@@ -159,7 +159,7 @@ def run(
 
 
 def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -> bool:
-    """Tell what was recorded; True if it is a reason for `--strict` to fail."""
+    """Report what was recorded; True if it is a reason for `--strict` to fail."""
     if quiet and not strict:
         return False
     if not done.watched:
@@ -173,22 +173,21 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
         recording = read(plan.recording)
         summed_up = outcome(recording)
         if not quiet:
-            _tell(plan, summed_up, recording)
+            _report(plan, summed_up, recording)
     except ColdforkError as error:
         output.note(str(error))
         return True
     return summed_up.standing is Standing.POISONED
 
 
-def _tell(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
+def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text.report import verdict
     from coldfork.report.recordings.view import View
 
-    watched_by_somebody = sys.stderr is not None and sys.stderr.isatty()
     view = View(
         version=__version__,
         width=None,
-        colour=watched_by_somebody and output.wants_colour("auto"),
+        colour=output.wants_colour("auto", stream=sys.stderr),
         encoding=getattr(sys.stderr, "encoding", None) or "utf-8",
     )
     lines = [verdict(recording, view).rstrip("\n"), f"recorded in {plan.recording}"]

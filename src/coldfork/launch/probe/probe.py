@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
+from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.probe import machine, module_listing
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.launch.probe.trial import ImportTrial, ProbeSetup, run_trial
@@ -159,11 +159,7 @@ def interpreter(
         environments = [*([Path(active)] if active else []), *neighbours]
         found = (folder / "bin" / "python" for folder in environments)
         chosen = next((str(python) for python in found if python.exists()), sys.executable)
-    python = shutil.which(chosen)
-    if python is None:
-        raise UsageError(f"{chosen}: there is no such interpreter")
-    # A virtual environment is found through the link, so it stays one.
-    python = str(Path(python).absolute())
+    python = find_interpreter(chosen)
     try:
         done = subprocess.run(
             [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],

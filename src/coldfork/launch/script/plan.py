@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Any
 
+from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.script import environment, run_directory
 from coldfork.launch.script.environment import ScriptEnvironment
 from coldfork.launch.script.run_directory import RunDirectory
@@ -66,7 +65,7 @@ def prepare(request: ScriptRequest) -> Prepared:
     """Check a request and lay out its run."""
     require_supervision("an isolated script")
     _require_times(request)
-    python = _interpreter(request.python)
+    python = find_interpreter(None if request.python is None else _word(request.python))
     words = _command_line(request)
     cwd = None if request.cwd is None else _folder(request.cwd)
     surroundings = environment.build(
@@ -205,20 +204,6 @@ def _folder(cwd: str | os.PathLike[str]) -> str:
     if not os.access(folder, os.X_OK):
         raise UsageError(f"cwd: cannot enter {folder!r}: Permission denied")
     return str(Path(folder).absolute())
-
-
-def _interpreter(named: str | os.PathLike[str] | None) -> str:
-    """The interpreter asked for, else our own."""
-    wanted = sys.executable if named is None else _word(named)
-    if not wanted:
-        raise UsageError("this process does not know its own Python interpreter; name one with python=")
-    found = shutil.which(wanted)
-    if found is not None:
-        # A virtual environment is found through the link, so it stays one.
-        return str(Path(found).absolute())
-    if Path(wanted).exists():
-        raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
-    raise UsageError(f"there is no Python interpreter {wanted!r}")
 
 
 def _require_times(request: ScriptRequest) -> None:

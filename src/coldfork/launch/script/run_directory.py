@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.recordings_folder import state_folder
+from coldfork.launch.state_folder import state_folder, surplus
 from coldfork.launch.supervisor import kernel, report_file
 from coldfork.launch.supervisor.client import MARK
 from coldfork.launch.supervisor.protocol import stamp
@@ -23,7 +23,6 @@ from coldfork.model.errors import UsageError
 
 KEPT = 50
 """So many runs are kept in the state folder; the oldest give way. What `log_dir` names is never cleared."""
-_YOUNG_SECONDS = 3600
 _OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
 _NAME_LENGTH = 40
 
@@ -70,10 +69,10 @@ def parent_folder(
     """The folder that holds run directories."""
     if log_dir is not None:
         return Path(os.path.realpath(os.fsdecode(log_dir)))
-    recordings = state_folder(environment, sys.platform)
-    if recordings is None:
+    state = state_folder(environment, sys.platform)
+    if state is None:
         raise UsageError("there is no folder for run directories: HOME is not set; log_dir names one")
-    return recordings.parent / "runs"
+    return state / "runs"
 
 
 def mark_abandoned(folder: Path) -> list[Path]:
@@ -159,11 +158,9 @@ def _locked(path: Path) -> int | None:
 
 
 def _forget_old(folder: Path) -> None:
-    """Delete all but the youngest runs that have ended."""
-    runs = sorted(_runs(folder), key=lambda path: path.name, reverse=True)
-    for path in runs[KEPT - 1 :]:
+    """Delete the runs that have to make room, save those that have not ended."""
+    for path in surplus(_runs(folder), KEPT - 1):
         with suppress(OSError):
             report = report_file.read(os.fspath(path))
-            young = time.time() - path.stat().st_mtime < _YOUNG_SECONDS
-            if not young and report is not None and report.get("state") != "started":
+            if report is not None and report.get("state") != "started":
                 shutil.rmtree(path)

@@ -12,6 +12,7 @@ from time import gmtime, strftime
 
 from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.redaction import Veil
+from coldfork.launch.supervisor.signal_names import signal_name
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 CONTROL = 3
 PLAN = 4
 LOCK = 5
-_PLAIN_NAMES = {"SIGCLD": "SIGCHLD", "SIGPOLL": "SIGIO"}
 LONGEST = 65_536
 """No message is longer than this."""
 
@@ -131,16 +131,6 @@ def outside(text: str) -> str:
 def stamp(moment: float) -> str:
     """A moment as reports write it: UTC, to the millisecond."""
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(moment))}.{int(moment % 1 * 1000):03d}Z"
-
-
-def signal_name(number: int) -> str:
-    """`SIGSEGV` for 11; without the module `signal`, which loads a good deal."""
-    import _signal
-
-    for name, value in vars(_signal).items():
-        if name.startswith("SIG") and not name.startswith("SIG_") and value == number:
-            return _PLAIN_NAMES.get(str(name), str(name))
-    return f"signal {number}"
 
 
 def _outcome(why: str | None, status: int | None, number: int | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +15,6 @@ from coldfork.launch import watched_process
 from coldfork.launch.terminal import supervision
 from coldfork.launch.terminal.supervision import Ending
 from coldfork.launch.watch.python_command_line import PythonLine
-from coldfork.model.errors import UsageError
 from coldfork.observe.recording.events import encode
 
 SMALLEST_LIMIT = 16 * 1024
@@ -56,17 +54,6 @@ def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
     if seen:
         _tell_end(plan, child, ending, monotonic() - began)
     return WatchedRun(ending, seen)
-
-
-def interpreter(named: str | None) -> str:
-    """The interpreter to run programs with: the one named, by path or as the shell finds it, else ours."""
-    if named is None:
-        return sys.executable
-    found = shutil.which(named)
-    if found is None:
-        raise UsageError(f"there is no Python interpreter {named!r}")
-    # A virtual environment is found through the link, so it stays one.
-    return str(Path(found).absolute())
 
 
 def _settings(plan: WatchPlan, began: float) -> dict[str, Any]:

@@ -10,19 +10,18 @@ from pathlib import Path
 
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.model.effects import EffectKind
-from coldfork.model.states import Frame, Level, Waker
-from coldfork.plugins.pytest_plugin.sightings import BODY, SeenFork, SeenWake
-from coldfork.report.findings.words import effect_phrase
-from coldfork.report.shared.characters import one_line, printable
+from coldfork.model.states import Waker
+from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
+from coldfork.report.shared.characters import Alphabet, one_line, printable
+from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
+from coldfork.report.shared.tables import table
+from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows, inside
 
-_MOST_ROWS = 24
-_NARROWEST = 30
-_WIDEST = 60
 _INDENT = " " * 6
-_EFFECTS = {Level.DRIVER: EffectKind.INITIALISES_DRIVER, Level.CONTEXT: EffectKind.CREATES_CONTEXT}
+#: A test report may go to any terminal and any log.
+_LETTERS = Alphabet("utf-8", "...")
 _Info = tuple[os.PathLike[str] | str, int | None, str]
 """Path, line from nought on, and name, as pytest tells them of a test."""
-_RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-import"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,9 @@ class Words:
             lines += self._source(site.path, site.line)
             at = fork.stack.index(site)
             forks = ("fork", effect_phrase(EffectKind.FORKS, None))
-            lines += _table([*self._rows(fork.stack[at + 1 :]), forks], numbered=True)
+            lines += _table([*frame_rows(fork.stack[at + 1 :], self.place), forks], numbered=True)
             if at:
-                lines += ["  called from", *_table(self._rows(fork.stack[:at]), numbered=False)]
+                lines += ["  called from", *_table(frame_rows(fork.stack[:at], self.place), numbered=False)]
         lines += map(_note, woken)
         lines.append(
             _note(f"a child forked now cannot use the device; seen on {self._seen}{_thread(fork.thread)}")
@@ -121,28 +120,23 @@ class Words:
 
     def _calls(self, wake: SeenWake) -> Iterator[str]:
         waker = wake.waker
-        effect = effect_phrase(_EFFECTS[wake.level], wake.accelerator) if wake.level else ""
-        rows = self._rows(_way(waker))
+        effect = effect_phrase(effect_of(wake.level), wake.accelerator) if wake.level else ""
+        rows = frame_rows(calls_to_device(waker), self.place)
         if waker.call:
             rows.append((waker.call, effect))
         yield from _table(rows, numbered=True)
         if effect and not waker.call:
             yield _note(effect)
 
-    def _rows(self, frames: Sequence[Frame]) -> list[tuple[str, str]]:
-        return [(frame.function, self.place(frame.path, frame.line)) for frame in frames]
-
     def _imports(self, waker: Waker) -> Iterator[str]:
-        chain = waker.import_chain
-        if len(chain) < 2:
-            return
-        yield "  imported through"
-        rows = [(site.module, self.place(site.path, site.line) if site.path else "") for site in chain]
-        yield from _table(rows, numbered=False)
+        rows = import_rows(waker, self.place)
+        if rows:
+            yield "  imported through"
+            yield from _table(rows, numbered=False)
 
     def _remedy(self, wake: SeenWake, *, in_test: bool) -> str:
         waker = wake.waker
-        read = f"read more: coldfork rule {_RULES[wake.level or Level.CONTEXT]}"
+        read = f"read more: coldfork rule {rule_of(wake.level)}"
         if in_test and not wake.imported:
             return "if the test is meant to wake it, mark it with @pytest.mark.wakes_device"
         if waker.path is not None and self._is_test(waker.path):
@@ -150,16 +144,6 @@ class Words:
         if waker.line is None and waker.module:
             return f"find the line with coldfork probe {waker.module}; {read}"
         return f"compute it on first use, not while the module is imported; {read}"
-
-
-def _way(waker: Waker) -> tuple[Frame, ...]:
-    """The frames between the site and the call that people know, whose own calls it hides."""
-    frames = waker.stack[1:]
-    called = (waker.call or "").rpartition(".")[2]
-    for depth, frame in enumerate(frames):
-        if called and frame.function.rpartition(".")[2] == called:
-            return frames[:depth]
-    return frames
 
 
 def _thread(name: str) -> str:
@@ -172,21 +156,13 @@ def _thread(name: str) -> str:
 
 
 def _standing(function: str | None) -> str:
-    return "" if function in (None, BODY) else f"  in {printable(function or '')}"
+    name = inside(function)
+    return f"  in {printable(name)}" if name else ""
 
 
 def _note(sentence: str) -> str:
     return f"   = {printable(one_line(sentence))}"
 
 
-def _table(rows: Sequence[tuple[str, str]], *, numbered: bool) -> Iterator[str]:
-    names = [printable(name) for name, _ in rows]
-    column = max(_NARROWEST, *(len(name) + 2 for name in names if len(name) < _WIDEST), 0)
-    half = _MOST_ROWS // 2
-    for number, (name, (_, behind)) in enumerate(zip(names, rows, strict=True), 1):
-        if len(rows) > _MOST_ROWS and half < number <= len(rows) - half:
-            if number == half + 1:
-                yield f"{_INDENT}... {len(rows) - _MOST_ROWS} lines left out"
-            continue
-        head = f"  {number:2}. " if numbered else _INDENT
-        yield f"{head}{name.ljust(column)}{behind}".rstrip()
+def _table(rows: Sequence[Row], *, numbered: bool) -> Iterator[str]:
+    return table(rows, _LETTERS, numbered=numbered)

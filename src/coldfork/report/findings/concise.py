@@ -16,8 +16,8 @@ def render(report: Report, options: Options) -> str:
 def _line(finding: Finding, options: Options, letters: Alphabet) -> str:
     place = f"{letters.clean(options.locate(finding.path))}:{finding.line}:{finding.column + 1}"
     label = f"{finding.severity.value}[{letters.clean(finding.rule)}]"
-    surety = ", ".join(filter(None, (finding.verdict.value, _confirmed(finding))))
-    return f"{place}: {label} {letters.clean(one_line(finding.message))} ({letters.clean(surety)})"
+    certainty = ", ".join(filter(None, (finding.verdict.value, _confirmed(finding))))
+    return f"{place}: {label} {letters.clean(one_line(finding.message))} ({letters.clean(certainty)})"
 
 
 def _confirmed(finding: Finding) -> str:

@@ -5,12 +5,12 @@ Every finding stands on a line of its own, so that two outputs can be compared w
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from coldfork.model.chains import Step
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.report.shared.characters import well_formed
+from coldfork.report.shared.json_text import dump, optional
 from coldfork.report.shared.options import Options
 
 SCHEMA_VERSION = 1
@@ -18,8 +18,7 @@ SCHEMA_VERSION = 1
 
 def render(report: Report, options: Options) -> str:
     """Write the report as JSON in plain ASCII, which no stream can garble."""
-    parts = [f"  {json.dumps(key)}: {_value(value)}" for key, value in document(report, options).items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return dump(document(report, options))
 
 
 def document(report: Report, options: Options) -> dict[str, Any]:
@@ -47,21 +46,21 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "rule": well_formed(finding.rule),
         "severity": finding.severity.value,
         "verdict": finding.verdict.value,
-        "condition": _optional(finding.condition),
+        "condition": optional(finding.condition),
         "presumed": [well_formed(presumption) for presumption in finding.presumed],
-        "accelerator": _optional(finding.accelerator),
-        "effect": _optional(finding.effect),
+        "accelerator": optional(finding.accelerator),
+        "effect": optional(finding.effect),
         "module": well_formed(finding.module),
         "path": well_formed(finding.path),
         "line": finding.line,
         "column": finding.column,
-        "position": _optional(finding.position),
+        "position": optional(finding.position),
         "test": finding.test,
-        "confirmed": _optional(finding.confirmed),
-        "confirmation": _optional(finding.confirmation or None),
+        "confirmed": optional(finding.confirmed),
+        "confirmation": optional(finding.confirmation or None),
         "message": well_formed(finding.message),
         "remedy": well_formed(finding.remedy),
-        "fix": _optional(finding.fix),
+        "fix": optional(finding.fix),
         "chain": [step_object(step) for step in finding.chain.steps],
     }
 
@@ -70,7 +69,7 @@ def step_object(step: Step) -> dict[str, Any]:
     """One step of a chain as a JSON object."""
     return {
         "kind": step.kind.value,
-        "path": _optional(step.path),
+        "path": optional(step.path),
         "line": step.line,
         "symbol": well_formed(step.symbol),
         "text": well_formed(step.text),
@@ -79,13 +78,3 @@ def step_object(step: Step) -> dict[str, Any]:
 
 def _skipped_object(skipped: Skipped) -> dict[str, Any]:
     return {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
-
-
-def _optional(text: str | None) -> str | None:
-    return None if text is None else well_formed(text)
-
-
-def _value(value: object) -> str:
-    if not isinstance(value, list) or not value:
-        return json.dumps(value)
-    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"

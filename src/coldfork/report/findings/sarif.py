@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 from coldfork.model.chains import Step, StepKind
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.findings.words import confirmation_sentence, effect_phrase, verdict_sentence
+from coldfork.report.findings.words import confirmation_sentence, verdict_sentence
 from coldfork.report.shared.characters import one_line, well_formed
+from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options, RuleText
 
 FINGERPRINT = "coldforkFingerprint/v1"

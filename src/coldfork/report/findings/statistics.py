@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report
-from coldfork.report.findings.words import duration, held_back, plural
+from coldfork.report.findings.words import held_back
 from coldfork.report.shared.characters import Alphabet, alphabet, cells
 from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import duration, plural
 
 _SUREST_FIRST = tuple(sorted(Verdict, key=lambda verdict: -verdict.rank))
 _MOST_ROWS = 15

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from coldfork.model.chains import Step
 from coldfork.model.findings import Finding, Report, Skipped
@@ -10,23 +10,20 @@ from coldfork.report.findings.folding import Folder, Gap, ShownStep
 from coldfork.report.findings.words import (
     confirmation_counts,
     confirmation_sentence,
-    effect_phrase,
     examined,
     held_back,
     help_sentence,
-    plural,
     verdict_counts,
     verdict_sentence,
 )
-from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
+from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import plural
+from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.tables import column, row
 
-_NARROWEST_SYMBOLS = 30
-_WIDEST_SYMBOLS = 60
 _MOST_SKIPPED = 5
 _INDENT = " " * 6
-
-_Paint = Callable[[str, str], str]
 
 
 def render(report: Report, options: Options) -> str:
@@ -35,122 +32,108 @@ def render(report: Report, options: Options) -> str:
     return "\n".join(page.lines()) + "\n"
 
 
-def _unpainted(style: str, text: str) -> str:
-    return text
-
-
-def _painter(options: Options) -> _Paint:
-    if not options.colour:
-        return _unpainted
-    from coldfork.report.shared.colour import painted
-
-    return painted
-
-
 class _Page:
     """One text output being written: the report, what the stream can say, and what was said before."""
 
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
         self._options = options
-        self._alphabet: Alphabet = alphabet(options.encoding)
-        self._paint: _Paint = _painter(options)
+        self._sheet = Sheet(options.encoding, colour=options.colour, width=options.width)
         self._folder = Folder()
 
     def lines(self) -> Iterator[str]:
         for finding in self._report.findings:
             yield from self._finding(finding)
             yield ""
-        untold = self._untold()
-        if untold:
-            yield from self._skipped(untold)
+        unreported = self._unreported()
+        if unreported:
+            yield from self._skipped(unreported)
             yield ""
         yield from self._summary()
 
     def _finding(self, finding: Finding) -> Iterator[str]:
-        clean = self._alphabet.clean
-        label = self._paint(finding.severity.value, f"{finding.severity.value}[{clean(finding.rule)}]")
-        yield f"{label} {self._paint('title', clean(one_line(finding.message)))}"
+        clean = self._sheet.letters.clean
+        label = self._sheet.paint(finding.severity.value, f"{finding.severity.value}[{clean(finding.rule)}]")
+        yield f"{label} {self._sheet.paint('title', self._sheet.say(finding.message))}"
         yield self._site(finding)
         source = finding.text or (finding.chain.steps[0].text if finding.chain.steps else "")
         if source.strip():
-            yield _INDENT + self._alphabet.cut(self._alphabet.first_line(source), self._room(len(_INDENT)))
+            letters = self._sheet.letters
+            yield _INDENT + letters.cut(letters.first_line(source), self._sheet.room(len(_INDENT)))
         yield from self._chain(finding)
         for sentence in self._notes(finding):
             yield f"   = {sentence}"
 
     def _site(self, finding: Finding) -> str:
-        clean = self._alphabet.clean
-        place = self._paint("place", self._place(finding.path, finding.line))
+        clean = self._sheet.letters.clean
+        place = self._sheet.paint("place", self._place(finding.path, finding.line))
         remarks = [clean(finding.where)] if finding.where else []
         if finding.test:
             remarks.append("test code")
-        return f"  {self._paint('quiet', '-->')} {place}" + (f"  {', '.join(remarks)}" if remarks else "")
+        return f"  {self._sheet.paint('quiet', '-->')} {place}" + (
+            f"  {', '.join(remarks)}" if remarks else ""
+        )
 
     def _place(self, path: str, line: int | None) -> str:
-        where = self._alphabet.clean(self._options.locate(path))
+        where = self._sheet.letters.clean(self._options.locate(path))
         return where if line is None else f"{where}:{line}"
 
     def _notes(self, finding: Finding) -> Iterator[str]:
-        clean = self._alphabet.clean
+        clean = self._sheet.letters.clean
         yield from self._sentence(finding.consequence)
         yield from self._sentence(verdict_sentence(finding, self._report.profile))
         yield from self._sentence(confirmation_sentence(finding))
         if finding.fix:
-            yield f"fix: {clean(one_line(finding.fix))}"
-        yield f"{self._paint('help', 'help:')} {clean(help_sentence(finding))}"
+            yield f"fix: {self._sheet.say(finding.fix)}"
+        yield f"{self._sheet.paint('help', 'help:')} {clean(help_sentence(finding))}"
 
     def _sentence(self, sentence: str) -> Iterator[str]:
         if sentence:
-            yield self._alphabet.clean(one_line(sentence))
+            yield self._sheet.say(sentence)
 
     def _chain(self, finding: Finding) -> Iterator[str]:
         lines = self._folder.fold(finding.chain, self._place(finding.path, finding.line))
-        column = self._symbol_column([line.step for line in lines if isinstance(line, ShownStep)])
+        width = self._symbol_column([line.step for line in lines if isinstance(line, ShownStep)])
         last = len(finding.chain.steps) - 1
         for line in lines:
             if isinstance(line, Gap):
                 yield self._gap(line)
                 continue
             effect = effect_phrase(finding.effect, finding.accelerator) if line.number == last else ""
-            yield self._step(line, column, effect)
+            yield self._step(line, width, effect)
 
     def _symbol_column(self, steps: list[Step]) -> int:
         # A step without a place, usually the sink, may stick out: nothing has to line up with it.
-        widths = [cells(self._alphabet.clean(step.symbol)) + 2 for step in steps if step.path is not None]
-        fitting_widths = [width for width in widths if width <= _WIDEST_SYMBOLS]
-        return max(_NARROWEST_SYMBOLS, *fitting_widths) if fitting_widths else _NARROWEST_SYMBOLS
+        return column(self._sheet.letters.clean(step.symbol) for step in steps if step.path is not None)
 
-    def _step(self, shown: ShownStep, column: int, effect: str) -> str:
-        clean = self._alphabet.clean
+    def _step(self, shown: ShownStep, width: int, effect: str) -> str:
+        clean = self._sheet.letters.clean
         place = ""
         if shown.step.path is not None:
-            place = self._paint("place", self._place(shown.step.path, shown.step.line).strip())
+            place = self._sheet.paint("place", self._place(shown.step.path, shown.step.line).strip())
         behind = "   ".join(part for part in (place, clean(effect)) if part)
-        symbol = clean(shown.step.symbol)
-        gap = "   " if cells(symbol) > column - 2 else " " * (column - cells(symbol))
-        return f"  {shown.number:2}. {symbol}{gap}{behind}".rstrip()
+        return row(shown.number, clean(shown.step.symbol), width, behind)
 
     def _gap(self, gap: Gap) -> str:
-        dots = self._alphabet.ellipsis
+        dots = self._sheet.letters.ellipsis
         if gap.shown_at is None:
             words = f"{plural(gap.count, 'step')} left out; --format json has them all"
         else:
             words = f"{plural(gap.count, 'step')} as above, from {gap.shown_at}"
-        return _INDENT + self._paint("quiet", f"{dots} {words}")
+        return _INDENT + self._sheet.paint("quiet", f"{dots} {words}")
 
-    def _untold(self) -> tuple[Skipped, ...]:
+    def _unreported(self) -> tuple[Skipped, ...]:
         """The skipped files that no finding above is about."""
-        told = {finding.path for finding in self._report.findings if finding.effect is None}
-        return tuple(file for file in self._report.skipped if file.path not in told)
+        reported = {finding.path for finding in self._report.findings if finding.effect is None}
+        return tuple(file for file in self._report.skipped if file.path not in reported)
 
     def _skipped(self, skipped: tuple[Skipped, ...]) -> Iterator[str]:
         count = plural(len(skipped), "file")
         them = "it" if len(skipped) == 1 else "them"
         yield f"{count} could not be read, so nothing is known about what importing {them} does:"
         for file in skipped[:_MOST_SKIPPED]:
-            place = self._paint("place", self._place(file.path, None))
-            yield f"  {place}: {self._alphabet.clean(one_line(file.reason))}"
+            place = self._sheet.paint("place", self._place(file.path, None))
+            yield f"  {place}: {self._sheet.say(file.reason)}"
         if len(skipped) > _MOST_SKIPPED:
             yield f"  and {len(skipped) - _MOST_SKIPPED} more; --format json lists them all"
 
@@ -162,7 +145,7 @@ class _Page:
             yield self._clean_result() + behind
         else:
             style = "error" if report.failing else "title"
-            head = self._paint(style, plural(len(report.findings), "finding"))
+            head = self._sheet.paint(style, plural(len(report.findings), "finding"))
             counts = f"{verdict_counts(report.findings)}, {report.failing or 'none'} failing the check"
             tried = confirmation_counts(report.findings)
             counts += f"; {tried}" if tried else ""
@@ -174,14 +157,10 @@ class _Page:
     def _clean_result(self) -> str:
         report = self._report
         if not report.statistics.modules:
-            return self._paint("warning", "nothing was checked: no Python module was found")
+            return self._sheet.paint("warning", "nothing was checked: no Python module was found")
         verdict = "no new finding" if report.known else "no finding"
-        profile = self._alphabet.clean(report.profile)
-        return f"{self._paint('clean', verdict)} on {profile}: looked at {examined(report.statistics)}"
-
-    def _room(self, used: int) -> int | None:
-        width = self._options.width
-        return None if width is None else max(20, width - used)
+        profile = self._sheet.letters.clean(report.profile)
+        return f"{self._sheet.paint('clean', verdict)} on {profile}: looked at {examined(report.statistics)}"
 
 
 def _next_command(report: Report) -> str:

@@ -6,32 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from coldfork.model.chains import Chain, StepKind
-from coldfork.model.effects import EffectKind, Verdict
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.model.observations import Statistics
 from coldfork.report.shared.characters import one_line
-
-_ACCELERATORS = {
-    "cuda": "CUDA",
-    "rocm": "ROCm",
-    "xpu": "XPU",
-    "opencl": "OpenCL",
-    "jax": "JAX",
-    "openmp": "OpenMP",
-}
-
-_EFFECTS = {
-    EffectKind.LOADS_DRIVER: "loads the {} driver library",
-    EffectKind.INITIALISES_DRIVER: "initialises the {} driver",
-    EffectKind.CREATES_CONTEXT: "creates a {} context",
-    EffectKind.QUERIES_DEVICE: "asks about {} devices",
-    EffectKind.FORKS: "forks this process",
-    EffectKind.SPAWNS: "spawns a process",
-    EffectKind.EXECS: "executes another program",
-    EffectKind.STARTS_THREADS: "starts threads",
-    EffectKind.SETS_VISIBILITY: "sets which devices are visible",
-    EffectKind.SETS_START_METHOD: "sets the start method",
-}
+from coldfork.report.shared.quantities import duration, plural
 
 _MOST_PRESUMED = 3
 _MOST_SYMBOLS = 12
@@ -43,17 +22,8 @@ _CONFIRMATIONS = {
 }
 
 
-def effect_phrase(effect: str | None, accelerator: str | None) -> str:
-    """What the last step does to the device: `creates a CUDA context`; empty when nothing is known."""
-    if effect is None:
-        return ""
-    name = _ACCELERATORS.get(accelerator or "", accelerator) or "device"
-    template = _EFFECTS.get(EffectKind(effect)) if effect in set(EffectKind) else None
-    return template.replace("{}", name) if template else effect.replace("-", " ")
-
-
 def verdict_sentence(finding: Finding, profile: str) -> str:
-    """How sure the finding is and on what that hangs; empty for findings that are about no device."""
+    """How sure the finding is and on what that depends; empty for findings that are about no device."""
     if finding.effect is None and finding.accelerator is None and not _is_captured(finding.chain):
         return ""
     sentence = f"{finding.verdict.value} on {profile}"
@@ -70,7 +40,7 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
 
 
 def _is_captured(chain: Chain) -> bool:
-    """True for what happens in a captured region, which hangs on conditions as what wakes a device does."""
+    """True for what happens in a captured region, which depends on conditions as waking a device does."""
     return bool(chain.steps) and chain.steps[0].kind is StepKind.CAPTURE
 
 
@@ -131,18 +101,6 @@ def held_back(report: Report) -> tuple[str, ...]:
     if report.gone:
         phrases.append(f"{report.gone} in the baseline and gone")
     return tuple(phrases)
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 module`, `2 modules`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person would say them."""
-    if seconds < 0.095:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s"
 
 
 def _joined(presumed: tuple[str, ...]) -> str:

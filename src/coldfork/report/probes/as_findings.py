@@ -10,7 +10,8 @@ from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.observations import Statistics
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
 from coldfork.model.states import Waker
-from coldfork.report.probes.words import consequence, effect, headline, remedy, rule, standing, way
+from coldfork.report.probes.words import consequence, effect, headline, remedy, rule, standing
+from coldfork.report.shared.wakers import calls_to_device
 
 
 def as_report(probing: Probing) -> Report:
@@ -20,7 +21,7 @@ def as_report(probing: Probing) -> Report:
         for probe in probing.modules
         if probe.waker is not None and probe.waker.path is not None
     )
-    told = {finding.message for finding in findings}
+    reported = {finding.message for finding in findings}
     return Report(
         profile=probing.device,
         findings=findings,
@@ -28,7 +29,7 @@ def as_report(probing: Probing) -> Report:
             *(
                 Skipped(probe.module, headline(probe))
                 for probe in probing.modules
-                if probe.status is not ProbeStatus.COLD and headline(probe) not in told
+                if probe.status is not ProbeStatus.COLD and headline(probe) not in reported
             ),
             *(Skipped(module, "the probe was interrupted") for module in probing.left),
         ),
@@ -72,5 +73,5 @@ def _chain(probe: ModuleProbe, waker: Waker) -> Chain:
         Step(StepKind.IMPORT if depth else StepKind.MODULE, site.module, site.path, site.line)
         for depth, site in enumerate(waker.import_chain)
     ]
-    calls = [Step(StepKind.CALL, frame.function, frame.path, frame.line) for frame in way(probe)]
+    calls = [Step(StepKind.CALL, frame.function, frame.path, frame.line) for frame in calls_to_device(waker)]
     return Chain((*imports, *calls, Step(StepKind.SINK, waker.call or str(probe.accelerator))))

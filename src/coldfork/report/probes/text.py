@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
 from coldfork.model.states import Waker
-from coldfork.report.findings.words import duration, plural
 from coldfork.report.probes.words import (
     advice,
     consequence,
@@ -19,17 +18,16 @@ from coldfork.report.probes.words import (
     remedy,
     rule,
     standing,
-    way,
 )
-from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
 from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import duration, plural
+from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.tables import table
+from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows
 
 _MOST_COLD = 20
-_MOST_ROWS = 24
 _MOST_OUTPUT = 20
 _MOST_ALIKE = 4
-_NARROWEST = 30
-_WIDEST = 60
 _INDENT = " " * 6
 _STYLES = {
     ProbeStatus.WOKEN: "error",
@@ -65,7 +63,7 @@ class _Page:
     def __init__(self, probing: Probing, options: Options) -> None:
         self._probing = probing
         self._options = options
-        self._alphabet: Alphabet = alphabet(options.encoding)
+        self._sheet = Sheet(options.encoding, colour=options.colour, width=options.width)
 
     def lines(self) -> Iterator[str]:
         cold = [probe for probe in self._probing.modules if probe.status is ProbeStatus.COLD]
@@ -84,9 +82,11 @@ class _Page:
         yield from self._woken(probe, others) if probe.status is ProbeStatus.WOKEN else self._unjudged(probe)
 
     def _title(self, probe: ModuleProbe) -> str:
-        label = self._paint(_STYLES[probe.status], f"{probe.status.value}:")
-        sentence = self._clean(one_line(headline(probe)))
-        return f"{label} {sentence if probe.status is ProbeStatus.COLD else self._paint('title', sentence)}"
+        label = self._sheet.paint(_STYLES[probe.status], f"{probe.status.value}:")
+        sentence = self._sheet.say(headline(probe))
+        if probe.status is not ProbeStatus.COLD:
+            sentence = self._sheet.paint("title", sentence)
+        return f"{label} {sentence}"
 
     def _size(self, probe: ModuleProbe) -> str:
         if probe.modules_loaded is None:
@@ -118,47 +118,35 @@ class _Page:
         yield self._help(f"{remedy(probe)}; read more: coldfork rule {rule(probe)}")
 
     def _site(self, waker: Waker, text: str) -> Iterator[str]:
-        arrow = self._paint("quiet", "-->")
+        arrow = self._sheet.paint("quiet", "-->")
         if waker.path is None:
             known = waker.module or f"not known; {waker.thread.removeprefix('unknown: ')} did it"
-            yield f"  {arrow} {self._clean(known)}"
+            yield f"  {arrow} {self._sheet.letters.clean(known)}"
             return
         where = standing(waker.function)
         yield f"  {arrow} {self._place(waker.path, waker.line)}" + (
-            f"  {self._clean(where)}" if where else ""
+            f"  {self._sheet.letters.clean(where)}" if where else ""
         )
         if text:
-            yield _INDENT + self._alphabet.cut(self._alphabet.first_line(text), self._room(len(_INDENT)))
+            letters = self._sheet.letters
+            yield _INDENT + letters.cut(letters.first_line(text), self._sheet.room(len(_INDENT)))
 
     def _calls(self, probe: ModuleProbe, waker: Waker) -> Iterator[str]:
-        rows = [(frame.function, self._place(frame.path, frame.line)) for frame in way(probe)]
+        rows = frame_rows(calls_to_device(waker), self._place)
         if waker.call:
             rows.append((waker.call, effect_sentence(probe)))
         yield from self._table(rows, numbered=True)
         if not waker.call and waker.line is not None:
-            yield f"{_INDENT}{self._clean(effect_sentence(probe))}"
+            yield f"{_INDENT}{self._sheet.letters.clean(effect_sentence(probe))}"
 
     def _imports(self, waker: Waker) -> Iterator[str]:
-        chain = waker.import_chain
-        if len(chain) < 2:
-            return
-        yield "  imported through"
-        rows = [(site.module, self._place(site.path, site.line) if site.path else "") for site in chain]
-        yield from self._table(rows, numbered=False)
+        rows = import_rows(waker, self._place)
+        if rows:
+            yield "  imported through"
+            yield from self._table(rows, numbered=False)
 
-    def _table(self, rows: Sequence[tuple[str, str]], *, numbered: bool) -> Iterator[str]:
-        widths = [cells(self._clean(name)) + 2 for name, _ in rows[: None if not numbered else -1]]
-        column = max(_NARROWEST, *(width for width in widths if width <= _WIDEST), 0)
-        for number, row in enumerate(rows, 1):
-            if row is not rows[-1] and _MOST_ROWS // 2 < number <= len(rows) - _MOST_ROWS // 2:
-                if number == _MOST_ROWS // 2 + 1:
-                    left = plural(len(rows) - _MOST_ROWS, "line")
-                    yield f"{_INDENT}{self._alphabet.ellipsis} {left} left out; --format json has them all"
-                continue
-            name, behind = self._clean(row[0]), row[1]
-            gap = "   " if cells(name) > column - 2 else " " * (column - cells(name))
-            head = f"  {number:2}. " if numbered else _INDENT
-            yield f"{head}{name}{gap}{behind}".rstrip()
+    def _table(self, rows: Sequence[Row], *, numbered: bool) -> Iterator[str]:
+        return table(rows, self._sheet.letters, numbered=numbered, elsewhere="; --format json has them all")
 
     def _seen(self, probe: ModuleProbe) -> str:
         kind = "forked child of a fresh interpreter" if self._probing.forked else "fresh interpreter"
@@ -173,7 +161,7 @@ class _Page:
     def _unjudged(self, probe: ModuleProbe) -> Iterator[str]:
         if probe.failure is not None and probe.failure.stack:
             last = probe.failure.stack[-1]
-            yield f"  {self._paint('quiet', '-->')} {self._place(last.path, last.line)}"
+            yield f"  {self._sheet.paint('quiet', '-->')} {self._place(last.path, last.line)}"
         yield from self._output(probe)
         yield self._help(advice(probe))
 
@@ -185,39 +173,26 @@ class _Page:
         cut = probe.output_cut or len(shown) < len(printed)
         yield self._note(f"{'the end of what' if cut else 'what'} it printed:")
         for line in shown:
-            yield f"{_INDENT}| {self._alphabet.cut(self._clean(line), self._room(len(_INDENT) + 2))}".rstrip()
+            room = self._sheet.room(len(_INDENT) + 2)
+            yield f"{_INDENT}| {self._sheet.letters.cut(self._sheet.letters.clean(line), room)}".rstrip()
 
     def _summary(self) -> Iterator[str]:
         probing = self._probing
         style = _STYLES[probing.status]
         behind = f" on {probing.device}, in forked children" if probing.forked else f" on {probing.device}"
         total = plural(len(probing.modules), "module")
-        yield f"{self._paint(style, counts(probing))} of {total}{behind} in {duration(probing.seconds)}"
+        yield f"{self._sheet.paint(style, counts(probing))} of {total}{behind} in {duration(probing.seconds)}"
         if probing.interrupted:
-            yield self._paint("warning", self._clean(interruption(probing)))
+            yield self._sheet.paint("warning", self._sheet.letters.clean(interruption(probing)))
         if probing.device == "none":
             yield "this machine has no accelerator to wake; coldfork probe --virtual h100 gives it one"
 
     def _note(self, sentence: str) -> str:
-        return f"   = {self._clean(one_line(sentence))}"
+        return f"   = {self._sheet.say(sentence)}"
 
     def _help(self, sentence: str) -> str:
-        return f"   = {self._paint('help', 'help:')} {self._clean(one_line(sentence))}"
+        return f"   = {self._sheet.paint('help', 'help:')} {self._sheet.say(sentence)}"
 
     def _place(self, path: str, line: int | None) -> str:
-        where = self._clean(self._options.locate(path))
-        return self._paint("place", where if line is None else f"{where}:{line}")
-
-    def _clean(self, text: str) -> str:
-        return self._alphabet.clean(text)
-
-    def _paint(self, style: str, text: str) -> str:
-        if not self._options.colour:
-            return text
-        from coldfork.report.shared.colour import painted
-
-        return painted(style, text)
-
-    def _room(self, used: int) -> int | None:
-        width = self._options.width
-        return None if width is None else max(20, width - used)
+        where = self._sheet.letters.clean(self._options.locate(path))
+        return self._sheet.paint("place", where if line is None else f"{where}:{line}")

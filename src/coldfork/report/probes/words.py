@@ -6,11 +6,11 @@ from collections import Counter
 
 from coldfork.model.effects import EffectKind
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
-from coldfork.model.states import Frame, Level
-from coldfork.report.findings.words import effect_phrase, plural
+from coldfork.model.states import Level
+from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
+from coldfork.report.shared.quantities import plural
+from coldfork.report.shared.wakers import inside
 
-_EFFECTS = {Level.DRIVER: EffectKind.INITIALISES_DRIVER, Level.CONTEXT: EffectKind.CREATES_CONTEXT}
-_RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-import"}
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
 _MOST_LEFT = 4
@@ -32,12 +32,12 @@ def headline(probe: ModuleProbe) -> str:
 
 def rule(probe: ModuleProbe) -> str:
     """The rule that `check` would name for the line that woke the device."""
-    return _RULES[_depth(probe) or Level.CONTEXT]
+    return rule_of(_depth(probe))
 
 
 def effect(probe: ModuleProbe) -> EffectKind:
     """What was done to the device."""
-    return _EFFECTS[_depth(probe) or Level.CONTEXT]
+    return effect_of(_depth(probe))
 
 
 def effect_sentence(probe: ModuleProbe) -> str:
@@ -49,7 +49,7 @@ def deeper_sentence(probe: ModuleProbe) -> str:
     """That the import went further than the line that woke the device; empty when it did not."""
     if probe.woken_to is not Level.DRIVER or probe.level is not Level.CONTEXT:
         return ""
-    phrase = effect_phrase(_EFFECTS[probe.level], probe.accelerator)
+    phrase = effect_phrase(effect_of(probe.level), probe.accelerator)
     return f"later in the same import, more than that: it {phrase}"
 
 
@@ -66,20 +66,8 @@ def consequence(probe: ModuleProbe) -> str:
 
 def standing(function: str | None) -> str:
     """Where in its file the waking line stands: `in the body of Builder`; empty at module level."""
-    return "" if function in (None, "<module>") else f"in the body of {function}"
-
-
-def way(probe: ModuleProbe) -> tuple[Frame, ...]:
-    """The frames between the import-time line and the call that people know, whose own calls it hides."""
-    waker = probe.waker
-    if waker is None:
-        return ()
-    frames = waker.stack[1:]
-    called = (waker.call or "").split(".")[-1]
-    for depth, frame in enumerate(frames):
-        if called and frame.function.split(".")[-1] == called:
-            return frames[:depth]
-    return frames
+    name = inside(function)
+    return f"in the body of {name}" if name else ""
 
 
 def remedy(probe: ModuleProbe) -> str:

@@ -5,29 +5,22 @@ Every process and every import stands on a line of its own, so that two outputs 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from coldfork.model.states import Frame, Waker
 from coldfork.model.timelines import Departure, Process, Recording, Wake
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary.import_effects import marks
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 from coldfork.report.recordings.view import View
 from coldfork.report.shared.characters import well_formed
+from coldfork.report.shared.json_text import dump, frame_object, optional, waker_object
 
 SCHEMA_VERSION = 1
 
 
 def render(recording: Recording, view: View) -> str:
     """Write the recording as JSON in plain ASCII."""
-    return written(document(recording, view))
-
-
-def written(document: dict[str, Any]) -> str:
-    """A JSON object with one key a line, and one item a line in its lists."""
-    parts = [f"  {json.dumps(key)}: {_value(value)}" for key, value in document.items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return dump(document(recording, view))
 
 
 def document(recording: Recording, view: View) -> dict[str, Any]:
@@ -83,7 +76,7 @@ def verdict_object(summed_up: Outcome) -> dict[str, Any]:
     return {
         "standing": summed_up.standing.value,
         "headline": well_formed(summed_up.headline),
-        "accelerator": _optional(summed_up.accelerator),
+        "accelerator": optional(summed_up.accelerator),
         "process": None if process is None else process.number,
         "wake": None if summed_up.wake is None else wake_object(summed_up.wake),
         "poisoned": [one.number for one in summed_up.poisoned],
@@ -100,23 +93,7 @@ def wake_object(wake: Wake) -> dict[str, Any]:
         "at": _time(wake.at),
         "accelerator": well_formed(wake.accelerator),
         "level": None if wake.level is None else wake.level.value,
-        "waker": None if wake.waker is None else _waker(wake.waker),
-    }
-
-
-def _waker(waker: Waker) -> dict[str, Any]:
-    return {
-        "module": _optional(waker.module),
-        "path": _optional(waker.path),
-        "line": waker.line,
-        "function": _optional(waker.function),
-        "call": _optional(waker.call),
-        "thread": well_formed(waker.thread),
-        "import_chain": [
-            {"module": well_formed(site.module), "path": _optional(site.path), "line": site.line}
-            for site in waker.import_chain
-        ],
-        "stack": [_frame(frame) for frame in waker.stack],
+        "waker": None if wake.waker is None else waker_object(wake.waker),
     }
 
 
@@ -144,7 +121,7 @@ def _process(process: Process) -> dict[str, Any]:
                 "level": None if stretch.level is None else stretch.level.value,
                 "begin": _time(stretch.begin),
                 "end": _time(stretch.end),
-                "reason": _optional(stretch.reason),
+                "reason": optional(stretch.reason),
                 "inferred": stretch.inferred,
             }
             for stretch in process.stretches
@@ -158,8 +135,8 @@ def _departure(going: Departure) -> dict[str, Any]:
         "how": going.how.value,
         "method": well_formed(going.method),
         "child": going.child,
-        "site": None if going.site is None else _frame(going.site),
-        "stack": [_frame(frame) for frame in going.stack],
+        "site": None if going.site is None else frame_object(going.site),
+        "stack": [frame_object(frame) for frame in going.stack],
     }
 
 
@@ -170,7 +147,7 @@ def _imports(process: Process) -> list[dict[str, Any]]:
             "process": process.number,
             "depth": depth,
             "module": well_formed(span.module),
-            "path": _optional(span.path),
+            "path": optional(span.path),
             "start": _time(span.start),
             "seconds": _time(span.seconds),
             "own_seconds": _time(span.own_seconds),
@@ -181,19 +158,5 @@ def _imports(process: Process) -> list[dict[str, Any]]:
     ]
 
 
-def _frame(frame: Frame) -> dict[str, Any]:
-    return {"path": well_formed(frame.path), "line": frame.line, "function": well_formed(frame.function)}
-
-
 def _time(seconds: float) -> float:
     return round(seconds, 6)
-
-
-def _optional(text: str | None) -> str | None:
-    return None if text is None else well_formed(text)
-
-
-def _value(value: object) -> str:
-    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
-        return json.dumps(value)
-    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"

@@ -14,7 +14,7 @@ def _no_source(path: str, line: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a renderer may be told besides the recording; every default suits a pipe."""
+    """What a renderer may need besides the recording; every default suits a pipe."""
 
     version: str = ""
     """coldfork's own version."""

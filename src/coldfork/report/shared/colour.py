@@ -17,7 +17,7 @@ _STYLES = {
 }
 
 
-def painted(style: str, text: str) -> str:
+def paint(style: str, text: str) -> str:
     """The text in a named style; blank text and a name without a style change nothing."""
     definition = _STYLES.get(style)
     if definition is None or not text.strip():

@@ -1,4 +1,4 @@
-"""What a renderer may be told besides the report itself."""
+"""What a renderer may need besides the report itself."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
 from coldfork.report.shared.characters import alphabet, cells
+from coldfork.report.shared.terminals import columns, is_terminal
 
 _BAR = 24
 _INTERVAL = 0.1
@@ -32,7 +32,7 @@ class ProgressBar:
         self._stream = stream
         self._clock = clock
         self._width = width or self._columns
-        self._active = _is_terminal(stream) if enabled is None else enabled and stream is not None
+        self._active = is_terminal(stream) if enabled is None else enabled and stream is not None
         self._next_time = clock() + _INTERVAL
         self._shown = 0
 
@@ -74,13 +74,7 @@ class ProgressBar:
         return letters.cut(f"{name} [{bar}] {done}/{total}", self._width() - 1)
 
     def _columns(self) -> int:
-        # Of this very stream: standard output may be a file while somebody watches standard error.
-        try:
-            # A terminal that nobody has given a size says that it has no columns.
-            columns = os.get_terminal_size(self._stream.fileno()).columns if self._stream else 0
-            return columns or _FALLBACK_WIDTH
-        except (OSError, ValueError):
-            return _FALLBACK_WIDTH
+        return columns(self._stream) or _FALLBACK_WIDTH
 
     def _write(self, text: str) -> None:
         if self._stream is None:
@@ -90,10 +84,3 @@ class ProgressBar:
             self._stream.flush()
         except (OSError, ValueError):
             self._active = False
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    try:
-        return stream is not None and stream.isatty()
-    except (OSError, ValueError):
-        return False

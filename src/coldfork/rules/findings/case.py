@@ -16,7 +16,7 @@ class Case:
     remedies: Mapping[str, str] = field(default_factory=dict)
     """The knowledge base's remedies: the sentence of each id that an effect may name."""
     idle_ignores: tuple[IgnoreComment, ...] = ()
-    """Comments, reduced to those of their rules that held nothing back; filled for the last rule only."""
+    """Comments, reduced to those of their rules that suppressed nothing; filled for the last rule only."""
 
     def remedy(self, remedy_id: str | None) -> str | None:
         """The sentence of a remedy, when the effect names one that is known."""

@@ -10,8 +10,8 @@ from hashlib import blake2b
 from coldfork.model.findings import Finding
 
 
-def identified(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Give each finding its id and sort them by place; equal ones are told apart by their order."""
+def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Give each finding its id and sort them by place; equal ones differ by their order."""
     seen: Counter[str] = Counter()
     named = []
     for finding in sorted(findings, key=place):

@@ -1,4 +1,4 @@
-"""`# coldfork: ignore[rule] reason`: which findings a comment holds back, and which comments are idle."""
+"""`# coldfork: ignore[rule] reason`: which findings a comment suppresses, and which comments are idle."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from coldfork.model.observations import IgnoreComment
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Findings told apart by the ignore comments they meet."""
+    """Findings, separated by whether an ignore comment covers them."""
 
     kept: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
     leftovers: tuple[IgnoreComment, ...]
-    """Comments reduced to what held nothing back; without rules when they named none."""
+    """Comments reduced to the rules that suppressed nothing; without rules when they named none."""
 
 
 def sort_out(findings: Iterable[Finding], comments: Sequence[IgnoreComment]) -> Sorted:
-    """Hold back the findings that a comment covers."""
+    """Separate the findings that a comment covers from the others."""
     by_path = defaultdict(list)
     for comment in comments:
         by_path[comment.path].append(comment)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from coldfork.source.capture import graph_managers
-from coldfork.source.capture.device import device_work, external_calls
+from coldfork.source.capture import external_calls, graph_managers
+from coldfork.source.capture.attributes import attribute
+from coldfork.source.capture.device import device_work
+from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
     SOME_CALL,
     Above,
     ClassDef,
+    Constant,
     Env,
     Func,
-    Known,
+    Object,
     Outside,
-    Thing,
     Value,
 )
-from coldfork.source.capture.recording import escape, forward
-from coldfork.source.capture.state import DATA, FIXED, PERHAPS, Frame
+from coldfork.source.capture.recording import mark_escaped, record_call
+from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
 
-
-def call(f: Follower, node: Node) -> Value:
+def call(f: Following, node: Node) -> Value:
     """What a call gives."""
     _, callee, positional, named, line, column, end = node
     if callee[0] == nodes.NAME and callee[1] == "super" and not positional:
@@ -36,8 +33,6 @@ def call(f: Follower, node: Node) -> Value:
     receiver: Value | None = None
     method = ""
     if callee[0] == nodes.ATTR:
-        from coldfork.source.capture.attributes import attribute
-
         receiver, method = f.evaluate(callee[1]), callee[2]
         target = attribute(f, receiver, method)
     else:
@@ -59,12 +54,12 @@ def call(f: Follower, node: Node) -> Value:
         return _function(f, node, target, arguments, keywords, levels)
     if isinstance(target, ClassDef):
         return construct(f, target, arguments, keywords, levels)
-    if type(receiver) is Thing and not (type(target) is Thing and (target.cls or target.made_by)):
+    if type(receiver) is Object and not (type(target) is Object and (target.cls or target.made_by)):
         return external_calls.method_of(f, node, receiver, method, target, arguments, keywords)
     return _object(f, node, target, arguments, keywords, levels)
 
 
-def _super(f: Follower) -> Value:
+def _super(f: Following) -> Value:
     frame = f.frame
     own = frame.env.own
     if frame.func.owner is None or own is None:
@@ -76,15 +71,20 @@ def _super(f: Follower) -> Value:
 
 
 def _function(
-    f: Follower, node: Node, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
+    f: Following,
+    node: Node,
+    func: Func,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    levels: list[int],
 ) -> Value:
-    first = forward(f, ("function", *func.place, func.bound), node, func)
+    first = record_call(f, ("function", *func.place, func.bound), node, func)
     with graph_managers.watched(f, first, closure=True):
         return enter(f, func, arguments, keywords, [*levels])
 
 
 def enter(
-    f: Follower, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
+    f: Following, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
 ) -> Value:
     """Follow a call of a function of the checked code."""
     run = f.run
@@ -101,12 +101,11 @@ def enter(
         ]
     _bind(f, func, env, values, given, keywords)
     frame = Frame(func, env, (*arguments, *keywords.values()))
-    if func.bound is not None and func.bound.cls is None and func.owner is not None:
-        frame.conditions = (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
+    frame.conditions = _that_it_is_run(f, func)
     run.stack.append(frame)
     run.followed.add(func.place)
     try:
-        f.execute(func.code[1])
+        f.execute(func.code.block)
     finally:
         run.stack.pop()
     if run.region is None:
@@ -114,28 +113,41 @@ def enter(
     return _result(f, func, frame)
 
 
-def own_level(f: Follower, func: Func) -> int:
-    """How much the object of a method hangs on the batch: that of what was handed in does."""
+def _that_it_is_run(f: Following, func: Func) -> tuple[Condition, ...]:
+    """What has to hold for a method to be the one that its name finds."""
+    if func.bound is None or func.owner is None:
+        return ()
+    cls = func.bound.cls
+    if cls is None:
+        return (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
+    if f.names.may_be_overridden(cls, func.owner):
+        words = f"{func.name} of {cls.name} is the one of {func.owner.name}"
+        return (Condition(words=words),)
+    return ()
+
+
+def own_level(f: Following, func: Func) -> int:
+    """How much the object of a method depends on the batch: that of what was handed in does."""
     for frame in reversed(f.run.stack[1:]):
         for name, value in frame.env.names.items():
             if value is func.bound and frame.env.own is not value:
-                return max(frame.env.levels.get(name, PERHAPS), PERHAPS)
-    return PERHAPS
+                return max(frame.env.levels.get(name, MAYBE), MAYBE)
+    return MAYBE
 
 
 def _crossing(value: Value | None, level: int) -> int:
     """What is handed to the code that is captured holds another batch each time."""
-    if type(value) is Thing and level != PERHAPS:
-        return DATA
-    return level if type(value) is Thing else FIXED
+    if type(value) is Object and level != MAYBE:
+        return DEPENDENT
+    return level if type(value) is Object else FIXED
 
 
 def _bind(
-    f: Follower, func: Func, env: Env, values: list[Value], levels: list[int], keywords: dict[str, Value]
+    f: Following, func: Func, env: Env, values: list[Value], levels: list[int], keywords: dict[str, Value]
 ) -> None:
     """Bind parameters to arguments, and to defaults where there are none."""
-    names, defaults, star, keyword_only, keyword_defaults, stars = func.code[0]
-    annotated = dict(func.code[7])
+    names, defaults, star, keyword_only, keyword_defaults, stars = func.code.parameters
+    annotated = dict(func.code.annotations)
     standing = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     standing |= {n: d for n, d in zip(keyword_only, keyword_defaults, strict=True) if d is not None}
     for index, name in enumerate((*names, *keyword_only)):
@@ -144,16 +156,16 @@ def _bind(
             env.levels[name] = levels[index] if index < len(levels) else FIXED
         elif name in keywords:
             env.names[name] = keywords[name]
-            env.levels[name] = DATA if type(keywords[name]) is Thing else FIXED
+            env.levels[name] = DEPENDENT if type(keywords[name]) is Object else FIXED
         elif name in standing:
             default = standing[name]
-            env.names[name] = Known(default[1]) if default[0] == nodes.CONST else f.fresh(name)
+            env.names[name] = Constant(default[1]) if default[0] == nodes.CONST else f.fresh(name)
         else:
             env.names[name] = f.fresh(name)
-            env.levels[name] = DATA
+            env.levels[name] = DEPENDENT
         value = env.names[name]
         if (
-            type(value) is Thing
+            type(value) is Object
             and value.tensor is None
             and value.cls is None
             and value.made_by in ("", SOME_CALL)
@@ -164,36 +176,35 @@ def _bind(
         rest.parts |= {f"[{index}]": value for index, value in enumerate(values[len(names) :])}
         env.names[star], env.levels[star] = rest, max(levels[len(names) :], default=FIXED)
     if stars is not None:
-        env.names[stars], env.levels[stars] = f.fresh(stars), DATA
+        env.names[stars], env.levels[stars] = f.fresh(stars), DEPENDENT
     if func.bound is not None and names:
         env.own = func.bound
 
 
-def _result(f: Follower, func: Func, frame: Frame) -> Value:
+def _result(f: Following, func: Func, frame: Frame) -> Value:
     values = [value for value, _ in frame.returns]
     if not values:
-        return Known(None)
+        return Constant(None)
     first = values[0]
     if all(value is first or value == first for value in values):
         return first
-    real = [value for value in values if value != Known(None)]
+    real = [value for value in values if value != Constant(None)]
     if len(real) == 1:
         return real[0]
     return f.fresh(func.name, SOME_CALL if real == values else "")
 
 
 def construct(
-    f: Follower, cls: ClassDef, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
+    f: Following, cls: ClassDef, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
 ) -> Value:
     """Make an instance of a class of the checked code."""
-    made = Thing(cls.name[:1].lower() + cls.name[1:], False, cls)
-    found = f.names.definition(cls, "__init__")
+    made = Object(cls.name[:1].lower() + cls.name[1:], False, cls)
+    found = f.names.defined(cls, "__init__")
     if found is not None:
         init = f.names.of_class(cls, "__init__")
         if isinstance(init, Func):
-            init = Func(init.module, init.code, init.name, init.line, init.env, init.owner, made)
             region_free = f.run.runs
-            enter(f, init, arguments, keywords, levels)
+            enter(f, init.of(made), arguments, keywords, levels)
             f.run.runs = region_free
         return made
     fields = f.names.fields(cls)
@@ -207,7 +218,7 @@ def construct(
 
 
 def _object(
-    f: Follower,
+    f: Following,
     node: Node,
     target: Value,
     arguments: list[Value],
@@ -215,25 +226,25 @@ def _object(
     levels: list[int],
 ) -> Value:
     """A call of an object: a module's `forward`, a partial function, or something unknown."""
-    if type(target) is not Thing:
+    if type(target) is not Object:
         return f.fresh("it")
     if target.made_by == "functools.partial" and "[0]" in target.parts:
         func, *bound = target.parts.values()
         if isinstance(func, Func):
-            return _function(f, node, func, [*bound, *arguments], keywords, [*[DATA] * len(bound), *levels])
+            return _function(
+                f, node, func, [*bound, *arguments], keywords, [*[DEPENDENT] * len(bound), *levels]
+            )
     if target.cls is not None:
         for name in ("__call__", "forward"):
             method = f.names.of_class(target.cls, name)
             if isinstance(method, Func):
-                from coldfork.source.capture.attributes import bound as bind
-
-                first = forward(f, ("object", target), node, target)
+                first = record_call(f, ("object", target), node, target)
                 with graph_managers.watched(f, first):
-                    return enter(f, bind(method, target), arguments, keywords, levels)
-    first = forward(f, ("object", target), node, target)
+                    return enter(f, method.of(target), arguments, keywords, levels)
+    first = record_call(f, ("object", target), node, target)
     with graph_managers.watched(f, first):
         pass
-    escape(f, arguments, keywords)
+    mark_escaped(f, arguments, keywords)
     made = f.fresh(target.name, SOME_CALL)
     if f.run.listeners:
         if node[1][0] == nodes.INDEX:  # kernel[grid](...)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from coldfork.source.capture.attributes import attribute
+from coldfork.source.capture.binding import assign
 from coldfork.source.capture.calls import call
+from coldfork.source.capture.comparison import compared
 from coldfork.source.capture.device.synchronisation import SURE, Sync
+from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
     ANY,
     SOME_CALL,
+    Constant,
     Func,
-    Known,
+    Object,
     Outside,
     Tensor,
-    Thing,
     Value,
 )
-from coldfork.source.capture.recording import asked_for_truth, told
+from coldfork.source.capture.recording import record_sync, record_truth_test
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from coldfork.source.capture.follower import Follower
-
-
-def evaluate(f: Follower, node: Node) -> Value:
+def evaluate(f: Following, node: Node) -> Value:
     """What an expression gives."""
     handler = _EXPRESSIONS.get(node[0])
     if handler is not None:
@@ -38,7 +36,7 @@ def evaluate(f: Follower, node: Node) -> Value:
     return f.fresh("it")
 
 
-def _anything(f: Follower, part: object) -> None:
+def _anything(f: Following, part: object) -> None:
     """Evaluate the expressions in a part of a node that is not looked at closely."""
     if type(part) is tuple and part:
         if type(part[0]) is int and part[0] < nodes.EXPR and len(part) > 1 and part[0] in _EXPRESSIONS:
@@ -49,53 +47,55 @@ def _anything(f: Follower, part: object) -> None:
                 _anything(f, one)
 
 
-def _const(f: Follower, node: Node) -> Value:
-    return Known(node[1])
+def _const(f: Following, node: Node) -> Value:
+    return Constant(node[1])
 
 
-def _name(f: Follower, node: Node) -> Value:
+def _name(f: Following, node: Node) -> Value:
     name = node[1]
     env = f.frame.env.holder(name)
     if env is not None and name not in f.frame.env.globals:
         found = env.names[name]
-        if f.run.region is not None and type(found) is Thing:
+        if f.run.region is not None and type(found) is Object:
             f.run.touched[id(found)] = found
         return found
     value = f.names.of_module(f.frame.func.module, name)
     return value if value is not None else Outside(name)
 
 
-def _attr(f: Follower, node: Node) -> Value:
+def _attr(f: Following, node: Node) -> Value:
     _, base, name, line = node
     f.frame.line = line
     return attribute(f, f.evaluate(base), name)
 
 
-def _index(f: Follower, node: Node) -> Value:
+def _index(f: Following, node: Node) -> Value:
     _, base, key, line = node
     owner, index = f.evaluate(base), f.evaluate(key)
     f.frame.line = line
-    if type(owner) is not Thing:
+    if type(owner) is not Object:
         return f.fresh("item")
     if owner.tensor is not None:
-        mask = type(index) is Thing and index.tensor is not None and index.tensor.mask
+        mask = type(index) is Object and index.tensor is not None and index.tensor.mask
         if mask and f.run.region is not None and owner.tensor.device != "cpu":
             sure = SURE if owner.tensor.device == "cuda" else Sync(f"{text_of(base)} is on the GPU")
-            told(f, sure, f"{text_of(base)}[{text_of(key)}]")
+            record_sync(f, sure, f"{text_of(base)}[{text_of(key)}]")
         made = f.fresh("item", SOME_CALL)
         made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
         return made
-    part = owner.part(f"[{index.value!r}]" if isinstance(index, Known) else ANY)
-    if f.run.region is not None and type(part) is Thing:
+    part = owner.part(f"[{index.value!r}]" if isinstance(index, Constant) else ANY)
+    if f.run.region is not None and type(part) is Object:
         f.run.touched[id(part)] = part
     return part
 
 
-def _lambda(f: Follower, node: Node) -> Value:
-    return Func(f.frame.func.module, node[1], "<lambda>", node[1][5] or f.frame.line, f.frame.env)
+def _lambda(f: Following, node: Node) -> Value:
+    _, raw = node
+    code = code_of(raw)
+    return Func(f.frame.func.module, code, code.name, code.line or f.frame.line, f.frame.env)
 
 
-def _ifexp(f: Follower, node: Node) -> Value:
+def _ifexp(f: Following, node: Node) -> Value:
     _, test, body, orelse, _, span = node
     truth = f.truth(f.evaluate(test))
     if truth is not None:
@@ -110,12 +110,12 @@ def _ifexp(f: Follower, node: Node) -> Value:
     return first if first is second or first == second else f.fresh("it")
 
 
-def _bool(f: Follower, node: Node) -> Value:
+def _bool(f: Following, node: Node) -> Value:
     _, is_and, values, _, spans = node
     frame = f.frame
     outer = frame.conditions
     unsure = False
-    value: Value = Known(is_and)
+    value: Value = Constant(is_and)
     for index, (part, span) in enumerate(zip(values, spans, strict=True)):
         value = f.evaluate(part)
         truth = f.truth(value)
@@ -131,22 +131,22 @@ def _bool(f: Follower, node: Node) -> Value:
     return f.fresh("it") if unsure else value
 
 
-def _not(f: Follower, node: Node) -> Value:
+def _not(f: Following, node: Node) -> Value:
     truth = f.truth(f.evaluate(node[1]))
-    return Known(not truth) if truth is not None else f.fresh("it")
+    return Constant(not truth) if truth is not None else f.fresh("it")
 
 
-def _compare(f: Follower, node: Node) -> Value:
+def _compare(f: Following, node: Node) -> Value:
     _, left, operators, comparators = node
     first = f.evaluate(left)
     others = [f.evaluate(one) for one in comparators]
     if len(others) == 1:
-        known = _compared(f, first, operators[0], others[0])
+        known = compared(first, operators[0], others[0])
         if known is not None:
-            return Known(known)
+            return Constant(known)
         for one in (first, others[0]):
             if (
-                type(one) is Thing
+                type(one) is Object
                 and one.tensor is not None
                 and not operators[0].startswith(("is", "in", "not"))
             ):
@@ -156,31 +156,7 @@ def _compare(f: Follower, node: Node) -> Value:
     return f.fresh("it")
 
 
-def _compared(f: Follower, first: Value, operator: str, second: Value) -> bool | None:
-    same: bool | None = None
-    if isinstance(first, Known) and isinstance(second, Known):
-        same = type(first.value) is type(second.value) and bool(first.value == second.value)
-    elif isinstance(first, Outside) and isinstance(second, Outside):
-        root = first.name.rpartition(".")[0]
-        if first == second:
-            same = True
-        elif root and root == second.name.rpartition(".")[0]:
-            same = False
-    elif second == Known(None) and operator in ("is", "is not"):
-        same = _is_none(first)
-    if same is None or operator not in ("is", "is not", "==", "!="):
-        return None
-    return same if operator in ("is", "==") else not same
-
-
-def _is_none(value: Value) -> bool | None:
-    if type(value) is Thing:
-        known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
-        return False if known or value.cls is not None else None
-    return False
-
-
-def _sequence(f: Follower, node: Node) -> Value:
+def _sequence(f: Following, node: Node) -> Value:
     made = f.fresh("items", SOME_CALL)
     for index, element in enumerate(node[2]):
         value = f.evaluate(element)
@@ -188,7 +164,7 @@ def _sequence(f: Follower, node: Node) -> Value:
     return made
 
 
-def _dict(f: Follower, node: Node) -> Value:
+def _dict(f: Following, node: Node) -> Value:
     made = f.fresh("items", SOME_CALL)
     for key, element in zip(node[1], node[2], strict=True):
         value = f.evaluate(element)
@@ -196,16 +172,14 @@ def _dict(f: Follower, node: Node) -> Value:
     return made
 
 
-def _comprehension(f: Follower, node: Node) -> Value:
-    from coldfork.source.capture.statements import assign
-
+def _comprehension(f: Following, node: Node) -> Value:
     _, _, elements, generators, _ = node
     frame = f.frame
     outer, names = frame.conditions, dict(frame.env.names)
     for target, iterable, tests in generators:
         value = f.evaluate(iterable)
-        items = value.items() if type(value) is Thing else []
-        one = items[0] if items else value.part(ANY) if type(value) is Thing else f.fresh("item")
+        items = value.items() if type(value) is Object else []
+        one = items[0] if items else value.part(ANY) if type(value) is Object else f.fresh("item")
         assign(f, target, one, f.level(iterable))
         for test, span in tests:
             f.evaluate(test)
@@ -217,12 +191,12 @@ def _comprehension(f: Follower, node: Node) -> Value:
     return made
 
 
-def _binary(f: Follower, node: Node) -> Value:
+def _binary(f: Following, node: Node) -> Value:
     _, _, left, right, line = node
     values = [f.evaluate(left), f.evaluate(right)]
     f.frame.line = line
     made = f.fresh("it", SOME_CALL)
-    tensors = [one.tensor for one in values if type(one) is Thing and one.tensor is not None]
+    tensors = [one.tensor for one in values if type(one) is Object and one.tensor is not None]
     if tensors:
         made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
         if f.run.listeners:
@@ -230,33 +204,33 @@ def _binary(f: Follower, node: Node) -> Value:
     return made
 
 
-def _unary(f: Follower, node: Node) -> Value:
+def _unary(f: Following, node: Node) -> Value:
     value = f.evaluate(node[2])
     made = f.fresh("it")
-    if type(value) is Thing:
+    if type(value) is Object:
         made.tensor = value.tensor
     return made
 
 
-def _walrus(f: Follower, node: Node) -> Value:
+def _walrus(f: Following, node: Node) -> Value:
     value = f.evaluate(node[2])
     f.frame.env.names[node[1]] = value
     f.frame.env.levels[node[1]] = f.level(node[2])
     return value
 
 
-def _joined(f: Follower, node: Node) -> Value:
+def _joined(f: Following, node: Node) -> Value:
     for part in node[1]:
         value = f.evaluate(part)
-        asked_for_truth(f, value, part, "the text of ")
+        record_truth_test(f, value, part, "the text of ")
     return f.fresh("text", SOME_CALL)
 
 
-def _wrapped(f: Follower, node: Node) -> Value:
+def _wrapped(f: Following, node: Node) -> Value:
     return f.evaluate(node[1])
 
 
-_EXPRESSIONS: dict[int, Callable[[Follower, Node], Value]] = {
+_EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {
     nodes.CONST: _const, nodes.NAME: _name, nodes.ATTR: _attr,
     nodes.CALL: call, nodes.INDEX: _index, nodes.LAMBDA: _lambda,
     nodes.IFEXP: _ifexp, nodes.BOOL: _bool,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture.objects import ANY, Func, Known, Outside, Thing, Value
-from coldfork.source.capture.state import DATA, Captor, Caught
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ANY, Constant, Func, Object, Outside, Value
+from coldfork.source.capture.state import DEPENDENT, Captor, Observed
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
-
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
 
 _MANAGER = "coldfork.graphs.GraphManager"
 _CHECK = "coldfork.graphs.check"
@@ -23,7 +20,7 @@ Place = tuple[int, int, int]
 
 
 def call(
-    f: Follower,
+    f: Following,
     receiver: Value | None,
     method: str,
     arguments: list[Value],
@@ -31,13 +28,13 @@ def call(
     place: Place,
 ) -> Value | None:
     """A method of ours that captures; None for every other."""
-    if type(receiver) is Thing and receiver.made_by == _MANAGER and method == "capture":
+    if type(receiver) is Object and receiver.made_by == _MANAGER and method == "capture":
         return _managed(f, arguments, keywords, place)
     return None
 
 
 def function(
-    f: Follower, name: str, arguments: list[Value], keywords: dict[str, Value], place: Place
+    f: Following, name: str, arguments: list[Value], keywords: dict[str, Value], place: Place
 ) -> Value | None:
     """A function that captures what it is given; None for every other."""
     if name == _CHECK:
@@ -47,22 +44,22 @@ def function(
     return None
 
 
-def _managed(f: Follower, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
+def _managed(f: Following, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
     """`capture(create_forward, ...)`: made and run for the warm-up, made anew and captured."""
     create = arguments[0] if arguments else keywords.get("create_forward")
     if not callable_here(create):
         return f.fresh("states")
     assert create is not None
     states = keywords.get("states")
-    pair = states.part(ANY) if type(states) is Thing else None
+    pair = states.part(ANY) if type(states) is Object else None
     made: dict[str, Value] = {}
     for phase in ("warmup", "capture"):
         handed: list[Value] = [f.fresh("descriptor"), Outside(f"{_PHASE}.{phase.upper()}")]
-        if type(pair) is Thing:
+        if type(pair) is Object:
             handed.append(pair.part(phase))
         result = invoke(f, create, handed)
-        forward = result.part("[0]") if type(result) is Thing else result
-        made[phase] = result.part("[1]") if type(result) is Thing else f.fresh("state")
+        forward = result.part("[0]") if type(result) is Object else result
+        made[phase] = result.part("[1]") if type(result) is Object else f.fresh("state")
         if phase == "capture":
             f.begin(*(place[0], place[1], place[2]))
         if callable_here(forward):
@@ -75,14 +72,14 @@ def _managed(f: Follower, arguments: list[Value], keywords: dict[str, Value], pl
     return captured
 
 
-def _graphed(f: Follower, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
+def _graphed(f: Following, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
     """`make_graphed_callables(f, samples)`: run a few times, then captured."""
     given = arguments[0]
-    several = given.items() if type(given) is Thing and given.cls is None and not given.made_by else []
+    several = given.items() if type(given) is Object and given.cls is None and not given.made_by else []
     samples = arguments[1] if len(arguments) > 1 else f.fresh("samples")
-    handed = samples.items() if type(samples) is Thing else []
+    handed = samples.items() if type(samples) is Object else []
     callables = [one for one in several or [given] if callable_here(one)]
-    if keywords.get("num_warmup_iters") != Known(0):
+    if keywords.get("num_warmup_iters") != Constant(0):
         for one in callables:
             invoke(f, one, list(handed))
     for one in callables:
@@ -95,24 +92,21 @@ def _graphed(f: Follower, arguments: list[Value], keywords: dict[str, Value], pl
 
 def callable_here(value: Value | None) -> bool:
     """True for what can be followed into."""
-    return isinstance(value, Func) or (type(value) is Thing and value.cls is not None)
+    return isinstance(value, Func) or (type(value) is Object and value.cls is not None)
 
 
-def invoke(f: Follower, target: Value, arguments: list[Value]) -> Value:
+def invoke(f: Following, target: Value, arguments: list[Value]) -> Value:
     """Call something with what was made up for it."""
-    levels = [DATA if type(one) is Thing else 0 for one in arguments]
+    levels = [DEPENDENT if type(one) is Object else 0 for one in arguments]
     if isinstance(target, Func):
         if f.run.region is not None:
             f.run.called.append((("function", *target.place, target.bound), target))
         return f.call(target, arguments, {}, levels)
-    if type(target) is Thing and target.cls is not None:
+    if type(target) is Object and target.cls is not None:
         for name in ("__call__", "forward"):
             method = f.names.of_class(target.cls, name)
             if isinstance(method, Func):
-                bound = Func(
-                    method.module, method.code, method.name, method.line, method.env, method.owner, target
-                )
-                return f.call(bound, arguments, {}, levels)
+                return f.call(method.of(target), arguments, {}, levels)
     return f.fresh("it")
 
 
@@ -127,17 +121,17 @@ _PREPARING = frozenset(
 )  # fmt: skip
 
 
-def tried(f: Follower, receiver: Thing, method: str) -> None:
+def tried(f: Following, receiver: Object, method: str) -> None:
     """A method of an object was called that may have run it."""
     if method not in _PREPARING and f.run.region is None:
         receiver.escaped = True
         f.run.ran.add(("object", receiver))
 
 
-def first_run(f: Follower, identity: object, node: Node, target: Func | Thing) -> Caught | None:
+def first_run(f: Following, identity: object, node: Node, target: Func | Object) -> Observed | None:
     """Captured code calls something: what there is to say, if that can be its first run."""
     run = f.run
-    if type(target) is Thing:
+    if type(target) is Object:
         if target.cls is None and not target.made_by.startswith("torch."):
             run.opaque.add(_captor(f.frame.func))
         if not _is_new(f, identity, target):
@@ -148,7 +142,7 @@ def first_run(f: Follower, identity: object, node: Node, target: Func | Thing) -
     text = text_of(node[1])
     assert run.region is not None
     sink = f"{text}, for the first time"
-    return Caught(CaptureKind.NOT_WARMED_UP, run.region, run.hops(), sink, text, run.conditions())
+    return Observed(CaptureKind.NOT_WARMED_UP, run.region, run.steps(), sink, text, run.conditions())
 
 
 def _captor(func: Func) -> Captor:
@@ -159,7 +153,7 @@ def _captor(func: Func) -> Captor:
 
 
 @contextmanager
-def watched(f: Follower, first: Caught | None, closure: bool = False) -> Iterator[None]:
+def watched(f: Following, first: Observed | None, closure: bool = False) -> Iterator[None]:
     """Follow what may be a first run: it is none if what it calls ran before, or may have."""
     start = len(f.run.called)
     yield
@@ -167,18 +161,18 @@ def watched(f: Follower, first: Caught | None, closure: bool = False) -> Iterato
     if first is None or not all(_is_new(f, identity, one) for identity, one in inside):
         return
     if inside or not closure:  # operators alone are no more than the block itself may call
-        f.run.caught.append(first)
+        f.run.observed.append(first)
 
 
-def _is_new(f: Follower, identity: object, target: Func | Thing) -> bool:
+def _is_new(f: Following, identity: object, target: Func | Object) -> bool:
     """True for what cannot have run before: made here, and in nobody else's hands."""
     if type(target) is Func:
         return target.bound is not None or not _ran(f, identity, target)
-    assert type(target) is Thing
+    assert type(target) is Object
     known = not target.before and (target.cls is not None or target.made_by.startswith("torch.nn."))
     return known and not target.escaped and identity not in f.run.ran
 
 
-def _ran(f: Follower, identity: object, target: Func) -> bool:
+def _ran(f: Following, identity: object, target: Func) -> bool:
     places = {one[1:3] for one in f.run.ran if isinstance(one, tuple) and one[0] == "function"}
     return identity in f.run.ran or target.place in places

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.device import device_work
-from coldfork.source.capture.objects import ANY, ClassDef, Env, First, Func, Inside, Known, Thing, Value
-from coldfork.source.capture.state import FIXED, PERHAPS, Kept, Work, contradictory
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ANY, ClassDef, Constant, Env, First, Func, Inside, Object, Value
+from coldfork.source.capture.state import FIXED, MAYBE, Leftover, Work, contradictory
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Node, is_name
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.syntax.walk import walk
 from coldfork.source.values.conditions import Condition
 
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
-
 #: An object, its attribute or item, and how the source writes it.
-Access = tuple[Thing, str, str]
+Access = tuple[Object, str, str]
 _FILLING = frozenset({"append", "add", "update", "setdefault", "extend", "insert"})
 #: The key that stands for whether a container holds anything.
 _FILLED = "[]"
+#: What a flag is compared with.
+_UNSET = ((nodes.CONST, None), (nodes.CONST, False), (nodes.CONST, 0))
 
 
 class Lazy(NamedTuple):
@@ -40,12 +40,14 @@ class Lazy(NamedTuple):
 # -- recognising ----------------------------------------------------------------------------------------
 
 
-def recognise(f: Follower, node: Node, rest: Block) -> Lazy | None:
+def recognise(f: Following, node: Node, rest: Block) -> Lazy | None:
     """The lazy initialisation that an `if` begins, if it is one."""
     _, _, test, body, orelse, _ = node
-    found = _unset(f, test)
-    if found is not None and _sets(f, body, found[0]):
-        return Lazy(found[0], body, orelse, (), False, found[1])
+    unset = _unset(f, test)
+    if unset is not None:
+        flag, conditions = unset
+        if _sets(f, body, flag):
+            return Lazy(flag, body, orelse, (), False, conditions)
     if not orelse and body and body[-1][0] == nodes.RETURN:
         done = _set(f, test)
         if done is not None and rest and _sets(f, rest, done):
@@ -53,34 +55,46 @@ def recognise(f: Follower, node: Node, rest: Block) -> Lazy | None:
     return None
 
 
-def _unset(f: Follower, test: Node) -> tuple[Access, tuple[Condition, ...]] | None:
+def _unset(f: Following, test: Node) -> tuple[Access, tuple[Condition, ...]] | None:
     """The flag that is not set when the test holds, and what else has to hold."""
-    op = test[0]
-    if op == nodes.NOT:
-        found = _set(f, test[1])
+    opcode = test[0]
+    if opcode == nodes.NOT:
+        _, operand = test
+        found = _set(f, operand)
         return (found, ()) if found is not None else None
-    if op == nodes.COMPARE and len(test[2]) == 1:
-        _, left, (operator,), (right,) = test
-        if operator in ("is", "==") and right[0] == nodes.CONST and right[1] in (None, False, 0):
+    comparison = _single_comparison(test)
+    if comparison is not None:
+        left, operator, right = comparison
+        if operator in ("is", "==") and right in _UNSET:
             found = access(f, left)
             return (found, ()) if found is not None else None
         if operator == "not in":
             holder = _container(f, right)
             return ((holder, ANY, text_of(right)), ()) if holder is not None else None
-    if op == nodes.BOOL:
+    if opcode == nodes.BOOL:
         _, is_and, values, _, spans = test
         for index, value in enumerate(values):
             inner = _unset(f, value)
             if inner is not None:
                 others = [span for place, span in enumerate(spans) if place != index] if is_and else []
-                return inner[0], (*inner[1], *(f.condition(span) for span in others))
+                flag, conditions = inner
+                return flag, (*conditions, *(f.condition(span) for span in others))
     return None
 
 
-def _set(f: Follower, test: Node) -> Access | None:
+def _single_comparison(test: Node) -> tuple[Node, str, Node] | None:
+    """The left side, the operator and the right side of a comparison that is not a chain."""
+    if test[0] != nodes.COMPARE:
+        return None
+    _, left, operators, comparators = test
+    return (left, operators[0], comparators[0]) if len(operators) == 1 else None
+
+
+def _set(f: Following, test: Node) -> Access | None:
     """The flag that is set when the test holds."""
-    if test[0] == nodes.COMPARE and len(test[2]) == 1:
-        _, left, (operator,), (right,) = test
+    comparison = _single_comparison(test)
+    if comparison is not None:
+        left, operator, right = comparison
         if operator in ("is not", "!=") and right == (nodes.CONST, None):
             return access(f, left)
         if operator == "in":
@@ -90,35 +104,44 @@ def _set(f: Follower, test: Node) -> Access | None:
     return access(f, test)
 
 
-def _container(f: Follower, node: Node) -> Thing | None:
+def _container(f: Following, node: Node) -> Object | None:
     """The container that an expression names, if it can outlive a run."""
     if node[0] not in (nodes.NAME, nodes.ATTR):
         return None
     value = f.evaluate(node)
-    return value if type(value) is Thing else None
+    return value if type(value) is Object else None
 
 
-def access(f: Follower, node: Node) -> Access | None:
+def access(f: Following, node: Node) -> Access | None:
     """Of which object an expression asks for which attribute."""
-    if node[0] == nodes.ATTR:
-        place = attribute_of(f, node[1], node[2])
+    opcode = node[0]
+    if opcode == nodes.ATTR:
+        _, owner, name, _ = node
+        place = attribute_of(f, owner, name)
         return (*place, text_of(node)) if place is not None else None
-    if node[0] == nodes.NAME:
-        return _named(f, node[1])
-    if node[0] == nodes.CALL:
-        callee, arguments = node[1], node[2]
-        if callee[:2] in ((nodes.NAME, "hasattr"), (nodes.NAME, "getattr")) and len(arguments) > 1:
-            if arguments[1][0] == nodes.CONST and isinstance(arguments[1][1], str):
-                place = attribute_of(f, arguments[0], arguments[1][1])
-                text = f"{text_of(arguments[0])}.{arguments[1][1]}"
-                return (*place, text) if place is not None else None
-        if callee[0] == nodes.ATTR and callee[2] == "get" and arguments:
-            holder = _container(f, callee[1])
-            return (holder, ANY, text_of(callee[1])) if holder is not None else None
+    if opcode == nodes.NAME:
+        _, name, _ = node
+        return _named(f, name)
+    return _asked_for(f, node) if opcode == nodes.CALL else None
+
+
+def _asked_for(f: Following, call: Node) -> Access | None:
+    """What `hasattr(object, "name")`, `getattr(object, "name")` or `container.get(key)` asks for."""
+    _, callee, arguments, *_ = call
+    if is_name(callee, "hasattr") or is_name(callee, "getattr"):
+        match arguments:
+            case (owner, (nodes.CONST, str(name)), *_):
+                place = attribute_of(f, owner, name)
+                return (*place, f"{text_of(owner)}.{name}") if place is not None else None
+    if callee[0] == nodes.ATTR and arguments:
+        _, container, method, _ = callee
+        if method == "get":
+            holder = _container(f, container)
+            return (holder, ANY, text_of(container)) if holder is not None else None
     return None
 
 
-def attribute_of(f: Follower, node: Node, name: str) -> tuple[Thing, str] | None:
+def attribute_of(f: Following, node: Node, name: str) -> tuple[Object, str] | None:
     """The object that holds an attribute, and under which key."""
     owner = f.evaluate(node)
     if isinstance(owner, Inside):
@@ -126,10 +149,10 @@ def attribute_of(f: Follower, node: Node, name: str) -> tuple[Thing, str] | None
         return (f.names.globals_of(module), name) if module is not None else None
     if isinstance(owner, ClassDef):
         return f.names.globals_of(owner.module), f"{owner.name}.{name}"
-    return (owner, name) if type(owner) is Thing else None
+    return (owner, name) if type(owner) is Object else None
 
 
-def _named(f: Follower, name: str) -> Access | None:
+def _named(f: Following, name: str) -> Access | None:
     if name in f.frame.aliases:
         return f.frame.aliases[name]
     env = f.frame.env.holder(name)
@@ -138,64 +161,47 @@ def _named(f: Follower, name: str) -> Access | None:
         known = name in module.summary.binds
         return (f.names.globals_of(module), name, name) if known else None
     value = env.names[name]
-    return (value, _FILLED, name) if type(value) is Thing and env is not f.frame.env else None
+    return (value, _FILLED, name) if type(value) is Object and env is not f.frame.env else None
 
 
-def _sets(f: Follower, block: Block, wanted: Access, depth: int = 0) -> bool:
+def _sets(f: Following, block: Block, wanted: Access, depth: int = 0) -> bool:
     """True when the statements set the flag, themselves or in a method that they call."""
     _, key, text = wanted
     last = text.rpartition(".")[2]
-    for node in inside(block):
-        op = node[0]
-        if op == nodes.TO_ATTR and len(node) == 4 and node[2] == key.rpartition(".")[2]:
-            return True
-        if op == nodes.TO_NAME and node[1:] == (key,) and key in f.frame.env.globals:
-            return True
-        if (
-            op == nodes.TO_INDEX
-            and len(node) == 4
-            and key in (ANY, _FILLED)
-            and text_of(node[1]).endswith(last)
-        ):
-            return True
-        if op == nodes.CALL and len(node) == 7 and _fills(f, node, wanted, depth):
-            return True
+    for node in walk(block):
+        match node:
+            case (nodes.TO_ATTR, _, name, _) if name == key.rpartition(".")[2]:
+                return True
+            case (nodes.TO_NAME, name) if name == key and key in f.frame.env.globals:
+                return True
+            case (nodes.TO_INDEX, owner, _, _) if key in (ANY, _FILLED) and text_of(owner).endswith(last):
+                return True
+            case (nodes.CALL, *_) if _fills(f, node, wanted, depth):
+                return True
     return False
 
 
-def _fills(f: Follower, node: Node, wanted: Access, depth: int) -> bool:
+def _fills(f: Following, call: Node, wanted: Access, depth: int) -> bool:
     _, key, text = wanted
-    callee = node[1]
-    if callee[:2] == (nodes.NAME, "setattr") and len(node[2]) > 1:
-        return bool(node[2][1] == (nodes.CONST, key))
+    _, callee, arguments, *_ = call
+    if is_name(callee, "setattr") and len(arguments) > 1:
+        return bool(arguments[1] == (nodes.CONST, key))
     if callee[0] != nodes.ATTR:
         return False
+    _, receiver, name, _ = callee
     if key in (ANY, _FILLED):
-        return callee[2] in _FILLING and text_of(callee[1]) == text
+        return name in _FILLING and text_of(receiver) == text
     owner = f.frame.func.owner
-    if depth or owner is None or callee[1][0] != nodes.NAME or f.evaluate(callee[1]) is not f.frame.env.own:
+    if depth or owner is None or receiver[0] != nodes.NAME or f.evaluate(receiver) is not f.frame.env.own:
         return False
-    method = f.names.of_class(owner, callee[2])
-    return isinstance(method, Func) and _sets(f, method.code[1], wanted, depth + 1)
-
-
-def inside(node: Any) -> Iterator[Node]:
-    """Every node in a block, but for those of functions that are only defined there."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if type(current) is tuple and current:
-            if type(current[0]) is int:
-                if current[0] in (nodes.DEF, nodes.LAMBDA) or all(type(part) is int for part in current):
-                    continue  # of numbers alone: a place in the source
-                yield current
-            pending.extend(part for part in current if type(part) is tuple)
+    method = f.names.of_class(owner, name)
+    return isinstance(method, Func) and _sets(f, method.code.block, wanted, depth + 1)
 
 
 # -- following ------------------------------------------------------------------------------------------
 
 
-def follow(f: Follower, lazy: Lazy) -> bool:
+def follow(f: Following, lazy: Lazy) -> bool:
     """Follow a lazy initialisation; True when nothing behind it is reached."""
     owner, key, _ = lazy.access
     first = owner.done.get(key)
@@ -207,23 +213,23 @@ def follow(f: Follower, lazy: Lazy) -> bool:
         return f.execute(lazy.later)
     if f.run.region is not None:
         _left_out(f, lazy, first)
-    elif first.runs < f.run.runs and first.level >= PERHAPS:
+    elif first.runs < f.run.runs and first.level >= MAYBE:
         value = owner.parts.get(key)
-        kept = owner if key in (_FILLED, ANY) or type(value) is not Thing else value
+        kept = owner if key in (_FILLED, ANY) or type(value) is not Object else value
         envs = tuple(frame.env for frame in f.run.stack)
-        f.run.kept.append(Kept(kept, first, f.run.hops(), lazy.access[2], envs))
+        f.run.leftovers.append(Leftover(kept, first, f.run.steps(), lazy.access[2], envs))
     return f.execute(lazy.later)
 
 
-def _known_set(owner: Thing, key: str) -> bool:
+def _known_set(owner: Object, key: str) -> bool:
     """True when the flag was seen to be set before, outside any lazy initialisation."""
     if key not in owner.given:
         return False
     value = owner.parts[key]
-    return not (isinstance(value, Known) and not value.value)
+    return not (isinstance(value, Constant) and not value.value)
 
 
-def _initialise(f: Follower, lazy: Lazy) -> bool:
+def _initialise(f: Following, lazy: Lazy) -> bool:
     """The first run."""
     owner, key, text = lazy.access
     frame = f.frame
@@ -234,7 +240,7 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     f.run.listeners.append(heard)
     f.run.lazily.append((owner, key))
     frame.conditions = (*outer, *lazy.conditions)
-    hops = f.run.hops()
+    steps = f.run.steps()
     captured = f.run.region is not None
     begun = f.run.begun
     conditions = f.run.conditions()
@@ -245,22 +251,22 @@ def _initialise(f: Follower, lazy: Lazy) -> bool:
     most = device_work.kept(heard, around)
     level = FIXED if f.run.begun != begun else most.level  # to capture a graph is done once
     owner.done[key] = First(frame.func.module.name, line, level, most.text, f.run.runs, captured, conditions)
-    if captured and level >= PERHAPS and not unset and _outlives(f, owner):
+    if captured and level >= MAYBE and not unset and _outlives(f, owner):
         extra = (Condition(words=f"{text} was set before the capture"), *_of_data(level, most.text))
         sink = f"{text}, set on the first run only"
-        f.run.catch(CaptureKind.INITIALISES_LAZILY, text, sink, extra, hops=hops)
+        f.run.observe(CaptureKind.INITIALISES_LAZILY, text, sink, extra, steps=steps)
     return left if not lazy.rest else True
 
 
 def _visible(env: Env) -> list[Value]:
     """What a function can see: its own names and those around it."""
-    return [value for one in _envs(env) for value in one.names.values()]
+    return [value for one in env.outwards() for value in one.names.values()]
 
 
-def _left_out(f: Follower, lazy: Lazy, first: First) -> None:
+def _left_out(f: Following, lazy: Lazy, first: First) -> None:
     """What the warm-up initialised is met again in the capture, which leaves the work out."""
     owner, _, text = lazy.access
-    if first.level < PERHAPS:
+    if first.level < MAYBE:
         return
     kind = CaptureKind.REUSES_STATE if _handed(f, owner) else CaptureKind.INITIALISES_LAZILY
     region = f.run.region
@@ -269,34 +275,27 @@ def _left_out(f: Follower, lazy: Lazy, first: First) -> None:
         return
     extra = tuple(c for c in first.conditions if c not in outer)
     extra = (*lazy.conditions, *extra, *_of_data(first.level, first.work))
-    f.run.catch(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))
+    f.run.observe(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))
 
 
 def _of_data(level: int, work: str) -> tuple[Condition, ...]:
-    return (Condition(words=f"what {work} computes differs between batches"),) if level == PERHAPS else ()
+    return (Condition(words=f"what {work} computes differs between batches"),) if level == MAYBE else ()
 
 
-def _handed(f: Follower, owner: Thing) -> bool:
+def _handed(f: Following, owner: Object) -> bool:
     """True when captured code was given the object, rather than being a part of its own."""
     region = f.run.region
     frames = f.run.stack[region.depth :] if region is not None else []
     owners = [frame.env.own for frame in frames]
     for frame in frames:
-        env = frame.func.env
-        around = [] if env is None else [v for e in _envs(env) for v in e.names.values()]
+        around = [value for env in frame.func.around() for value in env.names.values()]
         for value in (*frame.arguments, *around):
-            if type(value) is Thing and not any(value is own for own in owners) and value.holds(owner):
+            if type(value) is Object and not any(value is own for own in owners) and value.holds(owner):
                 return True
     return False
 
 
-def _envs(env: Env | None) -> Iterator[Env]:
-    while env is not None:
-        yield env
-        env = env.outer
-
-
-def _outlives(f: Follower, owner: Thing) -> bool:
+def _outlives(f: Following, owner: Object) -> bool:
     """True when the object is sure to be the same in every run: part of the capturing object, or global."""
     root = f.run.stack[0]
     if root.env.own is not None and root.env.own.before and root.env.own.holds(owner):
@@ -304,7 +303,7 @@ def _outlives(f: Follower, owner: Thing) -> bool:
     return any(f.names.globals_of(frame.func.module).holds(owner) for frame in f.run.stack)
 
 
-def store(f: Follower, owner: Thing, key: str, value: Value) -> None:
+def store(f: Following, owner: Object, key: str, value: Value) -> None:
     """Assign an attribute or item: outside a lazy initialisation this makes it as new."""
     owner.parts[key] = value
     owner.given.add(key)

@@ -6,47 +6,58 @@ A name with several meanings, or one that only running the module could tell, is
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from coldfork.source.capture.objects import ClassDef, Env, Func, Inside, Known, Outside, Thing, Value
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
+from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, code_of
+from coldfork.source.syntax.walk import walk
 
 _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
 _TRANSPARENT = frozenset({"staticmethod", "classmethod", "property", "override", "typing.override"})
 _TRANSPARENT_ROOTS = frozenset({"torch", "nvtx", "typing", "typing_extensions"})
 _ABSTRACT = frozenset({"abc.ABC", "typing.Protocol", "typing_extensions.Protocol"})
+#: Bases from elsewhere that define nothing that captured code would call instead of its own.
+_BARE = _ABSTRACT | {"object", "typing.Generic", "torch.nn.Module", "torch.nn.modules.module.Module"}
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
-class Names:
-    """Looks names up in the checked modules."""
+#: What the bases of a class can be; an object where that is not to be known.
+Base = ClassDef | Outside | Object
+
+
+class Names(Hierarchy[Base, tuple[Node, ...]]):
+    """Looks names up in the checked modules and their classes."""
 
     def __init__(self, program: Program, bases: frozenset[str] = frozenset()) -> None:
         self.program = program
-        self._globals: dict[str, Thing] = {}
+        self._globals: dict[str, Object] = {}
+        self._orders: dict[tuple[str, int], tuple[Base, ...]] = {}
         self._depth = 0
         self._bases = bases
 
-    def module(self, name: str) -> ModuleState | None:
+    def module(self, name: str) -> Module | None:
         """A module of the checked code."""
         located = self.program.find(name)
         return self.program.module(name) if located is not None and located.own else None
 
-    def globals_of(self, module: ModuleState) -> Thing:
+    def globals_of(self, module: Module) -> Object:
         """The object whose attributes are a module's globals."""
-        thing = self._globals.get(module.name)
-        if thing is None:
-            thing = self._globals[module.name] = Thing("", True)
-        return thing
+        shared = self._globals.get(module.name)
+        if shared is None:
+            shared = self._globals[module.name] = Object("", True)
+        return shared
 
     def imported(self, dotted: str) -> Value:
         """What `import dotted` gives."""
         return Inside(dotted) if self.module(dotted) is not None else Outside(dotted)
 
-    def of_module(self, module: ModuleState, name: str) -> Value | None:
-        """What a name of a module means; None when it has none, a thing when that is not to be known."""
+    def of_module(self, module: Module, name: str) -> Value | None:
+        """What a name of a module means; None when it has none, an object when that is not to be known."""
         shared = self.globals_of(module)
         if name in shared.parts:
             return shared.parts[name]
@@ -65,15 +76,15 @@ class Names:
         shared.parts[name] = value
         return value
 
-    def _submodule(self, module: ModuleState, name: str) -> bool:
+    def _submodule(self, module: Module, name: str) -> bool:
         return module.located.is_package and self.module(f"{module.name}.{name}") is not None
 
-    def _bound(self, module: ModuleState, owner: ClassDef | None, name: str, entry: Node | None) -> Value:
+    def _bound(self, module: Module, owner: ClassDef | None, name: str, entry: Node | None) -> Value:
         if entry is None:
-            return Thing(name, True)
+            return Object(name, True)
         how, payload, _line, _guards = entry
         if how == nodes.BY_DEF:
-            return self.function(module, payload, None, owner) or Thing(name, True)
+            return self.function(module, payload, None, owner) or Object(name, True)
         if how == nodes.BY_CLASS:
             return ClassDef(module, payload)
         if how == nodes.BY_IMPORT:
@@ -84,7 +95,7 @@ class Names:
             return self.from_module(module.absolute(source, level), wanted)
         if how == nodes.BY_VALUE:
             return self._constant(module, name, payload)
-        return Thing(name, True)
+        return Object(name, True)
 
     def from_module(self, target: str, name: str) -> Value:
         """What `from target import name` gives."""
@@ -94,23 +105,23 @@ class Names:
         found = self.of_module(module, name)
         if found is None and self.module(f"{target}.{name}") is not None:
             return Inside(f"{target}.{name}")
-        return found if found is not None else Thing(name, True)
+        return found if found is not None else Object(name, True)
 
-    def _constant(self, module: ModuleState, name: str, node: Node) -> Value:
+    def _constant(self, module: Module, name: str, node: Node) -> Value:
         """A value that can be read off: a constant, another name, an instance of a class of ours."""
         if node[0] == nodes.CONST:
-            return Known(node[1])
+            return Constant(node[1])
         if node[0] in (nodes.NAME, nodes.ATTR):
-            return self.static(module, node) or Thing(name, True)
+            return self.static(module, node) or Object(name, True)
         if node[0] == nodes.CALL:
             made = self.static(module, node[1])
             if isinstance(made, ClassDef):
-                return Thing(name, True, made)
+                return Object(name, True, made)
             if isinstance(made, Outside):
-                return Thing(name, True, made_by=made.name)
-        return Thing(name, True)
+                return Object(name, True, made_by=made.name)
+        return Object(name, True)
 
-    def static(self, module: ModuleState, node: Node) -> Value | None:
+    def static(self, module: Module, node: Node) -> Value | None:
         """The meaning of a dotted expression at module level."""
         if node[0] == nodes.NAME:
             return self.of_module(module, node[1])
@@ -125,19 +136,17 @@ class Names:
 
     # -- functions and classes ----------------------------------------------------------------------
 
-    def function(
-        self, module: ModuleState, node: Node, env: Env | None, owner: ClassDef | None
-    ) -> Func | None:
+    def function(self, module: Module, node: Node, env: Env | None, owner: ClassDef | None) -> Func | None:
         """The function that a DEF node defines; None where a decorator may make something else of it."""
-        _, line, name, decorators, _header, code = node
+        _, line, name, decorators, _header, raw = node
         if not all(self._transparent(module, decorator) for decorator, _ in decorators):
             return None
-        code = code if code is not None else module.code_at(line)
-        if code is None or code[2]:
+        code = code_of(raw) if raw is not None else module.code_at(line)
+        if code is None or code.is_generator:
             return None  # a generator runs when somebody asks it to
         return Func(module, code, name, line, env, owner)
 
-    def _transparent(self, module: ModuleState, decorator: Node) -> bool:
+    def _transparent(self, module: Module, decorator: Node) -> bool:
         callee = decorator[1] if decorator[0] == nodes.CALL else decorator
         if callee[0] == nodes.NAME and callee[1] in _TRANSPARENT:
             return True
@@ -146,43 +155,48 @@ class Names:
             return False
         return meaning.name in _TRANSPARENT or meaning.name.partition(".")[0] in _TRANSPARENT_ROOTS
 
-    def mro(self, cls: ClassDef) -> list[ClassDef | Outside]:
-        """The classes in which attributes are looked up, the nearest first."""
-        found: list[ClassDef | Outside] = []
-        self._collect(cls, found, set())
-        return found
+    def order(self, cls: Base) -> tuple[Base, ...]:
+        if not isinstance(cls, ClassDef):
+            return (cls,)
+        known = self._orders.get(cls.key)
+        if known is None:
+            self._orders[cls.key] = (cls,)  # a class that is its own base must not loop
+            bases = [self._base(cls, node) for node in cls.node[4]]
+            orders = [self.order(base) for base in bases]
+            known = self._orders[cls.key] = linearised(cls, bases, orders)
+        return known
 
-    def _collect(self, cls: ClassDef, found: list[ClassDef | Outside], seen: set[tuple[str, int]]) -> None:
-        if cls.key in seen:
-            return
-        seen.add(cls.key)
-        found.append(cls)
-        for base in cls.node[4]:
-            meaning = self.static(cls.module, base[1] if base[0] == nodes.INDEX else base)
-            if isinstance(meaning, ClassDef):
-                self._collect(meaning, found, seen)
-            elif isinstance(meaning, Outside):
-                found.append(meaning)
+    def _base(self, cls: ClassDef, node: Node) -> Base:
+        """What a class derives from; an object where that is not to be known."""
+        meaning = self.static(cls.module, node[1] if node[0] == nodes.INDEX else node)
+        return meaning if isinstance(meaning, (ClassDef, Outside)) else Object("", True)
 
-    def definition(
+    def held(self, cls: Base, name: str) -> tuple[Node, ...] | None:
+        entries = cls.node[7].get(name, ()) if isinstance(cls, ClassDef) else ()
+        return tuple([entry for entry in entries if entry[0] != nodes.BY_TYPE]) or None
+
+    def defined(
         self, cls: ClassDef, name: str, after: ClassDef | None = None
     ) -> tuple[ClassDef, Node] | None:
         """Where a class or its bases define a name, and how; `after` skips the classes up to that one."""
-        passed = after is None
-        for one in self.mro(cls):
-            if isinstance(one, Outside):
-                continue
-            if passed:
-                entries = [e for e in one.node[7].get(name, ()) if e[0] != nodes.BY_TYPE]
-                if entries:
-                    entry = _likeliest(entries)
-                    return (one, entry) if entry is not None else None
-            passed = passed or one.key == (after.key if after is not None else None)
-        return None
+        found = self.definition(cls, name, after)
+        if found is None or not isinstance(found[0], ClassDef):
+            return None
+        entry = _likeliest(found[1])
+        return (found[0], entry) if entry is not None else None
+
+    def may_be_overridden(self, cls: ClassDef, owner: ClassDef) -> bool:
+        """True when a class that is searched before the one that defines a name may define it too."""
+        for base in self.order(cls):
+            if base == owner:
+                return False
+            if isinstance(base, Object) or (isinstance(base, Outside) and base.name not in _BARE):
+                return True
+        return False
 
     def of_class(self, cls: ClassDef, name: str) -> Value | None:
         """What an attribute of a class means."""
-        found = self.definition(cls, name)
+        found = self.defined(cls, name)
         if found is None:
             return None
         owner, entry = found
@@ -194,24 +208,17 @@ class Names:
         """A class that nothing in the checked code derives from: what is declared to be one, is one."""
         if cls is None or cls.name in self._bases:
             return None
-        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.mro(cls))
+        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.order(cls))
         return None if abstract else cls
 
     def is_enum(self, cls: ClassDef) -> bool:
         """True for a class whose attributes are the members of an enumeration."""
-        return any(isinstance(one, Outside) and one.name in _ENUMS for one in self.mro(cls))
-
-    def decorated(self, cls: ClassDef, name: str, decorator: str) -> bool:
-        """True when a method carries this decorator."""
-        found = self.definition(cls, name)
-        if found is None or found[1][0] != nodes.BY_DEF:
-            return False
-        return any(node[0] == nodes.NAME and node[1] == decorator for node, _ in found[1][1][3])
+        return any(isinstance(one, Outside) and one.name in _ENUMS for one in self.order(cls))
 
     def fields(self, cls: ClassDef) -> list[str]:
         """The names that a data class or named tuple takes, in their order."""
         names: dict[str, None] = {}
-        for one in reversed(self.mro(cls)):
+        for one in reversed(self.order(cls)):
             if isinstance(one, ClassDef):
                 names |= dict.fromkeys(
                     name for name, es in one.node[7].items() if any(e[0] == nodes.BY_TYPE for e in es)
@@ -220,7 +227,7 @@ class Names:
 
     def annotation(self, cls: ClassDef, name: str) -> tuple[ClassDef, Node] | None:
         """The annotation that a class body gives a name."""
-        for one in self.mro(cls):
+        for one in self.order(cls):
             entries = one.node[7].get(name, ()) if isinstance(one, ClassDef) else ()
             typed = [
                 entry for entry in entries if entry[0] == nodes.BY_TYPE and entry[1] != (nodes.CONST, None)
@@ -234,17 +241,20 @@ class Names:
     def attributes_set(self, init: Func) -> dict[str, list[Node]]:
         """The expressions that a method assigns to attributes of its object."""
         found: dict[str, list[Node]] = {}
-        own = init.code[0][0][0] if init.code[0][0] else ""
-        for node in _statements(init.code[1]):
-            if node[0] == nodes.ASSIGN:
-                targets, value = node[3], node[4]
-            elif node[0] == nodes.ANNOTATED and node[5] is not None:
-                targets, value = (node[3],), node[5]
-            else:
-                continue
+        names = init.code.parameters.positional
+        own = (nodes.NAME, names[0]) if names else None
+        for node in walk(init.code.block):
+            match node:
+                case (nodes.ASSIGN, _, _, targets, value):
+                    pass
+                case (nodes.ANNOTATED, _, _, target, _, value) if value is not None:
+                    targets = (target,)
+                case _:
+                    continue
             for target in targets:
-                if target[0] == nodes.TO_ATTR and target[1][:2] == (nodes.NAME, own):
-                    found.setdefault(target[2], []).append(value)
+                match target:
+                    case (nodes.TO_ATTR, holder, name, _) if holder[:2] == own:
+                        found.setdefault(name, []).append(value)
         return found
 
     def assigned_elsewhere(self, init: Func, name: str) -> bool:
@@ -254,32 +264,14 @@ class Names:
         source = init.module.source or b""
         return len(re.findall(rb"\.%b\b[ \t]*(?::[^=\n]+)?=[^=]" % name.encode(), source)) > 1
 
-    def made_by(self, module: ModuleState, node: Node) -> Value | None:
+    def made_by(self, module: Module, node: Node) -> Value | None:
         """The class or function of torch's whose call an expression is."""
         return self.static(module, node[1]) if node[0] == nodes.CALL else None
 
 
-def _likeliest(entries: list[Node]) -> Node | None:
+def _likeliest(entries: Sequence[Node]) -> Node | None:
     """The only thing that a name can mean, once stand-ins for what is missing are left out."""
     real = [e for e in entries if not (e[0] == nodes.BY_VALUE and e[1] == (nodes.CONST, None))] or entries
     if len(real) > 1 and all(e[0] in (nodes.BY_IMPORT, nodes.BY_FROM) for e in real):
         return real[0] if len({e[:2] for e in real}) == 1 else None
     return real[0] if len(real) == 1 else None
-
-
-def _statements(block: Node) -> list[Node]:
-    """Every assignment in a block, those of blocks inside included."""
-    found: list[Node] = []
-    pending: list[object] = [block]
-    while pending:
-        current = pending.pop()
-        if type(current) is tuple and current:
-            if (
-                current[0] in (nodes.ASSIGN, nodes.ANNOTATED)
-                and len(current) in (5, 6)
-                and type(current[3]) is tuple
-            ):
-                found.append(current)
-            elif current[0] not in (nodes.DEF, nodes.CLASS, nodes.LAMBDA, nodes.EXPR, nodes.RETURN):
-                pending.extend(part for part in current if type(part) is tuple)
-    return found

@@ -1,4 +1,4 @@
-"""What names hold while captured code is followed: definitions, names from outside, and things with identity.
+"""What names hold while captured code is followed: definitions, names from outside, objects with identity.
 
 Other than the values of an import, these are not about what a name *is* but about *which* object it is: a
 flag that the warm-up sets matters to a capture only if both look at the same object.
@@ -6,13 +6,12 @@ flag that the warm-up sets matters to a capture only if both look at the same ob
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.program.module import Module
+from coldfork.source.syntax.nodes import Code, Node
 from coldfork.source.values.conditions import Condition
-
-if TYPE_CHECKING:
-    from coldfork.source.program.program import ModuleState
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
 SOME_CALL = "()"
@@ -20,7 +19,7 @@ SOME_CALL = "()"
 ANY = "[*]"
 
 
-class Known(NamedTuple):
+class Constant(NamedTuple):
     """A constant of the source."""
 
     value: object
@@ -41,7 +40,7 @@ class Inside(NamedTuple):
 class ClassDef(NamedTuple):
     """A class of the checked code."""
 
-    module: ModuleState
+    module: Module
     node: Node
 
     @property
@@ -59,7 +58,7 @@ class Above(NamedTuple):
     """What `super()` gives: the classes behind `owner`, and the object."""
 
     owner: ClassDef
-    instance: Thing
+    instance: Object
 
 
 class Env:
@@ -72,15 +71,19 @@ class Env:
         self.levels: dict[str, int] = {}
         self.outer = outer
         self.globals: set[str] = set()
-        self.own: Thing | None = None
+        self.own: Object | None = None
         """The object whose method this is."""
 
     def holder(self, name: str) -> Env | None:
         """The nearest function that binds a name."""
+        return next((env for env in self.outwards() if name in env.names), None)
+
+    def outwards(self) -> Iterator[Env]:
+        """This function and those around it, the innermost first."""
         env: Env | None = self
-        while env is not None and name not in env.names:
+        while env is not None:
+            yield env
             env = env.outer
-        return env
 
 
 class Func:
@@ -90,13 +93,13 @@ class Func:
 
     def __init__(
         self,
-        module: ModuleState,
-        code: Node,
+        module: Module,
+        code: Code,
         name: str,
         line: int,
         env: Env | None = None,
         owner: ClassDef | None = None,
-        bound: Thing | None = None,
+        bound: Object | None = None,
     ) -> None:
         self.module = module
         self.code = code
@@ -116,6 +119,14 @@ class Func:
         """Where it is defined."""
         return self.module.name, self.line
 
+    def around(self) -> Iterator[Env]:
+        """The functions around it, the innermost first."""
+        return self.env.outwards() if self.env is not None else iter(())
+
+    def of(self, owner: Object) -> Func:
+        """The same function as a method of an object."""
+        return Func(self.module, self.code, self.name, self.line, self.env, self.owner, owner)
+
 
 class Tensor(NamedTuple):
     """What is known of a tensor."""
@@ -127,7 +138,7 @@ class Tensor(NamedTuple):
 
 
 class First(NamedTuple):
-    """Work that is done on the first run only: where, how much of it hangs on data, and what does it."""
+    """Work that is done on the first run only: where, how much of it depends on data, and what does it."""
 
     module: str
     line: int
@@ -140,7 +151,7 @@ class First(NamedTuple):
     conditions: tuple[Condition, ...] = ()
 
 
-class Thing:
+class Object:
     """An object with an identity: a parameter, an instance, a container, the result of a call."""
 
     __slots__ = (
@@ -176,7 +187,7 @@ class Thing:
         self.given: set[str] = set()
         """Attributes that were assigned where it could be seen."""
         self.data: tuple[int, str] = (0, "")
-        """How much what it holds hangs on the batch, and what computed it; noted while somebody listens."""
+        """How much what it holds depends on the batch, and what computed it; noted while somebody listens."""
         self.escaped = False
         """True when code that was not followed may have called it."""
 
@@ -187,7 +198,7 @@ class Thing:
             found = self.parts.get(ANY)
         if found is None:
             joint = key if key.startswith("[") else f".{key}"
-            found = self.parts[key] = Thing(f"{self.name}{joint}", self.before)
+            found = self.parts[key] = Object(f"{self.name}{joint}", self.before)
         return found
 
     def items(self) -> list[Value]:
@@ -198,16 +209,16 @@ class Thing:
                 found.append(value)
         return found
 
-    def holds(self, other: Thing, seen: set[int] | None = None) -> bool:
+    def holds(self, other: Object, seen: set[int] | None = None) -> bool:
         """True when the other object is this one or part of it."""
         if self is other:
             return True
         seen = seen if seen is not None else set()
         seen.add(id(self))
         return any(
-            type(part) is Thing and id(part) not in seen and part.holds(other, seen)
+            type(part) is Object and id(part) not in seen and part.holds(other, seen)
             for part in list(self.parts.values())
         )
 
 
-Value = Known | Outside | Inside | ClassDef | Above | Func | Thing
+Value = Constant | Outside | Inside | ClassDef | Above | Func | Object

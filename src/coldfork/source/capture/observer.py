@@ -16,24 +16,25 @@ from coldfork.model.effects import Verdict
 from coldfork.source.capture.follower import Follower
 from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import ClassDef, Func
-from coldfork.source.capture.state import Captor, Caught, Spent
+from coldfork.source.capture.state import Captor, Observed, Spent
 from coldfork.source.files.discovery import is_test
-from coldfork.source.files.reading import Unreadable, read_source
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
 from coldfork.source.syntax import capture_hints, nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Class, Code, Node, code_of, line_of
 from coldfork.source.values.conditions import Condition
 
 #: How many times callers of what captures something unknown are looked for.
 _ROUNDS = 2
 _MOST_ROOTS = 400
-_UNTELLING = frozenset({"__call__", "forward", "<lambda>", "__enter__", "run", "main", "wrapper"})
+_COMMON_NAMES = frozenset({"__call__", "forward", "<lambda>", "__enter__", "run", "main", "wrapper"})
 
 
-class Telling(Protocol):
-    """What quotes the sources, as reports tell them."""
+class Sources(Protocol):
+    """The sources, quoted as reports show them."""
 
-    def results_path(self, module: str) -> str:
+    def path_of(self, module: str) -> str:
         """The path of a module."""
 
     def text(self, module: str, line: int) -> str:
@@ -43,13 +44,13 @@ class Telling(Protocol):
         """Conditions in words."""
 
 
-class Captures:
+class CaptureObserver:
     """Finds the functions that capture, and what happens in what they capture."""
 
-    def __init__(self, program: Program, telling: Telling) -> None:
+    def __init__(self, program: Program, sources: Sources) -> None:
         self._program = program
-        self._telling = telling
-        self._sources: dict[str, bytes] = {}
+        self._sources = sources
+        self._texts: dict[str, bytes] = {}
         self._seen: set[tuple[str, int]] = set()
         self._bases: frozenset[str] = frozenset()
         """What classes derive from, by the last parts of names."""
@@ -61,37 +62,37 @@ class Captures:
         if not saying:
             return ()
         self._bases = frozenset(name for names in self._program.derived.values() for name in names)
-        caught: list[Caught] = []
+        observed: list[Observed] = []
         opaque: set[Captor] = set()
         for root in self._capturing(saying):
-            caught += self._follow(root, opaque)
+            observed += self._follow(root, opaque)
         known: set[Captor] = set()
         for _ in range(_ROUNDS):
-            wanted = {one for one in opaque if one.name not in _UNTELLING} - known
+            wanted = {one for one in opaque if one.name not in _COMMON_NAMES} - known
             if not wanted:
                 break
             known |= wanted
             for root in self._callers(wanted, states):
-                caught += self._follow(root, opaque)
-        return self._told(caught)
+                observed += self._follow(root, opaque)
+        return self._effects_of(observed)
 
     # -- where to begin -----------------------------------------------------------------------------
 
-    def _capturing(self, states: Iterable[ModuleState]) -> Iterator[Func]:
+    def _capturing(self, states: Iterable[Module]) -> Iterator[Func]:
         for state in states:
             source = self._source(state)
             yield from self._around(state, source, capture_hints.places(source))
 
-    def _callers(self, wanted: set[Captor], states: Iterable[ModuleState]) -> Iterator[Func]:
+    def _callers(self, wanted: set[Captor], states: Iterable[Module]) -> Iterator[Func]:
         """Functions that may call what captures something that it was given."""
         calls = capture_hints.calls_of({one.name for one in wanted})
-        telling = frozenset(name for one in wanted for name in (one.symbol, one.module.rpartition(".")[2]))
+        telltale = frozenset(name for one in wanted for name in (one.symbol, one.module.rpartition(".")[2]))
         for state in states:
-            if any(state.name == one.module for one in wanted) or _imports(state, wanted, telling):
+            if any(state.name == one.module for one in wanted) or _imports(state, wanted, telltale):
                 source = self._source(state)
                 yield from self._around(state, source, [match.start() for match in calls.finditer(source)])
 
-    def _around(self, state: ModuleState, source: bytes, offsets: list[int]) -> Iterator[Func]:
+    def _around(self, state: Module, source: bytes, offsets: list[int]) -> Iterator[Func]:
         """The functions in which these offsets lie; the module's own code where they lie in none."""
         if not offsets:
             return
@@ -116,25 +117,26 @@ class Captures:
                 yield from self._function(state, owner, node)
             yield Func(state, _as_function(state), state.name.rpartition(".")[2], 1)
 
-    def _function(self, state: ModuleState, owner: ClassDef | None, node: Node) -> Iterator[Func]:
-        code = node[5] if node[5] is not None else state.code_at(node[1])
+    def _function(self, state: Module, owner: ClassDef | None, node: Node) -> Iterator[Func]:
+        _, line, name, _, _, raw = node
+        code = code_of(raw) if raw is not None else state.code_at(line)
         if code is not None:
-            yield Func(state, code, node[2], node[1], None, owner)
+            yield Func(state, code, name, line, None, owner)
 
-    def _source(self, state: ModuleState) -> bytes:
-        known = self._sources.get(state.name)
+    def _source(self, state: Module) -> bytes:
+        known = self._texts.get(state.name)
         if known is None:
             try:
                 known = state.source if state.source is not None else read_source(state.path)
-            except Unreadable:
+            except CannotRead:
                 known = b""
             state.source = known
-            self._sources[state.name] = known
+            self._texts[state.name] = known
         return known
 
     # -- following ----------------------------------------------------------------------------------
 
-    def _follow(self, root: Func, opaque: set[Captor]) -> list[Caught]:
+    def _follow(self, root: Func, opaque: set[Captor]) -> list[Observed]:
         if root.place in self._seen or len(self._seen) > _MOST_ROOTS:
             return []
         self._seen.add(root.place)
@@ -147,14 +149,14 @@ class Captures:
         except (Spent, RecursionError):
             pass
         opaque |= follower.run.opaque
-        return follower.run.caught
+        return follower.run.observed
 
-    # -- telling ------------------------------------------------------------------------------------
+    # -- what was observed --------------------------------------------------------------------------
 
-    def _told(self, caught: list[Caught]) -> tuple[CaptureEffect, ...]:
+    def _effects_of(self, observed: list[Observed]) -> tuple[CaptureEffect, ...]:
         """Each thing once, by its surest and shortest way."""
-        best: dict[tuple[object, ...], Caught] = {}
-        for one in caught:
+        best: dict[tuple[object, ...], Observed] = {}
+        for one in observed:
             key: tuple[object, ...] = (one.kind, *one.culprit)
             if one.kind in (CaptureKind.REUSES_STATE, CaptureKind.NOT_WARMED_UP):
                 key = (*key, one.region.module, one.region.line)
@@ -164,16 +166,18 @@ class Captures:
         effects = [self._effect(one) for one in best.values()]
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.kind, e.culprit[1] or 0)))
 
-    def _effect(self, one: Caught) -> CaptureEffect:
-        tell, region = self._telling, one.region
-        path = tell.results_path(region.module)
-        text = tell.text(region.module, region.line)
+    def _effect(self, one: Observed) -> CaptureEffect:
+        sources, region = self._sources, one.region
+        path = sources.path_of(region.module)
+        text = sources.text(region.module, region.line)
         steps = [Step(StepKind.CAPTURE, region.captor.symbol, path, region.line, text)]
-        for index, hop in enumerate(one.hops):
-            if index == 0 and (hop.module, hop.line) == (region.module, region.line) and len(one.hops) > 1:
+        for index, step in enumerate(one.steps):
+            if index == 0 and (step.module, step.line) == (region.module, region.line) and len(one.steps) > 1:
                 continue
-            where = tell.results_path(hop.module)
-            steps.append(Step(StepKind.CALL, hop.symbol, where, hop.line, tell.text(hop.module, hop.line)))
+            where = sources.path_of(step.module)
+            steps.append(
+                Step(StepKind.CALL, step.symbol, where, step.line, sources.text(step.module, step.line))
+            )
         steps.append(Step(StepKind.SINK, one.sink))
         return CaptureEffect(
             kind=one.kind,
@@ -187,24 +191,24 @@ class Captures:
             captor=region.captor.symbol,
             chain=Chain(tuple(steps)),
             what=one.what,
-            earlier=(tell.results_path(one.earlier[0]), one.earlier[1]) if one.earlier else None,
-            condition=tell.words_of(one.conditions) if one.conditions else None,
+            earlier=(sources.path_of(one.earlier[0]), one.earlier[1]) if one.earlier else None,
+            condition=sources.words_of(one.conditions) if one.conditions else None,
             test=is_test(region.module, path),
         )
 
 
-def _verdict(one: Caught) -> Verdict:
+def _verdict(one: Observed) -> Verdict:
     if one.possible:
         return Verdict.POSSIBLE
     return Verdict.CONDITIONAL if one.conditions else Verdict.CERTAIN
 
 
-def _order(one: Caught) -> tuple[object, ...]:
-    """Smaller is the way to tell."""
-    return one.possible, len(one.conditions), len(one.hops), one.region.module, one.region.line
+def _order(one: Observed) -> tuple[object, ...]:
+    """Smaller is the way to sources."""
+    return one.possible, len(one.conditions), len(one.steps), one.region.module, one.region.line
 
 
-def _definitions(state: ModuleState) -> Iterator[tuple[int, tuple[ClassDef | None, Node]]]:
+def _definitions(state: Module) -> Iterator[tuple[int, tuple[ClassDef | None, Node]]]:
     """The functions of a module and of its classes, by the line of their `def`."""
     pending: list[tuple[ClassDef | None, dict[str, tuple[Node, ...]]]] = [(None, state.summary.binds)]
     while pending:
@@ -212,23 +216,23 @@ def _definitions(state: ModuleState) -> Iterator[tuple[int, tuple[ClassDef | Non
         for entries in binds.values():
             for how, payload, _line, _guards in entries:
                 if how == nodes.BY_DEF:
-                    yield payload[1], (owner, payload)
+                    yield line_of(payload), (owner, payload)
                 elif how == nodes.BY_CLASS:
-                    pending.append((ClassDef(state, payload), payload[7]))
+                    pending.append((ClassDef(state, payload), Class._make(payload).binds))
 
 
-def _as_function(state: ModuleState) -> Node:
+def _as_function(state: Module) -> Code:
     """A module's own statements as the body of a function."""
-    return ((), (), None, (), (), None), state.summary.body, False, False, state.name, 1, None, ()
+    return Code(NO_PARAMETERS, state.summary.body, False, False, state.name, 1, None, ())
 
 
-def _imports(state: ModuleState, wanted: set[Captor], telling: frozenset[str]) -> bool:
+def _imports(state: Module, wanted: set[Captor], telltale: frozenset[str]) -> bool:
     """True when a module imports one of these by name, or the module that has it."""
     for source, level, names in state.summary.imports:
         if names is None:
             if any(source == one.module for one in wanted):
                 return True
-        elif not telling.isdisjoint(names):
+        elif not telltale.isdisjoint(names):
             target = state.absolute(source, level)
             for one in wanted:
                 if one.symbol in names or f"{target}.{one.module.rpartition('.')[2]}" == one.module:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import Env, First, Func, Thing, Value
+from coldfork.source.capture.objects import Env, First, Func, Object, Value
 from coldfork.source.syntax.nodes import NO_SPAN
 from coldfork.source.values.conditions import Condition
 
-#: How much a value hangs on the batch: not at all, perhaps, or surely.
-FIXED, PERHAPS, DATA = 0, 1, 2
+#: How much a value depends on the batch: not at all, perhaps, or surely.
+FIXED, MAYBE, DEPENDENT = 0, 1, 2
 _MOST_STEPS = 12_000
 _DEEPEST = 14
 
@@ -30,7 +30,7 @@ class Frame:
         self.column = 0
         self.end = func.line
         self.returns: list[tuple[Value, int]] = []
-        self.aliases: dict[str, tuple[Thing, str, str]] = {}
+        self.aliases: dict[str, tuple[Object, str, str]] = {}
         """Names that were read from an attribute: of which object, and which."""
 
 
@@ -47,7 +47,7 @@ class Region(NamedTuple):
     conditions: tuple[Condition, ...]
 
 
-class Hop(NamedTuple):
+class CallStep(NamedTuple):
     """A step of a chain: which function, where, and at which of its lines."""
 
     symbol: str
@@ -55,12 +55,12 @@ class Hop(NamedTuple):
     line: int
 
 
-class Caught(NamedTuple):
+class Observed(NamedTuple):
     """Something in a captured region that a rule may want to speak of."""
 
     kind: CaptureKind
     region: Region
-    hops: tuple[Hop, ...]
+    steps: tuple[CallStep, ...]
     sink: str
     what: str
     conditions: tuple[Condition, ...]
@@ -70,15 +70,15 @@ class Caught(NamedTuple):
     @property
     def culprit(self) -> tuple[str, int]:
         """Where it happens."""
-        return self.hops[-1].module, self.hops[-1].line
+        return self.steps[-1].module, self.steps[-1].line
 
 
 class Work(NamedTuple):
-    """What was done while somebody listened: how much it hangs on data, its text, and what holds it."""
+    """What was done while somebody listened: how much it depends on data, its text, and what holds it."""
 
     level: int
     text: str
-    target: Thing
+    target: Object
 
 
 class Captor(NamedTuple):
@@ -89,12 +89,12 @@ class Captor(NamedTuple):
     symbol: str
 
 
-class Kept(NamedTuple):
+class Leftover(NamedTuple):
     """What a call found built by an earlier one: which object, by what, and the calls that were under way."""
 
-    thing: Thing
+    holder: Object
     first: First
-    hops: tuple[Hop, ...]
+    steps: tuple[CallStep, ...]
     text: str
     envs: tuple[Env, ...]
 
@@ -116,29 +116,29 @@ class Run:
         self.names = names
         self.stack: list[Frame] = []
         self.region: Region | None = None
-        self.caught: list[Caught] = []
+        self.observed: list[Observed] = []
         self.ran: set[object] = set()
         """What was called outside captured regions."""
         self.runs = 0
         """How many calls of other functions there were outside captured regions."""
         self.listeners: list[list[Work]] = []
-        self.lazily: list[tuple[Thing, str]] = []
+        self.lazily: list[tuple[Object, str]] = []
         """What is being initialised lazily at the moment."""
-        self.kept: list[Kept] = []
+        self.leftovers: list[Leftover] = []
         """What a second call found built by the first."""
-        self.touched: dict[int, Thing] = {}
+        self.touched: dict[int, Object] = {}
         """The objects that captured code looked at."""
         self.opaque: set[Captor] = set()
         """Functions that capture something they were given."""
         self.begun = 0
         """How many captures were begun, inside others too."""
-        self.called: list[tuple[object, Func | Thing]] = []
+        self.called: list[tuple[object, Func | Object]] = []
         """What captured code called."""
         self.nested: list[Func] = []
         self.followed: set[tuple[str, int]] = set()
         self._steps = 0
 
-    def step(self) -> None:
+    def count_statement(self) -> None:
         """Count one statement."""
         self._steps += 1
         if self._steps > _MOST_STEPS:
@@ -154,11 +154,11 @@ class Run:
         for listener in self.listeners:
             listener.append(work)
 
-    def hops(self) -> tuple[Hop, ...]:
+    def steps(self) -> tuple[CallStep, ...]:
         """The functions between the capture and the present line."""
         start = self.region.depth - 1 if self.region is not None else 0
         return tuple(
-            [Hop(frame.func.symbol, frame.func.module.name, frame.line) for frame in self.stack[start:]]
+            [CallStep(frame.func.symbol, frame.func.module.name, frame.line) for frame in self.stack[start:]]
         )
 
     def conditions(self) -> tuple[Condition, ...]:
@@ -169,7 +169,7 @@ class Run:
         every = dict.fromkeys(condition for frame in inside for condition in frame.conditions)
         return tuple(condition for condition in every if condition not in self.region.conditions)
 
-    def catch(
+    def observe(
         self,
         kind: CaptureKind,
         what: str,
@@ -177,7 +177,7 @@ class Run:
         extra: tuple[Condition, ...] = (),
         possible: bool = False,
         earlier: tuple[str, int] | None = None,
-        hops: tuple[Hop, ...] | None = None,
+        steps: tuple[CallStep, ...] | None = None,
     ) -> None:
         """Note what happens at the present line of the captured region."""
         assert self.region is not None
@@ -185,5 +185,7 @@ class Run:
         conditions = tuple(one for one in every if one not in self.region.conditions)
         if contradictory((*conditions, *self.region.conditions)):
             return
-        hops = hops if hops is not None else self.hops()
-        self.caught.append(Caught(kind, self.region, hops, sink or what, what, conditions, possible, earlier))
+        steps = steps if steps is not None else self.steps()
+        self.observed.append(
+            Observed(kind, self.region, steps, sink or what, what, conditions, possible, earlier)
+        )

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture import lazy_initialisation
-from coldfork.source.capture.device import device_work, synchronisation
-from coldfork.source.capture.device.external_calls import captures
-from coldfork.source.capture.objects import ANY, Env, Inside, Known, Thing, Value
+from coldfork.source.capture.binding import assign
+from coldfork.source.capture.branches import Way, follow_ways
+from coldfork.source.capture.device import synchronisation
+from coldfork.source.capture.external_calls import captures
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.matching import match_
+from coldfork.source.capture.objects import ANY, Constant, Env, Object
 from coldfork.source.capture.state import FIXED
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from coldfork.source.capture.follower import Follower
-
 _MOST_ITEMS = 8
 
 
-def execute(f: Follower, block: Block) -> bool:
+def execute(f: Following, block: Block) -> bool:
     """Follow statements; True when nothing behind them is reached."""
     for index, node in enumerate(block):
-        f.run.step()
+        f.run.count_statement()
         frame = f.frame
         op = node[0]
         if op != nodes.TRY:
@@ -48,72 +47,28 @@ def execute(f: Follower, block: Block) -> bool:
 # -- branches -------------------------------------------------------------------------------------------
 
 
-def _if(f: Follower, node: Node) -> bool:
+def _if(f: Following, node: Node) -> bool:
     _, _, test, body, orelse, span = node
     value = f.evaluate(test)
     sync = synchronisation.of_truth(value, text_of(test))
     if sync is not None and f.run.region is not None:
         words = (Condition(words=sync.condition),) if sync.condition else ()
-        f.run.catch(CaptureKind.SYNCHRONISES, f"if {text_of(test)}:", extra=words)
+        f.run.observe(CaptureKind.SYNCHRONISES, f"if {text_of(test)}:", extra=words)
     truth = f.truth(value)
     if truth is not None:
         return f.execute(body if truth else orelse)
-    return arms(f, [(f.condition(span), body), (f.condition(span, True), orelse)])
+    return follow_ways(f, [Way(f.condition(span), body), Way(f.condition(span, True), orelse)])
 
 
-def arms(f: Follower, ways: list[tuple[Condition | None, Block]]) -> bool:
-    """Follow each of several ways, of which one is taken; True when none goes on."""
-    frame = f.frame
-    outer, before = frame.conditions, dict(frame.env.names)
-    ends: list[tuple[dict[str, Value], Condition | None]] = []
-    for condition, block in ways:
-        frame.env.names = dict(before)
-        frame.conditions = (*outer, condition) if condition is not None else outer
-        if not f.execute(block):
-            ends.append((frame.env.names, condition))
-    frame.conditions = outer
-    if not ends:
-        frame.env.names = before
-        return True
-    frame.env.names = ends[0][0]
-    for names, _ in ends[1:]:
-        for name in names.keys() | frame.env.names.keys():
-            first, second = frame.env.names.get(name), names.get(name)
-            if first is not second and first != second:
-                frame.env.names[name] = _either(f, name, first, second)
-    if len(ends) == 1 and len(ways) > 1 and ends[0][1] is not None and not _refuses(ways, ends[0][1]):
-        frame.conditions = (*outer, ends[0][1])
-    return False
-
-
-def _either(f: Follower, name: str, first: Value | None, second: Value | None) -> Value:
-    """A name that holds one thing or another: nothing is known of it but its name."""
-    both = [one for one in (first, second) if one is not None]
-    if len(both) == 1:
-        return both[0]
-    merged = f.fresh(name)
-    merged.before = any(type(one) is Thing and one.before for one in both)
-    tensors = [one.tensor for one in both if type(one) is Thing]
-    if len(tensors) == 2 and tensors[0] == tensors[1]:
-        merged.tensor = tensors[0]
-    return merged
-
-
-def _refuses(ways: list[tuple[Condition | None, Block]], taken: Condition) -> bool:
-    """True when the other way only refuses what it was given: code behind a check is not conditional."""
-    others = [block for condition, block in ways if condition is not taken]
-    return all(block and block[-1][0] == nodes.RAISE for block in others)
-
-
-def _for(f: Follower, node: Node) -> bool:
+def _for(f: Following, node: Node) -> bool:
     _, line, target, iterable, body, orelse = node
     value = f.evaluate(iterable)
     level = f.level(iterable)
-    items = value.items() if type(value) is Thing else []
-    exact = bool(items) and type(value) is Thing and not value.before
+    items = value.items() if type(value) is Object else []
+    exact = bool(items) and type(value) is Object and not value.before
     if _counts(iterable):
-        exact, items = True, [Thing("i", False)]
-    if not items and type(value) is Thing:
+        exact, items = True, [Object("i", False)]
+    if not items and type(value) is Object:
         items = [value.part(ANY)]
     frame = f.frame
     outer = frame.conditions
@@ -139,7 +94,7 @@ def _counts(iterable: Node) -> bool:
     )
 
 
-def _while(f: Follower, node: Node) -> bool:
+def _while(f: Following, node: Node) -> bool:
     _, _, test, body, orelse, span = node
     value = f.truth(f.evaluate(test))
     if value is not False:
@@ -152,7 +107,7 @@ def _while(f: Follower, node: Node) -> bool:
     return f.execute(orelse)
 
 
-def _try(f: Follower, node: Node) -> bool:
+def _try(f: Following, node: Node) -> bool:
     _, _, body, handlers, orelse, final = node
     left = f.execute(body)
     if not left:
@@ -172,19 +127,7 @@ def _try(f: Follower, node: Node) -> bool:
     return f.execute(final) or left
 
 
-def _match(f: Follower, node: Node) -> bool:
-    _, _, subject, cases = node
-    f.evaluate(subject)
-    ways: list[tuple[Condition | None, Block]] = []
-    for _wild, _value, _guard, block, names, line in cases:
-        for name in names:
-            f.frame.env.names[name] = f.fresh(name)
-        ways.append((Condition(words=f"the case at line {line} matches"), block))
-    ways.append((Condition(words="no case matches"), ()))
-    return arms(f, ways)
-
-
-def _with(f: Follower, node: Node) -> bool:
+def _with(f: Following, node: Node) -> bool:
     _, _, items, body = node
     region = f.run.region
     for context, target in items:
@@ -205,7 +148,7 @@ def _with(f: Follower, node: Node) -> bool:
 # -- assignments ----------------------------------------------------------------------------------------
 
 
-def _assign(f: Follower, node: Node) -> bool:
+def _assign(f: Following, node: Node) -> bool:
     _, _, end, targets, expression = node
     value, level = f.evaluate(expression), f.level(expression)
     f.frame.line, f.frame.end = node[1], end
@@ -223,54 +166,20 @@ def _assign(f: Follower, node: Node) -> bool:
     return False
 
 
-def assign(f: Follower, target: Node, value: Value, level: int) -> None:
-    """Bind a name, an attribute or an item."""
-    op = target[0]
-    env = f.frame.env
-    if op == nodes.TO_NAME:
-        if target[1] in env.globals:
-            shared = f.names.globals_of(f.frame.func.module)
-            lazy_initialisation.store(f, shared, target[1], value)
-        else:
-            env.names[target[1]] = value
-            env.levels[target[1]] = level
-    elif op == nodes.TO_TUPLE:
-        for index, one in enumerate(target[1]):
-            part = value.part(f"[{index}]") if type(value) is Thing else f.fresh("item")
-            assign(f, one, part, level)
-    elif op == nodes.TO_STAR:
-        assign(f, target[1], f.fresh("rest"), level)
-    elif op == nodes.TO_ATTR:
-        owner = f.evaluate(target[1])
-        if isinstance(owner, Inside):
-            module = f.names.module(owner.name)
-            owner = f.names.globals_of(module) if module is not None else owner
-        if type(owner) is Thing:
-            lazy_initialisation.store(f, owner, target[2], value)
-    elif op == nodes.TO_INDEX:
-        owner, index_value = f.evaluate(target[1]), f.evaluate(target[2])
-        if type(owner) is Thing:
-            key = f"[{index_value.value!r}]" if isinstance(index_value, Known) else ANY
-            if owner.tensor is not None and f.run.listeners:
-                text = f"{text_of(target[1])}[...] = ..."
-                device_work.written(f, owner, max(level, f.level(target[1])), text)
-            lazy_initialisation.store(f, owner, key, value)
-
-
-def _augmented(f: Follower, node: Node) -> bool:
+def _augmented(f: Following, node: Node) -> bool:
     _, _, _, target, _, value = node
     f.evaluate(value)
     if target[0] == nodes.TO_NAME and target[1] not in f.frame.env.globals:
         env = f.frame.env
         env.levels[target[1]] = max(env.levels.get(target[1], FIXED), f.level(value))
-        if isinstance(env.names.get(target[1]), Known):
+        if isinstance(env.names.get(target[1]), Constant):
             env.names[target[1]] = f.fresh(target[1])
     elif target[0] in (nodes.TO_ATTR, nodes.TO_INDEX):
         f.evaluate(target[1])
     return False
 
 
-def _annotated(f: Follower, node: Node) -> bool:
+def _annotated(f: Following, node: Node) -> bool:
     _, _, _, target, _, value = node
     if value is not None:
         assign(f, target, f.evaluate(value), f.level(value))
@@ -280,22 +189,22 @@ def _annotated(f: Follower, node: Node) -> bool:
 # -- the rest -------------------------------------------------------------------------------------------
 
 
-def _expr(f: Follower, node: Node) -> bool:
+def _expr(f: Following, node: Node) -> bool:
     f.evaluate(node[3])
     return False
 
 
-def _return(f: Follower, node: Node) -> bool:
-    value = Known(None) if node[3] is None else f.evaluate(node[3])
+def _return(f: Following, node: Node) -> bool:
+    value = Constant(None) if node[3] is None else f.evaluate(node[3])
     f.frame.returns.append((value, f.level(node[3])))
     return True
 
 
-def _raise(f: Follower, node: Node) -> bool:
+def _raise(f: Following, node: Node) -> bool:
     return True
 
 
-def _def(f: Follower, node: Node) -> bool:
+def _def(f: Following, node: Node) -> bool:
     env: Env = f.frame.env
     made = f.names.function(f.frame.func.module, node, env, None)
     env.names[node[2]] = made if made is not None else f.fresh(node[2])
@@ -304,14 +213,14 @@ def _def(f: Follower, node: Node) -> bool:
     return False
 
 
-def _import(f: Follower, node: Node) -> bool:
+def _import(f: Following, node: Node) -> bool:
     for dotted, alias in node[3]:
         name = alias or dotted.partition(".")[0]
         f.frame.env.names[name] = f.names.imported(dotted if alias else name)
     return False
 
 
-def _from(f: Follower, node: Node) -> bool:
+def _from(f: Following, node: Node) -> bool:
     _, _, _, source, level, names = node
     target = f.frame.func.module.absolute(source, level)
     for name, alias in names:
@@ -320,24 +229,24 @@ def _from(f: Follower, node: Node) -> bool:
     return False
 
 
-def _global(f: Follower, node: Node) -> bool:
+def _global(f: Following, node: Node) -> bool:
     f.frame.env.globals.update(node[2])
     return False
 
 
-def _class(f: Follower, node: Node) -> bool:
+def _class(f: Following, node: Node) -> bool:
     f.frame.env.names[node[2]] = f.fresh(node[2])
     return False
 
 
-def _assert(f: Follower, node: Node) -> bool:
+def _assert(f: Following, node: Node) -> bool:
     f.evaluate(node[2])
     return False
 
 
-_STATEMENTS: dict[int, Callable[[Follower, Node], bool]] = {
+_STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
     nodes.IF: _if, nodes.FOR: _for, nodes.ASYNC_FOR: _for,
-    nodes.WHILE: _while, nodes.TRY: _try, nodes.MATCH: _match,
+    nodes.WHILE: _while, nodes.TRY: _try, nodes.MATCH: match_,
     nodes.WITH: _with, nodes.ASYNC_WITH: _with, nodes.ASSIGN: _assign, nodes.AUGMENTED: _augmented,
     nodes.ANNOTATED: _annotated, nodes.EXPR: _expr,
     nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,

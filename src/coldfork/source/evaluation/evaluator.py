@@ -2,105 +2,65 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 from coldfork.knowledge.catalogue import Fact
+from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.calls import decorators, functions, known_effects
+from coldfork.source.evaluation.definitions import Definitions
+from coldfork.source.evaluation.environment_variables import EnvironmentVariables
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
-from coldfork.source.evaluation.expressions.operators import operate
+from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.journal import Journal
+from coldfork.source.evaluation.memo import Memo
 from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
-from coldfork.source.evaluation.objects.mutation import Journal
+from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
-from coldfork.source.evaluation.trace import CallResult, Failure, Frame, Raised, Site, SiteEdge
-from coldfork.source.evaluation.unproductive_calls import Toil
+from coldfork.source.evaluation.trace import Site, SiteEdge
+from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.files.discovery import is_test
-from coldfork.source.program.package_environment import Inherited
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.package_environment import PackageEnvironments
+from coldfork.source.program.program import Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Union, Value
-from coldfork.source.values.unions import union
-
-#: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
-_FUEL = 20_000
-#: Tests build values of all kinds while they are collected; they get less.
-_FUEL_OF_TESTS = 4_000
-_DEEPEST = 60
-#: No unfinished answer was needed.
-NEVER = 1 << 30
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Union, Value
 
 
-class Evaluator:
+class Evaluator(Interpreter):
     """One analysis in progress: what the modules beside this one, which do the work, share."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.catalogue = program.catalogue
         self.known_libraries = known_effects.libraries(program.catalogue)
-        self.results: dict[object, CallResult] = {}
-        self.active: dict[tuple[str, int], list[int]] = {}
-        """Levels at which functions are being followed, by where they stand."""
-        self.pending: dict[object, int] = {}
-        """Calls that are being followed, with these very arguments, and at what level."""
-        self.depth = 0
-        self.fuel = _FUEL
-        self.running: ModuleState | None = None
-        self.running_names: Env | None = None
-        """The module whose body is being run, and the variables that it binds more than once."""
-        self.first_yield_only = False
-        """Set for the generator that `next` is about to run."""
-        self.environment: dict[str, str | None] = {}
-        """Environment variables that the followed code has set."""
-        self.environment_key: tuple[tuple[str, str | None], ...] = ()
-        self.inherited = Inherited(program)
-        self.failing: list[list[Failure]] = []
-        """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
-        self.resolving: dict[object, int] = {}
-        """Names that are being resolved, with the level they were met at."""
+        self.definitions = Definitions(program)
         self.journal = Journal()
-        self.toil = Toil()
+        self.memo = Memo(self.journal)
+        self.budget = Budget()
+        self.unproductive_calls = UnproductiveCalls()
+        self.environment = EnvironmentVariables()
+        self.running = RunningModule()
+        self.failing = []
         self.joining = 0
-        """How many of the ways being followed have a sibling that was followed before."""
-        self.globals: dict[tuple[str, str], Value] = {}
-        """Module variables that functions have rebound since the module began."""
-        self.entry: dict[object, int] = {}
-        """For a name that is being resolved, which of its bindings is looked at."""
-        self.level = 0
-        self.cut = NEVER
-        """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
-        self.subclass_index: dict[str, list[str]] | None = None
-
-    def set_global(self, frame: Frame, name: str, value: Value) -> None:
-        """A function rebinds a variable of its module."""
-        key = (frame.module.name, name)
-        known = self.global_value(frame, name)
-        if frame.conditions or self.joining:
-            value = union((known, value))
-        if value is known or value == known:
-            return  # nobody can tell, and what has been worked out still holds
-        self.journal.note_variable(self.globals, key)
-        self.globals[key] = value
+        self.first_yield_only = False
+        self._package_environments = PackageEnvironments(program)
 
     def global_value(self, frame: Frame, name: str) -> Value:
         """What a module variable holds now."""
         return names.global_value(self, frame.module, name)
 
-    def named(self, frame: Frame, name: str) -> Value:
-        """What a name means in a frame."""
-        return names.name_value(self, frame, name)
-
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         """An operator with assignment."""
         return operate(self, frame, operator, left, right, in_place=True)
 
-    def finished(self) -> None:
-        """Leave a level: an unfinished answer that only this level gave is finished now."""
-        if self.cut >= self.level:
-            self.cut = NEVER
-        self.level -= 1
+    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """What comparing two values gives."""
+        return compare_pair(self, frame, operator, left, right)
 
     # -- running code -------------------------------------------------------------------------------
 
@@ -109,15 +69,15 @@ class Evaluator:
         return EVALUATE[node[0]](self, frame, node)
 
     def execute(self, frame: Frame, block: Block) -> int:
-        """Run a block; how it ended, as one of the codes in `statements`."""
-        self.fuel -= len(block)
+        """Run a block; how it ended, as one of the codes in `flow.branches`."""
+        self.budget.left -= len(block)
         for node in block:
             ended = EXECUTE[node[0]](self, frame, node)
             if ended:
                 return ended
         return 0
 
-    def quietly(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+    def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
         """The value of an expression whose effects belong to somebody else."""
         frame = Frame(module, env)
         frame.quiet = True
@@ -131,43 +91,26 @@ class Evaluator:
             self.failing.pop()
             self.journal.forget(mark)
 
-    def run_module(self, state: ModuleState) -> tuple[list[Site], list[SiteEdge]]:
+    def run_module(self, module: Module) -> tuple[list[Site], list[SiteEdge]]:
         """What importing this one module does by itself: wakes, and imports of others."""
-        self.environment = dict(self.inherited.environment(state))
-        self.environment_key = tuple(sorted(self.environment.items(), key=str))
+        self.environment.begin(self._package_environments.environment(module))
+        self.budget.begin(of_test=is_test(module.name, module.path))
+        self.memo.begin()
         self.failing.clear()
-        self.globals.clear()
         self.joining = 0
-        self.active.clear()
-        self.pending.clear()
-        self.resolving.clear()
-        self.depth, self.level, self.cut = 0, 0, NEVER
-        self.fuel = _FUEL_OF_TESTS if is_test(state.name, state.path) else _FUEL
-        frame = Frame(state, Env())
+        env = Env()
+        self.running.begin(module, env)
+        frame = Frame(module, env)
         frame.toplevel = True
-        self.running, self.running_names = state, frame.env
-        frame.binds = state.summary.binds
+        frame.binds = module.summary.binds
         try:
-            self.execute(frame, state.summary.body)
+            self.execute(frame, module.summary.body)
         except Raised:
             pass
         finally:
             self.journal.roll_back()
-            self.running = self.running_names = None
+            self.running.end()
         return frame.sites, frame.site_edges
-
-    @staticmethod
-    def plenty(fuel: int) -> bool:
-        """True when a call begun with this much left had as much as any call can have."""
-        return fuel > _FUEL // 2
-
-    @property
-    def exhausted(self) -> bool:
-        """True when following further would take too long for what it could tell."""
-        if self.depth >= _DEEPEST or self.fuel <= 0:
-            self.cut = 0
-            return True
-        return False
 
     # -- what the parts need of each other ----------------------------------------------------------
 
@@ -175,7 +118,7 @@ class Evaluator:
         """`value.name`, with what reading it runs."""
         return attributes.attribute(self, frame, value, name)
 
-    def module_attribute(self, frame: Frame, state: ModuleState, name: str) -> Value:
+    def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
         """An attribute of a module that its body does not bind."""
         return attributes.module_attribute(self, frame, state, name)
 
@@ -188,13 +131,13 @@ class Evaluator:
         frame: Frame,
         callee: Value,
         positional: tuple[Value, ...] = (),
-        keywords: dict[str | None, Value] | None = None,
+        keywords: Keywords | None = None,
     ) -> Value:
         """Call a value; what that runs goes to `frame`."""
         return functions.call(self, frame, callee, positional, keywords or {})
 
     def run_lazily(
-        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value:
         """Run the body of a generator, coroutine or context manager."""
         return functions.run_lazily(self, frame, callee, positional, keywords)
@@ -203,16 +146,16 @@ class Evaluator:
         """`container[key]`."""
         return containers.item(self, frame, container, key)
 
-    def each(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+    def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
         """Do `work` for every alternative of a value."""
-        return branches.each(self, frame, value, work)
+        return branches.for_each_alternative(self, frame, value, work)
 
-    def fact(self, frame: Frame, fact: Fact) -> None:
-        """Note what a library is known to do at the current line."""
-        known_effects.note(self, frame, fact)
+    def record_fact(self, frame: Frame, fact: Fact) -> None:
+        """Record what a library is known to do at the current line."""
+        known_effects.record_fact(self, frame, fact)
 
     def decorated(
-        self, module: ModuleState, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
+        self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
         """A function or class behind its decorators, their effects left to the statement that runs them."""
         return decorators.decorated(self, module, env, value, nodes)
@@ -227,29 +170,24 @@ class Evaluator:
         """Run a class statement."""
         return class_statements.define_class(self, frame, node)
 
-    def imports(self, frame: Frame, target: str) -> None:
-        """Note that the code at hand imports a module."""
-        import_edges.note(self, frame, target)
+    def record_import(self, frame: Frame, target: str) -> None:
+        """Record that the code at hand imports a module."""
+        import_edges.record_import(self, frame, target)
 
-    def absent(self, frame: Frame, state: ModuleState, name: str) -> None:
-        """Note that a package lacks what is imported from it: presumably a compiled module."""
-        import_edges.absent(self, frame, state, name)
+    def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
+        """Record that a package lacks what is imported from it: presumably a compiled module."""
+        import_edges.record_missing_name(self, frame, state, name)
 
     def guards_hold(
-        self, module: ModuleState, env: Env | None, around: tuple[Node, ...]
+        self, module: Module, env: Env | None, around: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
         """Whether a binding under these guards happens."""
         return binding_guards.guards_hold(self, module, env, around)
 
-    def instance_of(self, module: ModuleState, env: Env | None, node: Node) -> Value:
+    def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
         """An object of an annotated class."""
         return classes.instance_of_annotation(self, module, env, node)
 
     def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
         """A class's member along its bases."""
         return classes.member(self, cls, name, after)
-
-    @staticmethod
-    def is_stdlib(top: str) -> bool:
-        """True for the top-level name of a standard library module."""
-        return top in sys.stdlib_module_names

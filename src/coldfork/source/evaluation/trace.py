@@ -1,18 +1,13 @@
-"""What following code brings to light: wakes with the way there, imports, and certainty along the paths."""
+"""What following code brings to light: wakes with the way there, imports, and what may fail."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
-from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import ClassRef, Env, Function, Value
-
-if TYPE_CHECKING:
-    from coldfork.source.program.program import ModuleState
 
 Conditions = tuple[Condition, ...]
 
@@ -63,7 +58,7 @@ class Wake(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, bool, bool, int, int, int]:
-        """Smaller is the better way to tell: surest first, the deeper effect first, shortest."""
+        """Smaller is the better way to report: surest first, the deeper effect first, shortest."""
         depth = 0 if self.kind is EffectKind.CREATES_CONTEXT else 1 if self.kind in WAKING else 2
         return (self.possible, self.off, depth == 2, len(self.conditions), depth, self.cost)
 
@@ -111,222 +106,3 @@ class Failure(NamedTuple):
     condition: Condition
     even: bool
     kind: str
-
-
-class CallResult(NamedTuple):
-    """What calling a function with given arguments comes to."""
-
-    value: Value
-    wakes: tuple[Wake, ...]
-    edges: tuple[Edge, ...]
-    must: frozenset[str]
-    raises: str
-    """The name of the exception when the call is sure to raise, else empty."""
-    failures: tuple[Failure, ...]
-    consulted: int = 0
-    presumed: tuple[str, ...] = ()
-    """What was presumed along all the ways that make the call's wakes certain."""
-    raise_must: frozenset[str] | None = None
-    """What is sure to have woken when the call raises; None when it does not."""
-    outright: bool = False
-    """True when the call raises whatever the state of the program."""
-
-    @property
-    def strict(self) -> frozenset[str]:
-        """What is sure to have woken even where the call may raise."""
-        return self.must if self.raise_must is None else self.must & self.raise_must
-
-
-#: Not an exception of the program's: a generator has been followed as far as `next` runs it.
-PAUSED = "(paused)"
-
-
-class Raised(Exception):
-    """Following code came to a point that is sure to raise."""
-
-    def __init__(self, kind: str, outright: bool = False) -> None:
-        super().__init__(kind)
-        self.kind = kind
-        self.outright = outright
-        """True for a `raise` that no test stands before."""
-
-
-class Frame:
-    """One call, module body or class body that is being followed."""
-
-    __slots__ = (
-        "binds",
-        "cls",
-        "column",
-        "conditions",
-        "edges",
-        "end_line",
-        "env",
-        "exit_musts",
-        "first_yield_only",
-        "function",
-        "gate",
-        "globals",
-        "line",
-        "module",
-        "must",
-        "nominal_presumed",
-        "nonlocals",
-        "off",
-        "partial",
-        "position",
-        "presumed",
-        "quiet",
-        "raise_musts",
-        "returns",
-        "site_edges",
-        "sites",
-        "step_kind",
-        "symbol",
-        "toplevel",
-        "tries",
-        "wakes",
-        "yields",
-    )
-
-    def __init__(self, module: ModuleState, env: Env | None, function: Function | None = None) -> None:
-        self.module = module
-        self.env = env
-        self.function = function
-        self.cls: ClassRef | None = None
-        """The class whose body is being run."""
-        self.binds: dict[str, tuple[Node, ...]] | None = None
-        """Bindings of the module or class body being run: names bound once are looked up, not stored."""
-        self.toplevel = False
-        self.quiet = False
-        self.conditions: Conditions = ()
-        self.presumed: tuple[str, ...] = ()
-        self.off: Condition | None = None
-        """Set while what is followed runs off the nominal path."""
-        self.must: set[str] = set()
-        self.exit_musts: list[set[str]] = []
-        self.returns: list[tuple[Value, Condition | None]] = []
-        self.yields: list[Value] = []
-        self.wakes: dict[tuple[str, EffectKind], Wake] = {}
-        self.edges: dict[str, Edge] = {}
-        self.sites: list[Site] = []
-        self.site_edges: list[SiteEdge] = []
-        self.position: Position = Position.MODULE
-        self.symbol = module.name
-        self.step_kind = StepKind.CALL
-        self.line = 0
-        self.end_line = 0
-        self.column = 0
-        self.nominal_presumed: tuple[str, ...] = ()
-        """What is presumed along the nominal ways to a sink."""
-        self.tries = 0
-        self.partial = False
-        """True once a loop was followed for one item that stands for all: what it yields is not complete."""
-        self.first_yield_only = False
-        self.globals: frozenset[str] | set[str] = frozenset()
-        self.nonlocals: frozenset[str] | set[str] = frozenset()
-        self.raise_musts: list[set[str]] = []
-        """What was sure to have woken where the code may raise."""
-        self.gate = 0
-
-    def at(self, line: int, end_line: int) -> None:
-        """What happens from here on happens at these lines."""
-        self.line = line
-        self.end_line = end_line
-        self.column = 0
-
-    def enter(self, position: Position, symbol: str) -> tuple[Position, str]:
-        """Stand at another position of a body from here on; what `leave` needs to go back."""
-        outer = self.position, self.symbol
-        if self.toplevel:
-            self.position, self.symbol = position, symbol
-        return outer
-
-    def leave(self, outer: tuple[Position, str]) -> None:
-        """Stand again where `enter` found the frame."""
-        self.position, self.symbol = outer
-
-    def wake(self, wake: Wake, must: bool) -> None:
-        """Note a way to a sink that starts at the current line; its link describes what is called there."""
-        if self.quiet:
-            return
-        conditions = self.conditions
-        sure = must and wake.kind in WAKING
-        kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
-        found = Wake(
-            wake.accelerator,
-            wake.kind,
-            _unique(conditions + (() if sure else wake.conditions)),
-            _merge(self.presumed, wake.presumed),
-            wake.cost + 1,
-            Link(kind, self.symbol, self.module.name, self.line, wake.link),
-            wake.remedy,
-            self.off is not None or (wake.off and not sure),
-            wake.unless,
-        )
-        if self.off is None:
-            if sure:
-                self.must.update(found.makes_sure)
-            if not wake.possible:
-                self.nominal_presumed = _merge(self.nominal_presumed, found.presumed)
-        if self.toplevel:
-            self.sites.append(
-                Site(
-                    self.line,
-                    self.end_line,
-                    self.column,
-                    self.position,
-                    self.symbol,
-                    found,
-                    sure and not conditions and self.off is None,
-                )
-            )
-            return
-        key = (wake.accelerator, wake.kind)
-        known = self.wakes.get(key)
-        first = known is not None and not known.conditions and not known.off  # what runs first is told
-        if known is None or (not first and found.order < known.order):
-            self.wakes[key] = found
-
-    def edge(self, edge: Edge, statement: bool) -> None:
-        """Note an import that runs at the current line."""
-        if self.quiet:
-            return
-        conditions = _unique(self.conditions + edge.conditions)
-        presumed = _merge(self.presumed, edge.presumed)
-        if self.toplevel:
-            found = Edge(edge.target, conditions, presumed, edge.link, edge.off or self.off is not None)
-            self.site_edges.append(
-                SiteEdge(
-                    self.line,
-                    self.end_line,
-                    self.column,
-                    self.position,
-                    self.symbol,
-                    found,
-                    statement,
-                    self.gate > 0,
-                )
-            )
-            return
-        known = self.edges.get(edge.target)
-        if known is None or len(conditions) < len(known.conditions):
-            link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
-            self.edges[edge.target] = Edge(
-                edge.target, conditions, presumed, link, edge.off or self.off is not None
-            )
-
-
-_KIND_OF = {position: StepKind(position.value) for position in Position if position.value in set(StepKind)}
-
-
-def _unique(conditions: Conditions) -> Conditions:
-    if len(conditions) < 2:
-        return conditions
-    return tuple(dict.fromkeys(conditions))
-
-
-def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    if not right or left == right:
-        return left
-    return tuple(dict.fromkeys(left + right))

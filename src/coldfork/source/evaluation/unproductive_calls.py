@@ -7,7 +7,7 @@ followed before, and finds nothing, the next one is not worth the work.
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.trace import CallResult
+from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.values.kinds import UNKNOWN
 
 #: Steps after which a call has taken long. Code that wakes a device does so long before.
@@ -18,32 +18,32 @@ NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
 Place = tuple[str, int]
 
 
-class Toil:
+class UnproductiveCalls:
     """What following functions has cost so far, and what it was good for."""
 
     def __init__(self) -> None:
         self._followed: set[Place] = set()
-        self._vain: dict[Place, int] = {}
+        self._in_vain: dict[Place, int] = {}
         """How often following a function took long, in vain."""
-        self._answers: dict[Place, CallResult] = {}
+        self._summaries: dict[Place, CallResult] = {}
 
-    def seen(self, place: Place) -> int:
+    def begin(self, place: Place) -> int:
         """Begin to follow a function; how many are known now, itself included."""
         self._followed.add(place)
         return len(self._followed)
 
-    def took_long(self, place: Place, result: CallResult, seen: int) -> None:
+    def record_slow_call(self, place: Place, result: CallResult, known_before: int) -> None:
         """A call took long: in vain if it woke nothing, and ran nothing that was not known before."""
         if result.wakes:
-            self._vain[place] = -_ENOUGH
-        elif seen == len(self._followed):
-            self._vain[place] = self._vain.get(place, 0) + 1
-            self._answers[place] = NOTHING._replace(edges=result.edges, consulted=result.consulted)
+            self._in_vain[place] = -_ENOUGH
+        elif known_before == len(self._followed):
+            self._in_vain[place] = self._in_vain.get(place, 0) + 1
+            self._summaries[place] = NOTHING._replace(edges=result.edges, consulted=result.consulted)
 
-    def is_vain(self, place: Place) -> bool:
-        """True when following the function once more would tell nothing."""
-        return self._vain.get(place, 0) >= _ENOUGH
+    def should_skip(self, place: Place) -> bool:
+        """True when following the function once more would show nothing new."""
+        return self._in_vain.get(place, 0) >= _ENOUGH
 
-    def answer(self, place: Place) -> CallResult:
+    def summary_of(self, place: Place) -> CallResult:
         """What stands for a call that is not followed: the imports that the last one ran."""
-        return self._answers[place]
+        return self._summaries[place]

@@ -32,7 +32,7 @@ class Found(NamedTuple):
     roots: tuple[str, ...]
     broken: tuple[tuple[str, str], ...]
     display: dict[str, str]
-    """How the path of a plain file is told, by module name; modules of packages are told from their name."""
+    """The paths of plain files as reports show them, by module name; other paths follow from the name."""
 
 
 class _Search:
@@ -83,9 +83,9 @@ class _Search:
         namespace = os.path.basename(folder) in _NAMESPACE_PARENTS
         for entry, is_folder in entries:
             inner = f"{folder}/{entry}"
-            told = f"{shown}/{entry}" if shown else entry
+            displayed = f"{shown}/{entry}" if shown else entry
             if not is_folder:
-                self.plain(inner, told)
+                self.plain(inner, displayed)
             elif os.path.isfile(f"{inner}/__init__.py") and entry.isidentifier():
                 self.add_root(folder)
                 self.package(inner, entry)
@@ -95,7 +95,7 @@ class _Search:
                 self.add_root(folder)
                 self.package(inner, entry)
             else:
-                self.folder(inner, told)
+                self.folder(inner, displayed)
 
     def plain(self, path: str, shown: str) -> None:
         """A file outside any package."""

@@ -73,7 +73,7 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: str) -> Stamp | None:
-    """What tells that a file is untouched: size, and times that no edit leaves alone."""
+    """What shows that a file is untouched: size, and times that no edit leaves alone."""
     try:
         status = os.stat(path)
     except OSError:

@@ -11,7 +11,7 @@ LARGEST_FILE = 8_000_000
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-class Unreadable(Exception):
+class CannotRead(Exception):
     """A file that cannot be analysed: `reason` in words, with the place if there is one."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 0) -> None:
@@ -33,7 +33,7 @@ def read_bytes(path: str) -> bytes:
         try:
             size = os.fstat(descriptor).st_size
             if size > LARGEST_FILE:
-                raise Unreadable(
+                raise CannotRead(
                     f"larger than {LARGEST_FILE // 1_000_000} MB; no import of such a file was analysed"
                 )
             parts = []
@@ -42,7 +42,7 @@ def read_bytes(path: str) -> bytes:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Unreadable((error.strerror or str(error)).lower()) from None
+        raise CannotRead((error.strerror or str(error)).lower()) from None
     return b"".join(parts)
 
 
@@ -52,7 +52,7 @@ def normalise(raw: bytes) -> bytes:
         raw = raw[3:]
     if b"\0" in raw:
         line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
-        raise Unreadable("contains a NUL byte", line)
+        raise CannotRead("contains a NUL byte", line)
     head = raw[: _end_of_second_line(raw)]
     if b"coding" in head:
         declared = _COOKIE.search(head)
@@ -79,11 +79,11 @@ def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
     try:
         text = raw.decode(name)
     except LookupError:
-        raise Unreadable(f"declares the unknown encoding {name!r}") from None
+        raise CannotRead(f"declares the unknown encoding {name!r}") from None
     except (UnicodeDecodeError, UnicodeError):
-        raise Unreadable(f"is not the {name!r} that it declares") from None
+        raise CannotRead(f"is not the {name!r} that it declares") from None
     except Exception as error:  # a codec may raise anything
-        raise Unreadable(f"cannot be decoded as {name!r}: {error}") from None
+        raise CannotRead(f"cannot be decoded as {name!r}: {error}") from None
     blank = b" " * (declared.end() - declared.start() - 1)
     recoded = text.encode("utf-8", "surrogatepass")
     return recoded[: declared.start()] + b"#" + blank + recoded[declared.end() :]

@@ -33,7 +33,7 @@ def search_path(python: Path | None, site_packages: Sequence[Path]) -> tuple[Pat
 
 
 def _folders_of(python: Path) -> list[Path]:
-    """site-packages of an interpreter, told from where it lies: `bin/python` beside `lib/python3.x`."""
+    """site-packages of an interpreter, found from where it lies: `bin/python` beside `lib/python3.x`."""
     if not python.exists():
         raise UsageError(f"--python {python}: no such file")
     if python.is_dir():
@@ -121,7 +121,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def versions(search: Sequence[Path]) -> dict[str, str]:
-    """Installed distributions by normalised name, told from their metadata folders' names."""
+    """Installed distributions by normalised name, known from their metadata folders' names."""
     found: dict[str, str] = {}
     for folder in search:
         for name in _names(folder):
@@ -131,8 +131,8 @@ def versions(search: Sequence[Path]) -> dict[str, str]:
     return found
 
 
-class Environment:
-    """What the metadata of installed distributions tells."""
+class Distributions:
+    """What the metadata of installed distributions says."""
 
     def __init__(self, search: Sequence[Path]) -> None:
         self._search = tuple(search)
@@ -146,7 +146,7 @@ class Environment:
             for folder in self._search:
                 for name in sorted(_names(folder)):
                     matched = _DIST_INFO.match(name)
-                    # Ours wake nothing and claim nothing: what is said must not hang on our being there.
+                    # Ours wake nothing and claim nothing: what is said must not depend on our being there.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
         return tuple(self._entry_points.get(group, ()))

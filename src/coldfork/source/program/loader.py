@@ -1,16 +1,15 @@
-"""Read the modules of an analysis: from the cache, else parsed, in two processes if it pays."""
+"""Read the modules of an analysis: what is not known is parsed, in several processes if it pays."""
 
 from __future__ import annotations
 
 import marshal
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from coldfork.source.files.finder import Located
-from coldfork.source.files.packs import Stamp, content_hash, hash_of, load_pack, save_pack, stamp
-from coldfork.source.files.reading import Unreadable, read_bytes
+from coldfork.source.files.packs import Stamp, content_hash, hash_of, stamp
+from coldfork.source.files.reading import CannotRead, read_bytes
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
@@ -21,13 +20,15 @@ _MOST_WORKERS = 4
 _UNPACKING = 0.08
 """What this process does besides, while it takes over what the others have read, as a part of its share."""
 Progress = Callable[[str, int, int], None]
+#: The stamp and the hash of a file when it was read, and its summary as bytes.
+Stored = tuple[Stamp, bytes, bytes]
 
 
 def _read(path: str, target_version: tuple[int, int]) -> tuple[Summary, bytes]:
     """The summary of a file, and the hash of what was read: the file may be another one by now."""
     try:
         raw = read_bytes(path)
-    except Unreadable as problem:
+    except CannotRead as problem:
         return unreadable(problem.reason), content_hash(path)
     return summarise(raw, target_version), hash_of(raw)
 
@@ -39,18 +40,20 @@ def _packed(path: str, target_version: tuple[int, int]) -> tuple[bytes, bytes]:
 
 
 class Loader:
-    """Summaries by path, remembered between runs in one pack."""
+    """Summaries by path: those that are known, or else parsed."""
 
-    def __init__(self, pack: Path | None, target_version: tuple[int, int], jobs: int) -> None:
-        self.pack = pack
+    def __init__(self, target_version: tuple[int, int], jobs: int, remembering: bool) -> None:
+        self.stored: dict[str, Stored] = {}
+        """What is known, and shall be the next time, when a run remembers anything."""
+        self.changed = False
+        """True once something is stored that was not."""
+        self._remembering = remembering
         self.target_version = target_version
         self.jobs = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
         self.read = 0
         self.bytes_read = 0
-        self._stored: dict[str, tuple[Stamp, bytes, bytes]] | None = None
         self._ready: dict[str, Summary] = {}
         self._workers: list[Worker] | None = None
-        self._dirty = False
 
     def load(self, name: str, located: Located) -> Summary:
         """The summary of one module."""
@@ -62,7 +65,7 @@ class Loader:
         known = self._ready.get(path)
         if known is not None:
             return known
-        found = self._from_cache(path)
+        found = self._recalled(path)
         if found is None:
             return self._summary_now(path, stamp(path))
         self._ready[path] = found
@@ -71,25 +74,17 @@ class Loader:
     def _summary_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
         found, digest = _read(path, self.target_version)
-        self._keep(path, before, digest, None if self.pack is None else marshal.dumps(tuple(found)))
+        self._record(path, before, digest, marshal.dumps(tuple(found)) if self._remembering else None)
         self._ready[path] = found
         return found
 
     def seen(self, path: str) -> tuple[Stamp, bytes] | None:
         """The stamp and the hash of a file as it was when this run read it."""
-        stored = self._pack.get(path) if path in self._ready else None
+        stored = self.stored.get(path) if path in self._ready else None
         return None if stored is None else stored[:2]
 
-    @property
-    def _pack(self) -> dict[str, tuple[Stamp, bytes, bytes]]:
-        """What the cache holds, read on first use."""
-        if self._stored is None:
-            loaded = load_pack(self.pack) if self.pack is not None else None
-            self._stored = loaded if isinstance(loaded, dict) else {}
-        return self._stored
-
-    def _from_cache(self, path: str) -> Summary | None:
-        stored = self._pack.get(path)
+    def _recalled(self, path: str) -> Summary | None:
+        stored = self.stored.get(path)
         if stored is None:
             return None
         now = stamp(path)
@@ -98,22 +93,22 @@ class Loader:
         if stored[0] != now:
             if content_hash(path) != stored[1]:
                 return None
-            self._pack[path] = (now, stored[1], stored[2])
-            self._dirty = True
+            self.stored[path] = (now, stored[1], stored[2])
+            self.changed = True
         try:
             return Summary(*marshal.loads(stored[2]))
         except (ValueError, EOFError, TypeError):
             return None
 
-    def _keep(self, path: str, before: Stamp | None, digest: bytes, raw: bytes | None) -> None:
+    def _record(self, path: str, before: Stamp | None, digest: bytes, raw: bytes | None) -> None:
         """Remember a summary, with the stamp that the file had before it was read."""
         self.read += 1
         if before is None:
             return
         self.bytes_read += before[0]
         if raw is not None:
-            self._pack[path] = (before, digest, raw)
-            self._dirty = True
+            self.stored[path] = (before, digest, raw)
+            self.changed = True
 
     def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
         """Have the summaries of many files ready; helper processes parse a share of what the cache lacks."""
@@ -121,7 +116,7 @@ class Loader:
         for path in paths:
             if path in self._ready:
                 continue
-            if path in self._pack:
+            if path in self.stored:
                 self.summary(path)
                 continue
             missing[path] = stamp(path)
@@ -174,17 +169,14 @@ class Loader:
                 if raw is None:
                     self._summary_now(path, missing[path])
                     continue
-                self._keep(path, missing[path], digest, None if self.pack is None else raw)
+                self._record(path, missing[path], digest, raw if self._remembering else None)
                 self._ready[path] = Summary(*marshal.loads(raw))
 
     def close(self) -> None:
-        """Let helper processes go, and remember what was read."""
+        """Let helper processes go."""
         for worker in self._workers or ():
             worker.close()
         self._workers = None
-        if self.pack is not None and self._dirty:
-            save_pack(self.pack, self._stored)
-            self._dirty = False
 
 
 def _size(before: Stamp | None) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coldfork.source.program.program import ModuleState, Program
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, line_of
 
 Environment = dict[str, str | None]
 _MOST_MODULES = 400
@@ -20,7 +21,7 @@ class _Walk(NamedTuple):
     final: Environment
 
 
-class Inherited:
+class PackageEnvironments:
     """Environments by module, worked out once a top package."""
 
     def __init__(self, program: Program) -> None:
@@ -29,7 +30,7 @@ class Inherited:
         self._left: dict[str, Environment] = {}
         self._writers = _Writers(program)
 
-    def environment(self, module: ModuleState) -> Environment:
+    def environment(self, module: Module) -> Environment:
         """The variables that are set when `module` begins, because its top package has run."""
         top = module.name.partition(".")[0]
         if top == module.name:
@@ -37,13 +38,13 @@ class Inherited:
         walk = self._walk_of(top)
         return walk.at_start.get(module.name, walk.final)
 
-    def environment_at(self, module: ModuleState, line: int) -> Environment:
+    def environment_at(self, module: Module, line: int) -> Environment:
         """The variables that are set when a line of the module's body runs."""
         top = module.name.partition(".")[0]
         walk = self._walk_of(top)
         current = dict(walk.at_start.get(module.name, walk.final))
         for node in module.summary.body:
-            if node[0] == nodes.LOADS or node[1] >= line:
+            if node[0] == nodes.LOADS or line_of(node) >= line:
                 continue
             if node[0] in (nodes.IMPORT, nodes.FROM):
                 for name in _imported(module, node):
@@ -78,7 +79,7 @@ class Inherited:
             self._enter(state, top, walk)
         return walk
 
-    def _enter(self, state: ModuleState, top: str, walk: _Walk, only: _Writers | None = None) -> None:
+    def _enter(self, state: Module, top: str, walk: _Walk, only: _Writers | None = None) -> None:
         """Follow one module that is imported now; what `walk` calls final is what is set so far."""
         at_start, current = walk.at_start, walk.final
         if state.name in at_start or len(at_start) > _MOST_MODULES:
@@ -139,7 +140,7 @@ class _Writers:
                 found += self._importers.get(leading, ())
 
 
-def _writes(state: ModuleState) -> bool:
+def _writes(state: Module) -> bool:
     """True when a plain statement of the module's body sets a variable."""
     changed: Environment = {}
     for node in state.summary.body:
@@ -148,7 +149,7 @@ def _writes(state: ModuleState) -> bool:
     return bool(changed)
 
 
-def _own_imports(state: ModuleState, top: str) -> dict[str, None]:
+def _own_imports(state: Module, top: str) -> dict[str, None]:
     """The modules of the package that plain imports of a module's body may run."""
     found: dict[str, None] = {}
     for node in state.summary.body:
@@ -157,13 +158,15 @@ def _own_imports(state: ModuleState, top: str) -> dict[str, None]:
     return found
 
 
-def _imported(state: ModuleState, node: Node) -> list[str]:
+def _imported(state: Module, node: Node) -> list[str]:
     """The modules that an import statement may run, packages first."""
     if node[0] == nodes.IMPORT:
-        bases = [name for name, _ in node[3]]
+        _, _, _, names = node
+        bases = [name for name, _ in names]
     else:
-        base = state.absolute(node[3], node[4])
-        bases = [base, *[f"{base}.{name}" for name, _ in node[5] if name != "*"]]
+        _, _, _, module, level, names = node
+        base = state.absolute(module, level)
+        bases = [base, *[f"{base}.{name}" for name, _ in names if name != "*"]]
     found: list[str] = []
     for base in bases:
         parts = base.split(".")
@@ -174,26 +177,35 @@ def _imported(state: ModuleState, node: Node) -> list[str]:
 def _apply(node: Node, current: Environment) -> None:
     """Take over what one statement sets."""
     if node[0] == nodes.ASSIGN:
-        for target in node[3]:
-            if target[0] == nodes.TO_INDEX and _is_environ(target[1]) and target[2][0] == nodes.CONST:
-                current[str(target[2][1])] = _text(node[4])
-    elif node[0] == nodes.EXPR and node[3][0] == nodes.CALL:
-        function, arguments = node[3][1], node[3][2]
-        if function[0] == nodes.ATTR and function[2] == "setdefault" and _is_environ(function[1]):
-            if len(arguments) == 2 and arguments[0][0] == nodes.CONST:
-                current.setdefault(str(arguments[0][1]), _text(arguments[1]))
+        _, _, _, targets, value = node
+        for target in targets:
+            match target:
+                case (nodes.TO_INDEX, owner, (nodes.CONST, name), _) if _is_environ(owner):
+                    current[str(name)] = _text(value)
+    elif node[0] == nodes.EXPR:
+        _, _, _, expression = node
+        match expression:
+            case (
+                nodes.CALL,
+                (nodes.ATTR, owner, "setdefault", _),
+                ((nodes.CONST, name), value),
+                *_,
+            ) if _is_environ(owner):
+                current.setdefault(str(name), _text(value))
 
 
 def _is_environ(node: Node) -> bool:
-    return bool(
-        (node[0] == nodes.ATTR and node[2] == "environ") or (node[0] == nodes.NAME and node[1] == "environ")
-    )
+    match node:
+        case (nodes.ATTR, _, "environ", _) | (nodes.NAME, "environ", _):
+            return True
+    return False
 
 
 def _text(node: Node) -> str | None:
     """The text a variable is set to, if it is written out."""
-    if node[0] == nodes.CONST and isinstance(node[1], str):
-        return node[1]
-    if node[0] == nodes.CALL and node[1][0] == nodes.NAME and node[1][1] == "str" and len(node[2]) == 1:
-        return str(node[2][0][1]) if node[2][0][0] == nodes.CONST else None
+    match node:
+        case (nodes.CONST, str(text)):
+            return text
+        case (nodes.CALL, (nodes.NAME, "str", _), ((nodes.CONST, value),), *_):
+            return str(value)
     return None

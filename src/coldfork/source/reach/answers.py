@@ -1,8 +1,7 @@
-"""Whole answers, remembered: what was told last time is told again while nothing at all has changed."""
+"""What an analysis answers, and the same as plain data."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from coldfork.model.captures import CaptureEffect, CaptureKind
@@ -10,14 +9,10 @@ from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unreadable
 from coldfork.model.positions import Position
-from coldfork.source.files.packs import load_pack, save_pack
-
-#: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
-_MOST_ANSWERS = 16
 
 
 class Answer(NamedTuple):
-    """What an analysis tells."""
+    """What an analysis found."""
 
     effects: tuple[Effect, ...]
     unreadable: tuple[Unreadable, ...]
@@ -26,37 +21,8 @@ class Answer(NamedTuple):
     captured: tuple[CaptureEffect, ...] = ()
 
 
-class Answers:
-    """The answers that rest on one pack of results."""
-
-    def __init__(self, pack: Path | None, key: str) -> None:
-        self._pack = pack
-        self._key = key
-
-    def recall(self, token: str | None) -> Answer | None:
-        """The answer given before, if the results it rests on are those that `token` names."""
-        if token is None:
-            return None
-        kept = self._kept(token).get(self._key)
-        return _decoded(kept) if kept is not None else None
-
-    def keep(self, token: str | None, answer: Answer) -> None:
-        """Remember an answer that rests on the results that `token` names."""
-        if self._pack is None or token is None:
-            return
-        others = [(key, kept) for key, kept in self._kept(token).items() if key != self._key]
-        kept = dict([*others[1 - _MOST_ANSWERS :], (self._key, _encoded(answer))])
-        save_pack(self._pack, {"token": token, "answers": kept})
-
-    def _kept(self, token: str) -> dict[str, Any]:
-        loaded = load_pack(self._pack) if self._pack is not None else None
-        if not isinstance(loaded, dict) or loaded.get("token") != token:
-            return {}
-        answers: dict[str, Any] = loaded["answers"]
-        return answers
-
-
-def _encoded(answer: Answer) -> Any:
+def encode_answer(answer: Answer) -> Any:
+    """An answer as nested tuples of plain values."""
     return (
         [_effect(effect) for effect in answer.effects],
         [(u.path, u.line, u.column, u.reason, u.own) for u in answer.unreadable],
@@ -112,7 +78,8 @@ def _effect(effect: Effect) -> Any:
     )
 
 
-def _decoded(data: Any) -> Answer:
+def decode_answer(data: Any) -> Answer:
+    """The answer that was encoded."""
     effects, unreadable, ignores, modules, captured = data
     return Answer(
         tuple([_to_effect(effect) for effect in effects]),

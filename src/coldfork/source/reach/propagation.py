@@ -131,7 +131,7 @@ def reach(
 ) -> Reaches:
     """For every module the surest way in which importing it wakes an accelerator, if there is one.
 
-    `waking_imports` are modules without source that the knowledge base blames; `environment` tells the
+    `waking_imports` are modules without source that the knowledge base blames; `environment` gives the
     variables that are set by the time a line of a module runs.
     """
     importers: dict[str, list[tuple[str, SiteEdge]]] = {}
@@ -173,19 +173,19 @@ def _first_executed(
     results: Mapping[str, ModuleResult],
     environment: Environments,
 ) -> Reaches:
-    """Where a module is sure to wake, tell the way that runs first, not the shortest.
+    """Where a module is sure to wake, report the way that runs first, not the shortest.
 
     A module's way only leads through modules that were settled before it, so that import cycles end.
     """
-    told: Reaches = {}
+    chosen: Reaches = {}
     for name, here in settled.items():
         result = results.get(name)
         for accelerator, known in here.items():
             best = known
             if result is not None and known.certain:
-                best = _first_in(name, result, accelerator, known, told, environment)
-            told.setdefault(name, {})[accelerator] = best
-    return told
+                best = _first_in(name, result, accelerator, known, chosen, environment)
+            chosen.setdefault(name, {})[accelerator] = best
+    return chosen
 
 
 def _first_in(
@@ -193,7 +193,7 @@ def _first_in(
     result: ModuleResult,
     accelerator: str,
     known: Reached,
-    told: Reaches,
+    chosen: Reaches,
     environment: Environments,
 ) -> Reached:
     """The first line of a module that is sure to wake the accelerator."""
@@ -210,7 +210,7 @@ def _first_in(
         if site_edge.line >= first[0] or site_edge.edge.conditions:
             continue
         for target in targets(site_edge.edge.target, name):
-            reached = told.get(target, {}).get(accelerator)
+            reached = chosen.get(target, {}).get(accelerator)
             if (
                 reached is not None
                 and reached.certain

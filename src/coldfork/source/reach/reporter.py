@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from coldfork.model.chains import Chain, Step, StepKind
+from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unreadable
-from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.files.discovery import Found, is_test
-from coldfork.source.files.reading import Unreadable as CannotRead
-from coldfork.source.files.reading import read_source
-from coldfork.source.program.package_environment import Inherited
+from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import (
     ModuleResult,
@@ -27,23 +24,29 @@ from coldfork.source.reach.propagation import (
     runs_again,
     targets,
 )
+from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
 from coldfork.source.values.conditions import Condition
-
-_MOST_CONDITIONS = 4
 
 
 class Reporter:
     """Tells what an analysis found, in the words of the model."""
 
-    def __init__(self, program: Program, results: Results, found: Found, entries: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        results: Results,
+        found: Found,
+        entries: tuple[str, ...],
+        quotations: Quotations,
+    ) -> None:
         self.program = program
         self.results = results.by_name
-        self.inherited = Inherited(program)
+        self.inherited = PackageEnvironments(program)
         self.broken = results.broken
         self.found = found
         self.entries = entries
-        self._lines: dict[str, list[str]] = {}
+        self._quotations = quotations
 
     # -- effects ------------------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ class Reporter:
         self, name: str, result: ModuleResult, reaches: Reaches, above: tuple[Condition, ...]
     ) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
-        path = self.results_path(name)
+        path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
         for site_edge in result.edges:
             for target in targets(site_edge.edge.target, name):
@@ -113,11 +116,11 @@ class Reporter:
                 for one in reached.values():
                     if kept_cold(one, name, site_edge.line, self._environment):
                         continue
-                    told = one.wake.off or site_edge.edge.off or not one.rooted
+                    doubtful = one.wake.off or site_edge.edge.off or not one.rooted
                     if runs_again(name, one.wake.link):
                         continue
-                    if own and (told or self._leads_back(name, one.wake.link)):
-                        continue  # the waking line itself is told, with what it takes; a package adds nothing
+                    if own and (doubtful or self._leads_back(name, one.wake.link)):
+                        continue  # the waking line itself is reported; a package adds nothing to it
                     through = combine(name, site_edge, target, one)
                     imported = ImportOf(
                         module=target,
@@ -149,7 +152,7 @@ class Reporter:
         above: tuple[Condition, ...],
         imported: ImportOf | None,
     ) -> Effect:
-        path = self.results_path(name)
+        path = self._quotations.path_of(name)
         conditions = tuple(dict.fromkeys(above + wake.conditions))
         if certain and wake.kind in WAKING:
             verdict = Verdict.CERTAIN
@@ -166,10 +169,10 @@ class Reporter:
             line=site.line,
             end_line=max(site.end_line, site.line),
             column=site.column,
-            text=self.text(name, site.line),
+            text=self._quotations.text(name, site.line),
             position=site.position,
-            chain=self._chain(wake.link),
-            condition=None if verdict is Verdict.CERTAIN else self.words_of(conditions),
+            chain=self._quotations.chain(wake.link),
+            condition=None if verdict is Verdict.CERTAIN else self._quotations.words_of(conditions),
             presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
@@ -190,85 +193,6 @@ class Reporter:
             for e in effects
         ]
 
-    # -- quoting ------------------------------------------------------------------------------------
-
-    def _chain(self, link: Link | None) -> Chain:
-        steps: list[Step] = []
-        while link is not None:
-            if link.module is None or link.line is None:
-                steps.append(Step(link.kind, link.symbol))
-            else:
-                steps.append(
-                    Step(
-                        link.kind,
-                        link.symbol,
-                        self.results_path(link.module),
-                        link.line,
-                        self.text(link.module, link.line),
-                    )
-                )
-            link = link.following
-        return Chain(tuple(steps))
-
-    def words_of(self, conditions: tuple[Condition, ...]) -> str | None:
-        """Conditions in words, the source's own where they are tests."""
-        words = [self._words(condition) for condition in conditions]
-        words = list(dict.fromkeys(word for word in words if word))
-        telling = [word for word in words if not word.startswith(TAKING)]
-        words = telling or words  # which value was taken says little beside a condition of the author's own
-        if not words:
-            return None
-        if len(words) > _MOST_CONDITIONS:
-            words = [
-                *words[: _MOST_CONDITIONS - 1],
-                f"{len(words) - _MOST_CONDITIONS + 1} more conditions hold",
-            ]
-        return " and ".join(words)
-
-    def _words(self, condition: Condition) -> str:
-        if condition.words:
-            return condition.words
-        first, start, last, end = condition.span
-        lines = self._source(condition.module)
-        if not 0 < first <= last <= len(lines):
-            return "a condition that is no longer there"
-        if first == last:
-            text = lines[first - 1].encode()[start:end].decode("utf-8", "replace")
-        else:
-            raw = [line.encode() for line in lines[first - 1 : last]]
-            raw[0], raw[-1] = raw[0][start:], raw[-1][:end]
-            text = " ".join(part.decode("utf-8", "replace").strip() for part in raw)
-        return f"not ({text})" if condition.negated else text
-
-    def text(self, module: str, line: int) -> str:
-        """The source line, stripped."""
-        lines = self._source(module)
-        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
-
-    def _source(self, module: str) -> list[str]:
-        known = self._lines.get(module)
-        if known is None:
-            located = self.program.finder.find(module)
-            known = []
-            if located is not None and located.path is not None:
-                try:
-                    known = read_source(located.path).decode("utf-8", "replace").split("\n")
-                except CannotRead:
-                    known = []
-            self._lines[module] = known
-        return known
-
-    def results_path(self, module: str) -> str:
-        """The path of a module as reports tell it: from its top package, or as given for a plain file."""
-        shown = self.found.display.get(module)
-        if shown is not None:
-            return shown
-        located = self.program.finder.find(module)
-        base = module.replace(".", "/")
-        if located is not None and located.is_package:
-            return f"{base}/__init__.py"
-        return f"{base}.py"
-
     # -- what is not an effect ----------------------------------------------------------------------
 
     def unreadable(self) -> tuple[Unreadable, ...]:
@@ -279,10 +203,12 @@ class Reporter:
             if state is not None and state.summary.error is not None:
                 reason, line, column = state.summary.error
                 found.append(
-                    Unreadable(self.results_path(name), line, column, reason, name in self.found.files)
+                    Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
                 )
         for name, (reason, line, column) in self.broken.items():
-            found.append(Unreadable(self.results_path(name), line, column, reason, name in self.found.files))
+            found.append(
+                Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
+            )
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
         return tuple(sorted(found, key=lambda u: u.path))
 
@@ -294,7 +220,9 @@ class Reporter:
                 continue
             state = self.program.module(name)
             for line, column, rules, reason, covers in state.summary.ignores if state is not None else ():
-                found.append(IgnoreComment(self.results_path(name), line, column, rules, reason, covers))
+                found.append(
+                    IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
+                )
         return tuple(found)
 
 
@@ -309,7 +237,7 @@ def _unsaid(
 
 
 def _sameness(effect: Effect) -> tuple[object, ...]:
-    """What is told once: a line, and a waking site that a file's imports lead to."""
+    """What is reported once: a line, and a waking site that a file's imports lead to."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
@@ -319,7 +247,7 @@ def _sameness(effect: Effect) -> tuple[object, ...]:
 
 
 def _order(effect: Effect) -> tuple[bool, int, int, int, int]:
-    """Smaller is the effect to tell when there are several."""
+    """Smaller is the effect to report when there are several."""
     depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
     ahead = effect.line if effect.imported is not None else 0
     return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))

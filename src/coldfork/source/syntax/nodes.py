@@ -1,81 +1,93 @@
-"""The compact form of source that the evaluator runs: nested tuples, which marshal loads in no time.
+"""The compact form of source that the evaluators follow: nested tuples, which marshal loads in no time.
 
-Every node is a tuple whose first item is one of the numbers below. Lines are the file's own lines.
-Blocks are tuples of statements. What cannot matter at import time has been left out by `lower`.
+Every node is a tuple whose first item is one of the numbers below; `fields` says what the others are, and
+`walk` finds the nodes inside a node by it. Lines are the file's own lines. Blocks are tuples of statements.
+What cannot matter at import time has been left out by `lowering`.
+
+The views at the end name what is read by many: `Class._make(node).binds`. Where a node is taken apart on the
+spot, unpacking names its items just as well: `_, line, test, body, orelse, span = node`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 Node = tuple[Any, ...]
 Block = tuple[Node, ...]
+#: Where a text stands: line, column, last line, last column.
+Span = tuple[int, int, int, int]
+NO_SPAN: Span = (0, 0, 0, 0)
 
 # -- expressions ------------------------------------------------------------------------------------
-CONST = 0  # value
-NAME = 1  # identifier, line
-ATTR = 2  # object, attribute, line
-CALL = 3  # function, positional, keywords ((name or None, value), ...), line, column, end line
-IFEXP = 4  # test, body, orelse, line, span
-BOOL = 5  # is_and, values, line, spans
-NOT = 6  # operand
-COMPARE = 7  # left, operators, comparators
-SEQUENCE = 8  # "list" | "tuple" | "set", elements
-DICT = 9  # keys (None for **), values
-INDEX = 10  # object, index, line
-LAMBDA = 11  # code
-COMPREHENSION = 12  # "list" | "set" | "dict" | "generator", elements, generators, line, spans of conditions
-BINARY = 13  # operator name, left, right, line
-WALRUS = 14  # identifier, value
-JOINED = 15  # parts of an f-string
-YIELD = 16  # value or None, is_from, line
-AWAIT = 17  # value, line
-STAR = 18  # value
-SLICE = 19  # parts
-OTHER = 20  # sub-expressions, evaluated for their effects; the result is unknown
-UNARY = 21  # operator name, operand
+CONST = 0
+NAME = 1
+ATTR = 2
+CALL = 3
+IFEXP = 4
+BOOL = 5
+NOT = 6
+COMPARE = 7
+SEQUENCE = 8
+DICT = 9
+INDEX = 10
+LAMBDA = 11
+COMPREHENSION = 12
+BINARY = 13
+WALRUS = 14
+JOINED = 15  # an f-string, or one formatted part of it
+YIELD = 16
+AWAIT = 17
+STAR = 18
+SLICE = 19
+OTHER = 20  # evaluated for the effects of what is inside; the result is unknown
+UNARY = 21
 
 # -- statements: the line is always second ----------------------------------------------------------
-EXPR = 30  # line, end line, value
-ASSIGN = 31  # line, end line, targets, value
-AUGMENTED = 32  # line, end line, target, operator name, value
-ANNOTATED = 33  # line, end line, target, annotation or None, value or None
-IF = 34  # line, test, body, orelse, span
-FOR = 35  # line, target, iterable, body, orelse
-WHILE = 36  # line, test, body, orelse, span
-TRY = 37  # line, body, handlers ((type, name, block, line), ...), orelse, final
-WITH = 38  # line, items ((context, target), ...), body
-RETURN = 39  # line, end line, value or None
-RAISE = 40  # line, value or None
-IMPORT = 41  # line, end line, ((module, alias), ...)
-FROM = 42  # line, end line, module, level, ((name, alias), ...)
-DEF = 43  # line, name, decorators ((expression, line), ...), header or None, code or None
-CLASS = 44  # line, name, decorators, bases, keywords, body, binds
-GLOBAL = 45  # line, names
-NONLOCAL = 46  # line, names
-BREAK = 47  # line
-CONTINUE = 48  # line
-ASSERT = 49  # line, test, span
-MATCH = 50  # line, subject, ((pattern, guard, block), ...)
-DELETE = 51  # line, targets
-LOADS = 52  # line, dotted names read by annotations, with their lines
-ASYNC_FOR = 53  # as FOR
-ASYNC_WITH = 54  # as WITH
+EXPR = 30
+ASSIGN = 31
+AUGMENTED = 32
+ANNOTATED = 33
+IF = 34
+FOR = 35
+WHILE = 36
+TRY = 37
+WITH = 38
+RETURN = 39
+RAISE = 40
+IMPORT = 41
+FROM = 42
+DEF = 43
+CLASS = 44
+GLOBAL = 45
+NONLOCAL = 46
+BREAK = 47
+CONTINUE = 48
+ASSERT = 49
+MATCH = 50
+DELETE = 51
+LOADS = 52  # what annotations read
+ASYNC_FOR = 53
+ASYNC_WITH = 54
 
 # -- assignment targets -----------------------------------------------------------------------------
-TO_NAME = 60  # identifier
-TO_TUPLE = 61  # targets
-TO_ATTR = 62  # object, attribute, line
-TO_INDEX = 63  # object, index, line
-TO_STAR = 64  # target
+TO_NAME = 60
+TO_TUPLE = 61
+TO_ATTR = 62
+TO_INDEX = 63
+TO_STAR = 64
 
-# -- code of a function: (parameters, block, is_generator, is_async, name, line, return annotation or None,
-#    ((parameter, annotation), ...))
-# -- parameters: (positional names, defaults aligned to the right, *name, keyword-only names, their defaults,
-#    **name)
+# -- patterns of `match` ----------------------------------------------------------------------------
+CASE_VALUE = 70
+CASE_CONSTANT = 71  # None, True or False, which the subject has to be
+CASE_SEQUENCE = 72
+CASE_MAPPING = 73
+CASE_CLASS = 74
+CASE_STAR = 75  # the rest of a sequence
+CASE_AS = 76  # `_` has neither a pattern nor a name
+CASE_OR = 77
 
-# -- bindings of a module or class body, by name: tuples of (how, payload, line, guards)
-BY_IMPORT = 0  # module, or the top package when no alias was given
+# -- how a module or class body binds a name, and what its payload is ---------------------------------
+BY_IMPORT = 0  # (module, whether it was given an alias; without one the name means the top package)
 BY_FROM = 1  # (module, level, name)
 BY_DEF = 2  # the DEF node
 BY_CLASS = 3  # the CLASS node
@@ -83,8 +95,101 @@ BY_VALUE = 4  # an expression
 BY_STATEMENT = 5  # a statement that has to be run to know
 BY_TYPE = 6  # an annotation without a value
 
-# -- guards around a binding
+# -- guards around a binding --------------------------------------------------------------------------
 WHEN = 0  # (WHEN, test, wanted, line, span)
 AFTER_FAILURE = 1  # (AFTER_FAILURE, block of the try, exception types, line of the handler)
 
-NO_SPAN = (0, 0, 0, 0)
+
+# -- views --------------------------------------------------------------------------------------------
+
+
+class Parameters(NamedTuple):
+    """The parameters of a function."""
+
+    positional: tuple[str, ...]
+    defaults: tuple[Node, ...]
+    """The values of the last positional ones."""
+    star: str | None
+    keyword_only: tuple[str, ...]
+    keyword_defaults: tuple[Node | None, ...]
+    double_star: str | None
+
+
+NO_PARAMETERS = Parameters((), (), None, (), (), None)
+
+
+class Code(NamedTuple):
+    """What calling a function runs."""
+
+    parameters: Parameters
+    block: Block
+    is_generator: bool
+    is_async: bool
+    name: str
+    line: int
+    returns: Node | None
+    """The annotation of what it returns."""
+    annotations: tuple[tuple[str, Node], ...]
+
+
+class Class(NamedTuple):
+    """A `class` statement."""
+
+    opcode: int
+    line: int
+    name: str
+    decorators: tuple[tuple[Node, int], ...]
+    bases: tuple[Node, ...]
+    keywords: tuple[tuple[str | None, Node], ...]
+    body: Block
+    binds: dict[str, tuple[Node, ...]]
+
+
+class Binding(NamedTuple):
+    """One way in which a name of a module or class body gets its value."""
+
+    how: int
+    payload: Any
+    line: int
+    guards: tuple[Node, ...]
+
+
+class Handler(NamedTuple):
+    """An `except` clause."""
+
+    exceptions: Node | None
+    name: str | None
+    block: Block
+    line: int
+
+
+class Case(NamedTuple):
+    """A `case` clause."""
+
+    pattern: Node
+    guard: Node | None
+    block: Block
+    line: int
+
+
+def is_name(node: Node, name: str) -> bool:
+    """True for an expression that is this name alone."""
+    return node[:2] == (NAME, name)
+
+
+def arguments_of(call: Node) -> tuple[Node, ...]:
+    """What a call hands over, by position and by name."""
+    _, _, positional, keywords, *_ = call
+    return (*positional, *[value for _, value in keywords])
+
+
+def line_of(statement: Node) -> int:
+    """The line on which a statement begins."""
+    line: int = statement[1]
+    return line
+
+
+def code_of(raw: Node) -> Code:
+    """The view of a function's code, and of its parameters."""
+    parameters, block, is_generator, is_async, name, line, returns, annotations = raw
+    return Code(Parameters._make(parameters), block, is_generator, is_async, name, line, returns, annotations)

@@ -8,16 +8,20 @@ from coldfork.source.syntax.nodes import Node
 
 def text_of(node: Node) -> str:
     """An expression as the source writes it, shortened."""
-    op = node[0]
-    if op == nodes.NAME:
-        return str(node[1])
-    if op == nodes.ATTR:
-        return f"{text_of(node[1])}.{node[2]}"
-    if op == nodes.CALL:
-        return f"{text_of(node[1])}({'...' if node[2] or node[3] else ''})"
-    if op == nodes.INDEX:
-        inner = repr(node[2][1]) if node[2][0] == nodes.CONST else "..."
-        return f"{text_of(node[1])}[{inner}]"
-    if op == nodes.CONST:
-        return repr(node[1])
+    opcode = node[0]
+    if opcode == nodes.NAME:
+        _, name, _ = node
+        return str(name)
+    if opcode == nodes.ATTR:
+        _, owner, attribute, _ = node
+        return f"{text_of(owner)}.{attribute}"
+    if opcode == nodes.CALL:
+        _, function, positional, keywords, *_ = node
+        return f"{text_of(function)}({'...' if positional or keywords else ''})"
+    if opcode == nodes.INDEX:
+        _, owner, index, _ = node
+        return f"{text_of(owner)}[{repr(index[1]) if index[0] == nodes.CONST else '...'}]"
+    if opcode == nodes.CONST:
+        _, value = node
+        return repr(value)
     return "(...)"

@@ -6,11 +6,17 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coldfork.source.syntax import nodes as ir
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Block, Node, line_of
+from coldfork.source.syntax.walk import children
 
 Guards = tuple[Node, ...]
 ImportRecord = tuple[str | None, int, tuple[str, ...] | None]
+#: What has no effect of its own; whether it has any is for its parts to say.
+_BORING = frozenset({
+    nodes.CONST, nodes.NAME, nodes.LAMBDA, nodes.SEQUENCE, nodes.DICT, nodes.OTHER, nodes.SLICE, nodes.NOT,
+    nodes.STAR,
+})  # fmt: skip
 
 
 class Scope:
@@ -35,23 +41,12 @@ class Scope:
 
 def boring(node: Node) -> bool:
     """True when evaluating the expression can have no effect on a device."""
-    op = node[0]
-    if op in (ir.CONST, ir.NAME):
-        return True
-    if op == ir.LAMBDA:
-        parameters = node[1][0]
-        return all(default is None or boring(default) for default in (*parameters[1], *parameters[4]))
-    if op == ir.JOINED:
-        return all(part[0] == ir.CONST for part in node[1])  # anything else is formatted, by code of its own
-    if op == ir.SEQUENCE:
-        return all(boring(e) for e in node[2])
-    if op == ir.DICT:
-        return all(k is None or boring(k) for k in node[1]) and all(boring(v) for v in node[2])
-    if op in (ir.OTHER, ir.SLICE):
-        return all(boring(e) for e in node[1])
-    if op in (ir.NOT, ir.STAR):
-        return boring(node[1])
-    return False
+    opcode = node[0]
+    if opcode == nodes.JOINED:
+        return all(
+            part[0] == nodes.CONST for part in children(node)
+        )  # the rest is formatted, by code of its own
+    return opcode in _BORING and all(boring(part) for part in children(node))
 
 
 def prune(block: Block, scope: Scope) -> Block:
@@ -60,11 +55,13 @@ def prune(block: Block, scope: Scope) -> Block:
 
 
 def _only_binds(node: Node, scope: Scope) -> bool:
-    if node[0] == ir.ASSIGN:
-        return all(t[0] == ir.TO_NAME and len(scope.binds[t[1]]) == 1 for t in node[3]) and boring(node[4])
-    if node[0] == ir.DEF:
-        return not node[3] and node[4] is None and len(scope.binds[node[2]]) == 1
-    if node[0] == ir.CLASS:
+    if node[0] == nodes.ASSIGN:
+        _, _, _, targets, value = node
+        return all(t[0] == nodes.TO_NAME and len(scope.binds[t[1]]) == 1 for t in targets) and boring(value)
+    if node[0] == nodes.DEF:
+        _, _, name, decorators, header, _ = node
+        return not decorators and header is None and len(scope.binds[name]) == 1
+    if node[0] == nodes.CLASS:
         _, _, name, decorators, bases, keywords, body, _ = node
         return not (decorators or bases or keywords or body) and len(scope.binds[name]) == 1
     return False
@@ -72,19 +69,19 @@ def _only_binds(node: Node, scope: Scope) -> bool:
 
 def bind_target(scope: Scope, target: Node, value: Node | None, statement: Node) -> None:
     """Record what assigning `value` to a target binds."""
-    line = statement[1]
-    if target[0] == ir.TO_NAME:
-        if value is not None:
-            scope.bind(target[1], ir.BY_VALUE, value, line)
-        else:
-            scope.bind(target[1], ir.BY_STATEMENT, statement, line)
-    elif target[0] == ir.TO_TUPLE:
-        pairs = value[2] if value is not None and value[0] == ir.SEQUENCE else ()
-        exact = len(pairs) == len(target[1]) and not any(p[0] == ir.STAR for p in pairs)
-        for index, element in enumerate(target[1]):
-            bind_target(scope, element, pairs[index] if exact else None, statement)
-    elif target[0] == ir.TO_STAR:
-        bind_target(scope, target[1], None, statement)
+    if target[0] == nodes.TO_NAME:
+        _, name = target
+        how, payload = (nodes.BY_STATEMENT, statement) if value is None else (nodes.BY_VALUE, value)
+        scope.bind(name, how, payload, line_of(statement))
+    elif target[0] == nodes.TO_TUPLE:
+        _, targets = target
+        values = value[2] if value is not None and value[0] == nodes.SEQUENCE else ()
+        exact = len(values) == len(targets) and not any(one[0] == nodes.STAR for one in values)
+        for index, element in enumerate(targets):
+            bind_target(scope, element, values[index] if exact else None, statement)
+    elif target[0] == nodes.TO_STAR:
+        _, starred = target
+        bind_target(scope, starred, None, statement)
 
 
 def under_guard(scope: Scope | None, guard: Node, work: Callable[[], Block]) -> Block:
@@ -123,14 +120,14 @@ def bind_opaquely(lowered: Node, scope: Scope | None, names: set[str]) -> Node:
     """Bind names that only running the statement can tell."""
     if scope is not None:
         for name in sorted(names):
-            scope.bind(name, ir.BY_STATEMENT, lowered, lowered[1])
+            scope.bind(name, nodes.BY_STATEMENT, lowered, line_of(lowered))
     return lowered
 
 
-def names_in(nodes: Sequence[ast.stmt | ast.expr]) -> set[str]:
+def names_in(parts: Sequence[ast.stmt | ast.expr]) -> set[str]:
     """Every name that the statements may bind in their own scope."""
     found: set[str] = set()
-    pending: list[ast.AST] = list(nodes)
+    pending: list[ast.AST] = list(parts)
     while pending:
         node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

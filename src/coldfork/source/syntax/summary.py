@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import warnings
 from typing import Any, NamedTuple
 
-from coldfork.source.files.reading import Unreadable, normalise
+from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.capture_hints import capturing
-from coldfork.source.syntax.lowering.blocks import lower_module
-from coldfork.source.syntax.lowering.expressions import Lowerer
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.ignore_comments import find_ignore_comments
+from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
+from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.nodes import Block, Code, Node, code_of
 from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.skeleton import skeleton
+from coldfork.source.syntax.syntax_errors import parse
 
-_IGNORE = re.compile(rb"#\s*coldfork:\s*ignore(?:\[([^\]\n]*)\])?([^\n]*)")
 _POSTPONED = re.compile(
     rb"^from[ \t]+__future__[ \t]+import[^\n]*(?:\n[^\n)]*)*?\bannotations\b", re.MULTILINE
 )
 _GLOBAL = re.compile(rb"^[ \t]+global[ \t]+([^\n#;]+)", re.MULTILINE)
-
-
-class IgnoreMark(NamedTuple):
-    """An ignore comment: line, column, rules, reason, and the lines of the statement it stands on."""
-
-    line: int
-    column: int
-    rules: tuple[str, ...]
-    reason: str
-    covers: tuple[int, int]
 
 
 class Summary(NamedTuple):
@@ -59,7 +49,7 @@ def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
     """Reduce the bytes of one file; what cannot be analysed becomes a summary that says why."""
     try:
         return _summarise(normalise(raw), target_version)
-    except Unreadable as problem:
+    except CannotRead as problem:
         return unreadable(problem.reason, problem.line, problem.column)
     except (RecursionError, MemoryError):
         return unreadable("an expression is nested too deeply")
@@ -78,8 +68,8 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
             spans = {line: (span.start, span.end) for line, span in blanked.spans.items()}
     if tree is None:
         tree = parse(source)
-    lowerer = Lowerer(0, postponed, spans, blanked.runs if blanked is not None and spans else {})
-    body, scope = lower_module(lowerer, tree.body)
+    context = Context(0, postponed, spans, blanked.runs if blanked is not None and spans else {})
+    body, scope = lower_module(context, tree.body)
     loads = dict(scope.loads)
     if blanked is not None and spans and not postponed:
         for name, line in blanked.header_names.items():
@@ -94,7 +84,7 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
         tuple(scope.stars),
         postponed,
         frozenset(_rebound(source)),
-        tuple(tuple(mark) for mark in _ignores(source)),
+        tuple(tuple(mark) for mark in find_ignore_comments(source)),
         None,
         capturing(source),
     )
@@ -119,119 +109,7 @@ def _parse_quietly(source: bytes) -> ast.Module | None:
         return None
 
 
-def parse(source: bytes) -> ast.Module:
-    """Parse a whole file; `Unreadable` says in words what is wrong and which Python would read it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except SyntaxError as error:
-        raise Unreadable(
-            _explain(error, source), error.lineno or 1, max(0, (error.offset or 1) - 1)
-        ) from None
-    except ValueError as error:
-        raise Unreadable(str(error)) from None
-
-
-_PYTHON_2 = re.compile(
-    rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,"
-    rb"|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)",
-    re.MULTILINE,
-)
-_NEWER = (
-    (
-        (3, 14),
-        re.compile(
-            rb"\b[rRfF]?[tT][rR]?['\"]|^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*[\w., \t]+:"
-            rb"|^[ \t]*except[ \t]+[\w.]+,",
-            re.MULTILINE,
-        ),
-    ),
-    ((3, 13), re.compile(rb"^[ \t]*(?:class|def|type)[ \t]+\w+\[[^\]\n]*=[^\]\n]*\]", re.MULTILINE)),
-    (
-        (3, 12),
-        re.compile(
-            rb"^[ \t]*type[ \t]+\w+|^[ \t]*(?:async[ \t]+)?(?:class|def)[ \t]+\w+\[|\bf['\"]", re.MULTILINE
-        ),
-    ),
-)
-
-
-def _explain(error: SyntaxError, source: bytes) -> str:
-    """Why the file does not parse, with the Python that would read it where the construct gives it away."""
-    lines = source.splitlines()
-    line = lines[(error.lineno or 1) - 1] + b"\n" if 0 < (error.lineno or 1) <= len(lines) else b""
-    running = sys.version_info[:2]
-    message = (error.msg or "invalid syntax").rstrip(".")
-    if _PYTHON_2.search(line):
-        return f"is Python 2 source ({message})"
-    for version, pattern in _NEWER:
-        if version > running and pattern.search(line):
-            return (
-                f"uses syntax of Python {version[0]}.{version[1]}, "
-                f"which Python {running[0]}.{running[1]} cannot read; "
-                f"run coldfork with Python {version[0]}.{version[1]} or newer ({message})"
-            )
-    return f"does not parse: {message}"
-
-
-def _ignores(source: bytes) -> list[IgnoreMark]:
-    """Ignore comments, each with the extent of its statement; strings that look like one do not count."""
-    if b"coldfork:" not in source or not _IGNORE.search(source):
-        return []
-    import io
-    import tokenize
-
-    comments: dict[int, tuple[int, str]] = {}
-    extents: list[tuple[int, int]] = []
-    first = 0
-    try:
-        for token in tokenize.tokenize(io.BytesIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                comments[token.start[0]] = (token.start[1], token.string)
-            elif token.type == tokenize.NEWLINE:
-                extents.append((first or token.start[0], token.start[0]))
-                first = 0
-            elif (
-                token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
-                and not first
-            ):
-                first = token.start[0]
-    except (tokenize.TokenError, SyntaxError, IndentationError):
-        return []
-    marks = []
-    for line, (column, text) in comments.items():
-        found = _IGNORE.search(text.encode())
-        if found is None:
-            continue
-        rules = tuple(r.strip().decode() for r in (found.group(1) or b"").split(b",") if r.strip())
-        reason = found.group(2).decode("utf-8", "replace").strip(" :-\t")
-        marks.append(IgnoreMark(line, column, rules, reason, _extent(line, extents)))
-    return marks
-
-
-def _extent(line: int, extents: list[tuple[int, int]]) -> tuple[int, int]:
-    """The statement that holds `line`; a comment on a line of its own belongs to the statement below it."""
-    for first, last in extents:
-        if first <= line <= last:
-            return first, last
-    following = [extent for extent in extents if extent[0] > line]
-    return following[0] if following else (line, line)
-
-
-def explain_body(source: bytes, start: int, end: int) -> str:
-    """Why a function that was blanked does not parse."""
-    text = source[start:end]
-    try:
-        parse(b"if 1:\n" + text if text[:1] in (b" ", b"\t") else text)
-    except Unreadable as problem:
-        return problem.reason
-    except (RecursionError, MemoryError):
-        return "an expression is nested too deeply"
-    return "a function could not be read"
-
-
-def function_code(source: bytes, start: int, end: int, line: int) -> Node | None:
+def function_code(source: bytes, start: int, end: int, line: int) -> Code | None:
     """Parse and lower one blanked function."""
     text = source[start:end]
     offset = line - 1
@@ -245,6 +123,6 @@ def function_code(source: bytes, start: int, end: int, line: int) -> Node | None
         node = tree.body[0]
         if isinstance(node, ast.If):
             node = node.body[0]
-        return Lowerer(offset).code(node)
+        return code_of(lower_function(Context(offset), node))
     except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
         return None

@@ -18,3 +18,14 @@ class Condition(NamedTuple):
     """What is presumed when the path that needs this condition is not the nominal one."""
     possible: bool = False
     """True for dynamic dispatch that could not be narrowed."""
+
+
+def negated(condition: Condition) -> Condition:
+    """The condition that this one does not hold."""
+    if condition.words:
+        return condition._replace(
+            words=condition.words.removeprefix("not: ")
+            if condition.words.startswith("not: ")
+            else f"not: {condition.words}"
+        )
+    return condition._replace(negated=not condition.negated)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
-
-if TYPE_CHECKING:
-    from coldfork.source.program.program import ModuleState
 
 
 class Value:
@@ -85,7 +83,7 @@ class External(Value):
         return hash(self.name)
 
 
-#: Keyword arguments of a call; what `**` brought without telling its names stands under None.
+#: Keyword arguments of a call; what `**` brought under unknown names stands under None.
 Keywords = dict[str | None, Value]
 
 
@@ -106,7 +104,7 @@ class Function(Value):
 
     def __init__(
         self,
-        module: ModuleState,
+        module: Module,
         line: int,
         name: str,
         code: Node | None,
@@ -149,7 +147,7 @@ class ClassRef(Value):
         "scope",
     )
 
-    def __init__(self, module: ModuleState, node: Node, env: Env | None, qualified: str) -> None:
+    def __init__(self, module: Module, node: Node, env: Env | None, qualified: str) -> None:
         self.module = module
         self.node = node
         self.line: int = node[1]

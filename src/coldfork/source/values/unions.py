@@ -67,7 +67,7 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a single value is true; None when that cannot be told."""
+    """Whether a single value is true; None when nobody knows."""
     kind = type(value)
     if kind is Const:
         return bool(value.value)  # type: ignore[attr-defined]

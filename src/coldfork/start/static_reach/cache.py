@@ -15,11 +15,12 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from coldfork import __version__
+from coldfork.model.folders import user_cache
 from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 from coldfork.start.static_reach.check_process import profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 _MOST_FILES = 2000
 """Beyond that, looking whether anything changed would cost more than a decision may."""
@@ -37,7 +38,7 @@ class KeptAnswer:
     @classmethod
     def of(cls, place: Place, search: Sequence[str]) -> KeptAnswer:
         """Where the answer lies, and what it has to rest on."""
-        folder = cache_folder()
+        folder = user_cache(os.environ, sys.platform)
         stamp = _stamp(place, search) if folder else None
         if folder is None or stamp is None:
             return cls(None, None)
@@ -87,20 +88,6 @@ class KeptAnswer:
                 os.unlink(beside)
             except OSError:
                 pass
-
-
-def cache_folder(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The folder of the cache that all of coldfork uses, or None where there is nowhere to write."""
-    if chosen := environment.get("COLDFORK_CACHE_DIR"):
-        return chosen
-    parent = environment.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(parent):
-        return os.path.join(parent, "coldfork")
-    home = environment.get("HOME", "")
-    if not os.path.isabs(home):
-        return None
-    caches = os.path.join("Library", "Caches") if sys.platform == "darwin" else ".cache"
-    return os.path.join(home, caches, "coldfork")
 
 
 def _stamp(place: Place, search: Sequence[str]) -> str | None:

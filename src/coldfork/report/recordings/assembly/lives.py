@@ -126,7 +126,7 @@ class _Lives:
         life.departings.append(Departing(line, How.FORK))
 
     def _exit(self, life: Life, line: ExitLine) -> None:
-        """An end may be told twice: from inside with the states, from outside with the status."""
+        """An end may be recorded twice: from inside with the states, from outside with the status."""
         life.ended = True
         life.status = life.status if line.status is None else line.status
         life.signal = life.signal if line.signal is None else line.signal

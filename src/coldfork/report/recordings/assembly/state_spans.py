@@ -99,7 +99,7 @@ def _of_one(known: list[_Known], end: float) -> list[Stretch]:
             made.append(Stretch(item.accelerator, until, item.at, Status.UNKNOWN, None, reason))
         current, since, confirmed = item, item.at, item.at
     made.append(_stretch(current, since, max(end, since)))
-    # A state that was corrected at the very moment it was told is no stretch of time.
+    # A state that was corrected at the very moment it was recorded is no stretch of time.
     return [one for one in made if one.end > one.begin or one is made[-1]]
 
 

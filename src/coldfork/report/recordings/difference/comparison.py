@@ -197,20 +197,20 @@ def _final_states(recording: Recording) -> dict[str, str]:
     """The last states of all processes that began in the same way, as one sentence for each way."""
     groups: dict[str, Counter[str]] = {}
     for process in recording.processes:
-        told = groups.setdefault(_line_of_descent(process, recording), Counter())
+        states = groups.setdefault(_line_of_descent(process, recording), Counter())
         for stretch in process.last_states.values():
             if stretch.status is not Status.ABSENT:
-                told[f"{stretch.accelerator} {phrases.state(stretch)}"] += 1
+                states[f"{stretch.accelerator} {phrases.state(stretch)}"] += 1
     alone = Counter(_line_of_descent(process, recording) for process in recording.processes)
-    return {name: _told(told, alone[name]) for name, told in groups.items()}
+    return {name: _describe(states, alone[name]) for name, states in groups.items()}
 
 
-def _told(told: Counter[str], processes: int) -> str:
-    if not told:
+def _describe(states: Counter[str], processes: int) -> str:
+    if not states:
         return "nothing loaded"
     if processes == 1:
-        return ", ".join(sorted(told))
-    return ", ".join(f"{state} in {count} of {processes}" for state, count in sorted(told.items()))
+        return ", ".join(sorted(states))
+    return ", ".join(f"{state} in {count} of {processes}" for state, count in sorted(states.items()))
 
 
 def _line_of_descent(process: Process, recording: Recording) -> str:

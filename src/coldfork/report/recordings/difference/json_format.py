@@ -12,10 +12,10 @@ from coldfork.report.recordings.json_format import (
     recording_object,
     verdict_object,
     wake_object,
-    written,
 )
 from coldfork.report.recordings.view import View
 from coldfork.report.shared.characters import well_formed
+from coldfork.report.shared.json_text import dump, optional
 
 
 def render(before: Recording, after: Recording, view: View) -> str:
@@ -48,8 +48,8 @@ def render(before: Recording, after: Recording, view: View) -> str:
         "importers": [
             {
                 "module": well_formed(new.module),
-                "before": _optional(old.importer),
-                "after": _optional(new.importer),
+                "before": optional(old.importer),
+                "after": optional(new.importer),
             }
             for old, new in found.importers
         ],
@@ -62,16 +62,12 @@ def render(before: Recording, after: Recording, view: View) -> str:
             for change in found.times
         ],
     }
-    return written(document)
+    return dump(document)
 
 
 def _module(one: ModuleSeen) -> dict[str, Any]:
     return {
         "module": well_formed(one.module),
-        "importer": _optional(one.importer),
+        "importer": optional(one.importer),
         "own_seconds": round(one.own_seconds, 6),
     }
-
-
-def _optional(text: str | None) -> str | None:
-    return None if text is None else well_formed(text)

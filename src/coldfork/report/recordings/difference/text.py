@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from coldfork.model.timelines import Recording, Wake
-from coldfork.report.findings.words import plural
 from coldfork.report.recordings.difference.comparison import Difference, ModuleSeen, difference, roots
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome
-from coldfork.report.recordings.text.sheets import Sheet
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.quantities import duration, plural
+from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.wakers import inside
 
 _MOST = 15
 
 
 def render(before: Recording, after: Recording, view: View) -> str:
     """Write the difference as text."""
-    sheet = Sheet(view)
+    sheet = Sheet(view.encoding, colour=view.colour, width=view.width)
     before, after = (for_people(recording, view)[0] for recording in (before, after))
     found = difference(before, after)
     parts = (
@@ -39,9 +40,10 @@ def wake_words(wake: Wake) -> str:
     waker = wake.waker
     if waker is None:
         return f"{phrases.waking(wake)} by {phrases.NO_PLACE}"
-    inside = f" in {waker.function}" if waker.function else ""
+    function = inside(waker.function)
+    where = f" in {function}" if function else ""
     chain = " > ".join(site.module for site in waker.import_chain)
-    return f"{phrases.waking(wake)} by {phrases.place(waker.path, waker.line)}{inside}" + (
+    return f"{phrases.waking(wake)} by {phrases.place(waker.path, waker.line)}{where}" + (
         f", through {chain}" if chain else ""
     )
 
@@ -85,7 +87,7 @@ def _states(found: Difference, sheet: Sheet) -> Iterator[str]:
 
 def _imports(found: Difference, sheet: Sheet) -> Iterator[str]:
     counts = f"imports: {found.modules[0]} -> {found.modules[1]} modules"
-    whole = f"{phrases.span(found.seconds[0])} -> {phrases.span(found.seconds[1])} in the first process"
+    whole = f"{duration(found.seconds[0])} -> {duration(found.seconds[1])} in the first process"
     yield f"{sheet.paint('title', counts)}, {whole}"
     gone = [module_words(one, along) for one, along in roots(found.imports_gone)]
     new = [module_words(one, along) for one, along in roots(found.imports_new)]
@@ -102,8 +104,8 @@ def _times(found: Difference, sheet: Sheet) -> Iterator[str]:
     lines = []
     for change in found.times[:_MOST]:
         sign = "+" if change.seconds > 0 else "-"
-        times = f"{phrases.span(change.before)} -> {phrases.span(change.after)}"
-        change_words = sign + phrases.span(abs(change.seconds))
+        times = f"{duration(change.before)} -> {duration(change.after)}"
+        change_words = sign + duration(abs(change.seconds))
         lines.append(f"  {change_words:>9}  {sheet.say(change.module)}  {times}")
     lines += _more(len(found.times), sheet)
     yield from _titled("own import times", lines, sheet)

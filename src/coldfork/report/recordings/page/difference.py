@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from coldfork.model.timelines import Recording
-from coldfork.report.findings.words import plural
 from coldfork.report.recordings.difference.comparison import Difference, difference, roots
 from coldfork.report.recordings.difference.text import module_words, wake_words
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.shell import masthead, page
 from coldfork.report.recordings.page.symbols import patterns, standing_sign
-from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.quantities import duration, plural
 
 _MOST_TIMES = 100
 
@@ -74,7 +73,7 @@ def _imports(found: Difference) -> Iterator[Markup]:
         for old, new in found.importers
     ]
     modules = f"{found.modules[0]} modules before, {found.modules[1]} after"
-    times = f"{phrases.span(found.seconds[0])} before, {phrases.span(found.seconds[1])} after"
+    times = f"{duration(found.seconds[0])} before, {duration(found.seconds[1])} after"
     yield from _section("Imports", ("", "module"), rows, f"{modules}; {times} in the first process.")
 
 
@@ -82,8 +81,8 @@ def _times(found: Difference) -> Iterator[Markup]:
     rows = []
     for change in found.times[:_MOST_TIMES]:
         sign = "+" if change.seconds > 0 else "\u2212"
-        times = (phrases.span(change.before), phrases.span(change.after))
-        rows.append((change.module, *times, sign + phrases.span(abs(change.seconds))))
+        times = (duration(change.before), duration(change.after))
+        rows.append((change.module, *times, sign + duration(abs(change.seconds))))
     left = len(found.times) - _MOST_TIMES
     note = f"{plural(left, 'smaller change')} left out; --format json has them all." if left > 0 else ""
     yield from _section("Own import times", ("module", "before", "after", "change"), rows, note)

@@ -16,6 +16,7 @@ from coldfork.report.recordings.page.verdict import verdict_card
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import outcome
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.quantities import duration
 
 
 def render(recording: Recording, view: View) -> str:
@@ -69,7 +70,7 @@ def _about(recording: Recording, view: View) -> Markup:
         "platform": recording.platform,
         "device": recording.device,
         "folder": recording.cwd,
-        "time covered": phrases.span(recording.end),
+        "time covered": duration(recording.end),
         "page made by": f"coldfork {view.version}".strip(),
         **{f"${name}": value for name, value in recording.environment.items()},
     }

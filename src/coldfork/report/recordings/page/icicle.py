@@ -13,6 +13,7 @@ from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.shared.characters import printable
+from coldfork.report.shared.quantities import duration
 
 #: What an import is drawn as; the script knows the same numbers.
 PLAIN, ACTS, LEADS_TO_WAKE, WAKES = 0, 1, 2, 3
@@ -157,7 +158,7 @@ def _slowest(importing: Iterable[Process]) -> Markup:
         element(
             "tr",
             element("td", element("code", module or "?")),
-            element("td", phrases.span(own[module]), class_="number"),
+            element("td", duration(own[module]), class_="number"),
         )
         for module in slowest
     )

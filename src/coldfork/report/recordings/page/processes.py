@@ -9,6 +9,7 @@ from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import swatch
 from coldfork.report.recordings.page.timeline import in_tree_order
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.shared.quantities import duration
 
 _HEADS = ("process", "how it began", "command", "from", "to", "end", "states at its end", "imports")
 _LONGEST_COMMAND = 120
@@ -43,11 +44,11 @@ def _row(process: Process, depth: int, recording: Recording) -> Markup:
         ),
         element("td", _arrival(process, recording)),
         element("td", element("code", _shortened(phrases.command(process))), class_="command"),
-        element("td", phrases.span(process.begin), class_="number"),
-        element("td", phrases.span(process.end), class_="number"),
+        element("td", duration(process.begin), class_="number"),
+        element("td", duration(process.end), class_="number"),
         element("td", phrases.ending(process)),
         element("td", joined(_state(stretch) for stretch in process.last_states.values())),
-        element("td", f"{count} in {phrases.span(seconds)}" if count else "none", class_="number"),
+        element("td", f"{count} in {duration(seconds)}" if count else "none", class_="number"),
     )
     return element("tr", joined(cells), id=f"process-{process.number}")
 

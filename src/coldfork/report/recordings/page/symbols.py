@@ -1,4 +1,4 @@
-"""The signs of the states: told apart by their shape, the colour only repeats it."""
+"""The signs of the states: each has a shape of its own, and the colour only repeats it."""
 
 from __future__ import annotations
 

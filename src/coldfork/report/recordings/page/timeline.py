@@ -10,6 +10,7 @@ from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, Departure, How, Proce
 from coldfork.report.recordings.page.markup import Markup, element, joined
 from coldfork.report.recordings.page.symbols import legend
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.shared.quantities import duration
 
 _LANE = 14
 _PADDING = 10
@@ -88,7 +89,7 @@ class _Drawing:
             x = self._at(self._begin + at)
             marks.append(element("line", x1=x, x2=x, y1=18, y2=24))
             if at < self._length * 0.95:
-                marks.append(element("text", phrases.span(at), x=x, y=14, class_="tick"))
+                marks.append(element("text", duration(at), x=x, y=14, class_="tick"))
         return element("svg", joined(marks), height=24, class_="axis", aria_hidden="true")
 
     def labels(self) -> Markup:
@@ -150,7 +151,7 @@ class _Drawing:
 
     def _bar(self, process: Process, stretch: Stretch, top: float) -> Markup:
         title = f"{phrases.pid(process)}: {stretch.accelerator} {phrases.state(stretch)}, "
-        title += f"{phrases.span(stretch.begin)} to {phrases.span(stretch.end)}"
+        title += f"{duration(stretch.begin)} to {duration(stretch.end)}"
         title += f"; {stretch.reason}" if stretch.reason else ""
         place: dict[str, str | float] = {
             "x": self._at(stretch.begin),

@@ -11,6 +11,7 @@ from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.chains import ChainStep, steps
 from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.recordings.view import View
+from coldfork.report.shared.wakers import inside
 
 _MOST_NAMED = 12
 
@@ -36,13 +37,14 @@ def _waker(summed_up: Outcome, view: View) -> Iterator[Markup]:
     if wake is None or process is None or wake.waker is None:
         return
     waker = wake.waker
-    inside = f" in {waker.function}" if waker.function else ""
-    inside += " (which line was not recorded)" if waker.path is not None and waker.line is None else ""
+    function = inside(waker.function)
+    where = f" in {function}" if function else ""
+    where += " (which line was not recorded)" if waker.path is not None and waker.line is None else ""
     yield element(
         "p",
         "Woken by ",
         element("code", phrases.place(waker.path, waker.line), class_="place"),
-        inside,
+        where,
         f", {phrases.moment(wake.at)} in process {phrases.pid(process)}, thread {waker.thread}",
         class_="site",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from coldfork.model.states import Waker
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.shared.wakers import calls_to_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,10 @@ def steps(waker: Waker) -> list[ChainStep]:
 
 def _calls(waker: Waker) -> list[ChainStep]:
     """The calls from the module's own line to the one known by name; what lies inside that is left out."""
-    found: list[ChainStep] = []
-    for frame in waker.stack:
-        if waker.call and found and _is_called(frame.function, waker.call):
-            break
-        found.append(ChainStep("", frame.function, frame.path, frame.line))
+    found = [
+        ChainStep("", frame.function, frame.path, frame.line)
+        for frame in (*waker.stack[:1], *calls_to_device(waker))
+    ]
     if waker.call:
         found.append(ChainStep("calls", waker.call))
     return found
-
-
-def _is_called(function: str, call: str) -> bool:
-    """Whether a frame belongs to a call; a frame knows its function without the module, a call with it."""
-    return call == function or call.endswith(f".{function}")

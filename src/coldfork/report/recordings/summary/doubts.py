@@ -1,4 +1,4 @@
-"""Why a recording may not tell everything, and what of that touches no device."""
+"""Why a recording may be incomplete, and what of that concerns no device."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, How, Process, Recording
-from coldfork.report.findings.words import plural
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.shared.quantities import plural
 
 
 def reasons(recording: Recording) -> Iterator[str]:
-    """Everything because of which the recording may not tell all."""
+    """Every reason why the recording may be incomplete."""
     damage = recording.damage
     if recording.cut is not None:
         more = f"; {plural(recording.cut.dropped, 'event')} dropped" if recording.cut.dropped else ""

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coldfork.model.timelines import Import, Process, Wake
-from coldfork.report.findings.words import effect_phrase
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.shared.effects import effect_phrase
 
 _SLACK = 1e-4
 

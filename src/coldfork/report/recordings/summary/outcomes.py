@@ -43,7 +43,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     """What else happened that matters, one sentence each."""
     doubts: tuple[str, ...] = ()
-    """Why the recording may not tell everything, one sentence each."""
+    """Why the recording may be incomplete, one sentence each."""
     next_command: str = ""
     next_reason: str = ""
 
@@ -92,26 +92,24 @@ def _poisoned(
     doubts: tuple[str, ...],
 ) -> Outcome:
     accelerator = poison[0][1].accelerator
-    struck = tuple(process for process, stretch in poison if stretch.accelerator == accelerator)
+    poisoned = tuple(process for process, stretch in poison if stretch.accelerator == accelerator)
     escaped = tuple(
         process
         for process in processes
-        if process not in struck and any(_is_poison(one, accelerator) for one in process.stretches)
+        if process not in poisoned and any(_is_poison(one, accelerator) for one in process.stretches)
     )
-    origin = _origin(processes, struck[0], accelerator)
-    wake = _wake_before(origin, accelerator, struck[0].begin)
+    origin = _origin(processes, poisoned[0], accelerator)
+    wake = _wake_before(origin, accelerator, poisoned[0].begin)
     parent = f"process {phrases.pid(origin)}"
-    them = (
-        "a process that was forked from it" if len(struck) == 1 else f"{len(struck)} processes forked from it"
-    )
+    them = "a process that was" if len(poisoned) == 1 else f"{len(poisoned)} processes"
     command, reason = _next(wake)
     return Outcome(
         Standing.POISONED,
-        f"{accelerator} was awake in {parent}, and {them} cannot use it",
+        f"{accelerator} was awake in {parent}, and {them} forked from it cannot use it",
         accelerator,
         wake,
         origin,
-        struck,
+        poisoned,
         escaped,
         (*_notes(wakes, wake), *remarks(processes)),
         doubts,
@@ -224,9 +222,9 @@ def _safe_children(process: Process, since: float) -> str:
     return "no process was forked after that; one that is forked later cannot use it"
 
 
-def _notes(wakes: Iterable[tuple[Process, Wake]], told: Wake | None) -> Iterator[str]:
+def _notes(wakes: Iterable[tuple[Process, Wake]], reported: Wake | None) -> Iterator[str]:
     """The other wakes, each place once."""
-    said = set() if told is None else {_wake_key(told)}
+    said = set() if reported is None else {_wake_key(reported)}
     for process, wake in wakes:
         if _wake_key(wake) in said:
             continue

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from coldfork.model.states import Frame, Status
 from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
+from coldfork.report.shared.quantities import duration
 
 #: The names under which the program itself runs.
 PROGRAM = ("__main__", "__mp_main__")
@@ -28,26 +29,9 @@ _ARRIVED = {
 }
 
 
-def span(seconds: float) -> str:
-    """A duration as a person would say it: `0.4 ms`, `412 ms`, `3.21 s`, `5 min 03 s`, `2 h 05 min`."""
-    if seconds == 0:
-        return "0 s"
-    if seconds < 0.00995:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.2f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 100:
-        return f"{minutes} min {rest:02} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min"
-
-
 def moment(seconds: float) -> str:
     """A time since the recording began: `at 3.214 s`, `at 5 min 03 s`."""
-    return f"at {seconds:.3f} s" if abs(seconds) < 99.95 else f"at {span(seconds)}"
+    return f"at {seconds:.3f} s" if abs(seconds) < 99.95 else f"at {duration(seconds)}"
 
 
 def place(path: str | None, line: int | None) -> str:
@@ -77,10 +61,10 @@ def was(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def names(struck: Sequence[Process], most: int = 6) -> str:
+def names(chosen: Sequence[Process], most: int = 6) -> str:
     """Several processes by their numbers: `101, 102 and 2 whose pid is not known`."""
-    known = [str(process.pid) for process in struck if process.pid is not None]
-    unknown = len(struck) - len(known)
+    known = [str(process.pid) for process in chosen if process.pid is not None]
+    unknown = len(chosen) - len(known)
     if unknown:
         known.append(f"{unknown} whose pid is not known")
     return listed(tuple(known), most)
@@ -93,7 +77,7 @@ def command(process: Process) -> str:
 
 
 def is_of_multiprocessing(process: Process) -> bool:
-    """Whether a fresh interpreter runs a part of the same program, as far as its command tells."""
+    """Whether a fresh interpreter runs a part of the same program, as far as its command says."""
     typed = " ".join(process.command)
     return any(sign in typed for sign in ("multiprocessing.spawn", "multiprocessing.forkserver"))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from coldfork.model.timelines import Import, Process, Recording
-from coldfork.report.findings.words import plural
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome
-from coldfork.report.recordings.text.sheets import Sheet
+from coldfork.report.shared.quantities import duration, plural
+from coldfork.report.shared.sheets import Sheet
 
 #: An import is shown when it took this part of its process's import time, or did something.
 _SHARE = 0.02
@@ -40,7 +40,7 @@ def _of_process(process: Process, most: int, sheet: Sheet) -> Iterator[str]:
     whole = total(process.imports)
     count = sum(1 for _ in walk(process.imports))
     title = sheet.paint("title", f"imports of {phrases.pid(process)}")
-    yield f"{title}: {plural(count, 'module')}, {phrases.span(whole)}"
+    yield f"{title}: {plural(count, 'module')}, {duration(whole)}"
     marked = marks(process)
     keep = _chosen(process, marked, whole, most)
     drawn = list(_drawn(process.imports, marked, keep, sheet))
@@ -59,9 +59,9 @@ def _chosen(process: Process, marked: Marks, whole: float, most: int) -> set[int
         every.append(span)
         parents.update((id(child), span) for child in span.children)
     chosen: set[int] = set()
-    told = [span for span in every if marked.of(span)]
+    marked_spans = [span for span in every if marked.of(span)]
     slow = sorted((span for span in every if span.seconds >= whole * _SHARE), key=lambda span: -span.seconds)
-    for span in [*told[:most], *slow]:
+    for span in [*marked_spans[:most], *slow]:
         if len(chosen) >= most and not marked.of(span):
             break
         here: Import | None = span
@@ -90,7 +90,7 @@ def _line(span: Import, head: str, marked: Marks, sheet: Sheet) -> str:
     behind = "".join(f"  {_mark(mark, sheet)}" for mark in marked.of(span))
     if not span.finished:
         behind += f"  {sheet.paint('warning', 'not finished')}"
-    return f"  {phrases.span(span.seconds):>9}  {head}{name}{behind}"
+    return f"  {duration(span.seconds):>9}  {head}{name}{behind}"
 
 
 def _mark(mark: Mark, sheet: Sheet) -> str:

@@ -1,4 +1,4 @@
-"""The processes of a recording as a tree in the terminal; brothers that fared alike are folded."""
+"""The processes of a recording as a tree in the terminal; siblings with the same fate are folded."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from coldfork.model.states import Status
 from coldfork.model.timelines import How, Process, Recording, Stretch
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome
-from coldfork.report.recordings.text.sheets import Sheet
+from coldfork.report.shared.quantities import duration
+from coldfork.report.shared.sheets import Sheet
 
-#: So many brothers with the same fate are shown before the rest is only counted.
+#: So many siblings with the same fate are shown before the rest are only counted.
 _MOST_ALIKE = 3
 
 _STATE_STYLES = {
@@ -60,16 +61,16 @@ class _Tree:
     def _described(self, process: Process, head: str, rest: str) -> Iterator[str]:
         sheet = self._sheet
         name = sheet.paint("title", phrases.pid(process))
-        life = f"{phrases.span(process.begin)} to {phrases.span(process.end)}, {phrases.ending(process)}"
+        life = f"{duration(process.begin)} to {duration(process.end)}, {phrases.ending(process)}"
         command = "" if process.how is How.FORK else f": {phrases.command(process)}"
         line = sheet.cut(self._arrival(process) + command, len(rest) + len(phrases.pid(process)) + 1)
         yield f"{head}{name} {line}"
         trunk = f"{rest}{sheet.trunk if self.children[process.number] else '   '}"
         yield f"{trunk}{sheet.paint('quiet', life)}"
-        for stretch in _worth_telling(process):
+        for stretch in _worth_showing(process):
             style = _STATE_STYLES[stretch.status]
             state = sheet.paint(style, f"{sheet.say(stretch.accelerator)} {phrases.state(stretch)}")
-            since = f" from {phrases.span(stretch.begin)}" if stretch.begin > process.begin else ""
+            since = f" from {duration(stretch.begin)}" if stretch.begin > process.begin else ""
             yield f"{trunk}{state}{since}"
 
     def _arrival(self, process: Process) -> str:
@@ -90,7 +91,7 @@ class _Tree:
             branch = sheet.last if last else sheet.branch
             yield child, rest + branch, rest + ("   " if last else sheet.trunk)
         if left_out:
-            words = f"{left_out} more that fared like these; --format json has them all"
+            words = f"{left_out} more like these; --format json has them all"
             yield sheet.paint("quiet", f"{sheet.letters.ellipsis} {words}"), rest + sheet.last, ""
 
     def _folded(self, children: list[Process]) -> tuple[list[Process], int]:
@@ -105,10 +106,10 @@ class _Tree:
         return shown, len(children) - len(shown)
 
     def _states(self, process: Process) -> tuple[object, ...]:
-        return tuple((one.accelerator, one.status, one.level) for one in _worth_telling(process))
+        return tuple((one.accelerator, one.status, one.level) for one in _worth_showing(process))
 
 
-def _worth_telling(process: Process) -> list[Stretch]:
+def _worth_showing(process: Process) -> list[Stretch]:
     """The stretches that say something: absent ones say nothing, cold ones only when nothing else follows."""
     last = process.last_states
     return [

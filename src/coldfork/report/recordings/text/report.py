@@ -11,8 +11,10 @@ from coldfork.report.recordings.summary.chains import steps
 from coldfork.report.recordings.summary.outcomes import Outcome, Standing, outcome
 from coldfork.report.recordings.text.imports import import_lines
 from coldfork.report.recordings.text.processes import process_lines
-from coldfork.report.recordings.text.sheets import Sheet
-from coldfork.report.recordings.view import View
+from coldfork.report.recordings.view import Source, View
+from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.tables import column, row
+from coldfork.report.shared.wakers import inside
 
 _STYLES = {
     Standing.COLD: "clean",
@@ -26,10 +28,10 @@ _MOST_CHAIN = 14
 def render(recording: Recording, view: View) -> str:
     """Write the recording as text."""
     recording, view = for_people(recording, view)
-    sheet = Sheet(view)
+    sheet = _sheet(view)
     summed_up = outcome(recording)
     parts = (
-        _verdict(summed_up, sheet),
+        _verdict(summed_up, sheet, view.source),
         _origin(recording, sheet),
         process_lines(recording, summed_up, sheet),
         import_lines(recording, summed_up, sheet),
@@ -41,39 +43,40 @@ def render(recording: Recording, view: View) -> str:
 def verdict(recording: Recording, view: View) -> str:
     """Write the verdict alone: what was woken, by whom, and who was poisoned."""
     recording, view = for_people(recording, view)
-    return "\n".join(_verdict(outcome(recording), Sheet(view))) + "\n"
+    return "\n".join(_verdict(outcome(recording), _sheet(view), view.source)) + "\n"
 
 
-def _verdict(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
+def _sheet(view: View) -> Sheet:
+    return Sheet(view.encoding, colour=view.colour, width=view.width)
+
+
+def _verdict(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:
     label = sheet.paint(_STYLES[summed_up.standing], f"{summed_up.standing.value}:")
     yield f"{label} {sheet.paint('title', sheet.say(summed_up.headline))}"
-    yield from _waker(summed_up, sheet)
-    yield from _struck(summed_up, sheet)
+    yield from _waker(summed_up, sheet, source)
+    yield from _poisoned(summed_up, sheet)
     for note in summed_up.notes:
         yield f"   = {sheet.say(note)}"
     for doubt in summed_up.doubts:
         yield f"   {sheet.paint('warning', '!')} {sheet.say(doubt)}"
 
 
-def _waker(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
+def _waker(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:
     wake, process = summed_up.wake, summed_up.wake_process
     if wake is None or process is None or wake.waker is None:
         return
     waker = wake.waker
-    where = f"  in {sheet.say(waker.function)}" if waker.function else ""
+    function = inside(waker.function)
+    where = f"  in {sheet.say(function)}" if function else ""
     where += "  (which line was not recorded)" if waker.path is not None and waker.line is None else ""
     place = sheet.paint("place", sheet.say(phrases.place(waker.path, waker.line)))
     yield f"  {sheet.paint('quiet', '-->')} {place}{where}"
-    yield from _source(waker.path, waker.line, sheet)
+    text = source(waker.path, waker.line) if waker.path is not None and waker.line is not None else ""
+    if text:
+        yield f"      {sheet.cut(text, 6)}"
     yield from _chain(summed_up, sheet)
     when = f"{phrases.moment(wake.at)} in process {phrases.pid(process)}, thread {sheet.say(waker.thread)}"
     yield f"   = {sheet.say(phrases.waking(wake))} {when}"
-
-
-def _source(path: str | None, line: int | None, sheet: Sheet) -> Iterator[str]:
-    text = sheet.view.source(path, line) if path is not None and line is not None else ""
-    if text:
-        yield f"      {sheet.cut(text, 6)}"
 
 
 def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
@@ -82,13 +85,12 @@ def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     if waker is None:
         return
     taken = [(f"{step.verb} {step.symbol}".strip(), step.place) for step in steps(waker)]
-    column = max((len(sheet.say(symbol)) for symbol, place in taken if place), default=0) + 2
+    width = column((sheet.say(symbol) for symbol, place in taken if place), narrowest=0)
     for number, (symbol, place) in _shortened(taken):
         if number is None:
             yield f"      {sheet.paint('quiet', symbol)}"
             continue
-        behind = sheet.paint("place", sheet.say(place))
-        yield f"  {number:2}. {sheet.letters.pad(sheet.say(symbol), min(column, 60))}{behind}".rstrip()
+        yield row(number, sheet.say(symbol), width, sheet.paint("place", sheet.say(place)))
 
 
 _Step = tuple[str, str]
@@ -103,7 +105,7 @@ def _shortened(taken: list[_Step]) -> list[tuple[int | None, _Step]]:
     return [*numbered[:half], (None, (gap, "")), *numbered[-half:]]
 
 
-def _struck(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
+def _poisoned(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     if summed_up.poisoned:
         yield f"   = forked while it was awake, and so poisoned: {phrases.names(summed_up.poisoned)}"
     if summed_up.escaped:

@@ -1,6 +1,6 @@
 """What code computes on the device, and where the outcome is kept: only that can be missing from a graph.
 
-A first run that compiles, tunes or allocates leaves nothing behind that hangs on the batch. One that puts a
+A first run that compiles, tunes or allocates leaves nothing behind that depends on the batch. One that puts a
 computed tensor into an attribute, or writes into a buffer that was there before, does.
 """
 
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from coldfork.source.capture.device.batch_dependence import of_arguments
 from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
-from coldfork.source.capture.objects import Tensor, Thing, Value
-from coldfork.source.capture.state import FIXED, PERHAPS, Work
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import Object, Tensor, Value
+from coldfork.source.capture.state import FIXED, MAYBE, Work
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
-
-if TYPE_CHECKING:
-    from coldfork.source.capture.follower import Follower
 
 #: Methods that hardly anything but a tensor has.
 _COMPUTING = frozenset(
@@ -40,37 +38,39 @@ _ERASING = frozenset({"zero_", "fill_", "normal_", "uniform_", "random_"})
 _PREPARING = re.compile(r"compil|build|jit|tun(?:e|ing)|load|creat|make|config|select|choose|descriptor")
 
 
-def of_function(f: Follower, node: Node, name: str, made: Thing, arguments: list[Value]) -> None:
+def of_function(f: Following, node: Node, name: str, made: Object, arguments: list[Value]) -> None:
     """What a function that is not ours computes."""
     root, _, last = name.rpartition(".")
     if not root or root.startswith("torch.cuda") or last in FACTORIES or last in SHAPE:
         return
-    level = _level(f, node)
+    level = of_arguments(f, node)
     if not root.startswith("torch"):
         if _PREPARING.search(name) is None and _tensors(arguments):
-            made.data = (min(level, PERHAPS), text_of(node))
+            made.data = (min(level, MAYBE), text_of(node))
         return
     if last in ("tensor", "as_tensor", "from_numpy"):
-        level = min(level, PERHAPS)
+        level = min(level, MAYBE)
     made.data = (level, text_of(node))
     if root.startswith("torch.ops"):
         launched(f, node, arguments)
-    for keyword, value in node[3]:
+    _, _, _, keywords, *_ = node
+    for keyword, value in keywords:
         if keyword == "out":
             target = f.evaluate(value)
-            if type(target) is Thing:
+            if type(target) is Object:
                 written(f, target, level, text_of(node))
 
 
-def of_method(f: Follower, node: Node, method: str, receiver: Thing, made: Thing) -> None:
+def of_method(f: Following, node: Node, method: str, receiver: Object, made: Object) -> None:
     """What a method of a tensor computes."""
     if method in SHAPE or (receiver.tensor is None and method not in _COMPUTING | _WRITING):
         return
     text = text_of(node)
     if method.endswith("_") and not method.endswith("__"):
-        level = max((f.level(one) for one in node[2]), default=FIXED)
+        _, (_, written_into, _, _), positional, *_ = node
+        level = max((f.level(one) for one in positional), default=FIXED)
         if method not in _ERASING:
-            level = max(level, f.level(node[1][1]))
+            level = max(level, f.level(written_into))
         written(f, receiver, level, text)
         made.data = receiver.data
     else:
@@ -78,42 +78,38 @@ def of_method(f: Follower, node: Node, method: str, receiver: Thing, made: Thing
         made.data = (f.level(node), text)
 
 
-def launched(f: Follower, node: Node, arguments: Iterable[Value]) -> None:
+def launched(f: Following, node: Node, arguments: Iterable[Value]) -> None:
     """A kernel was started with these: it may have written into any of them."""
-    level, text = _level(f, node), text_of(node)
+    level, text = of_arguments(f, node), text_of(node)
     owners = [owner for owner, _ in f.run.lazily]
     for one in arguments:
-        if type(one) is Thing:
+        if type(one) is Object:
             one.data = max(one.data, (level, text))
             if any(owner.holds(one) for owner in owners):
                 f.run.work(Work(level, text, one))
 
 
-def written(f: Follower, target: Thing, level: int, text: str) -> None:
+def written(f: Following, target: Object, level: int, text: str) -> None:
     """Something was written into a tensor."""
     target.data = max(target.data, (level, text))
     f.run.work(Work(level, text, target))
 
 
-def stored(f: Follower, owner: Thing, value: Value) -> None:
+def stored(f: Following, owner: Object, value: Value) -> None:
     """Something was put into an attribute or a container."""
-    if type(value) is not Thing:
+    if type(value) is not Object:
         return
     for one in (value, *value.items()):
-        if type(one) is Thing and one.data[0] > FIXED:
+        if type(one) is Object and one.data[0] > FIXED:
             f.run.work(Work(*one.data, owner))
 
 
 def kept(works: Iterable[Work], around: Iterable[Value]) -> Work:
-    """Of what was done, that which hangs most on the batch and is kept by something from before."""
-    roots = [one for one in around if type(one) is Thing]
+    """Of what was done, that which depends most on the batch and is kept by something from before."""
+    roots = [one for one in around if type(one) is Object]
     lasting = [work for work in works if any(root.holds(work.target) for root in roots)]
-    return max(lasting, key=lambda work: work.level, default=Work(FIXED, "", Thing("", False)))
-
-
-def _level(f: Follower, node: Node) -> int:
-    return max([f.level(one) for one in (*node[2], *(value for _, value in node[3]))], default=FIXED)
+    return max(lasting, key=lambda work: work.level, default=Work(FIXED, "", Object("", False)))
 
 
 def _tensors(arguments: Iterable[Value]) -> bool:
-    return any(type(value) is Thing and value.tensor is not None for value in arguments)
+    return any(type(value) is Object and value.tensor is not None for value in arguments)

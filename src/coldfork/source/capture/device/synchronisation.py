@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from coldfork.source.capture.objects import Known, Tensor, Thing, Value
+from coldfork.source.capture.objects import Constant, Object, Tensor, Value
 
 #: Functions that wait for the whole device.
 WAITING = frozenset(
@@ -70,13 +70,13 @@ def of_function(name: str, arguments: list[Value]) -> Sync | None:
 
 def of_method(receiver: Value, method: str, text: str, keywords: dict[str, Value]) -> Sync | None:
     """Whether calling a method waits for the device."""
-    if method == "synchronize" and type(receiver) is Thing:
+    if method == "synchronize" and type(receiver) is Object:
         if receiver.made_by in CURRENT_STREAM:
             return SURE
         if receiver.made_by in _WAITED_FOR:
             return Sync(f"{text} takes part in the capture")
         return None
-    if type(receiver) is not Thing or method not in _HOST_METHODS:
+    if type(receiver) is not Object or method not in _HOST_METHODS:
         return None
     if method == "unique" and receiver.tensor is None:
         return None  # arrays and tables have one too
@@ -87,14 +87,14 @@ def of_method(receiver: Value, method: str, text: str, keywords: dict[str, Value
     return Sync(f"{text} is a tensor on the GPU", True)
 
 
-def _on_host(value: Thing, text: str) -> bool:
+def _on_host(value: Object, text: str) -> bool:
     """True for an array of numpy's, and for what its name says is kept on the host."""
     return value.made_by.startswith("numpy.") or _HOST.search(text) is not None
 
 
 def _of_tensor(value: Value, known: bool, text: str = "it") -> Sync | None:
-    if type(value) is not Thing or value.tensor is None:
-        return Sync(f"{text} is on the GPU", True) if type(value) is Thing and not known else None
+    if type(value) is not Object or value.tensor is None:
+        return Sync(f"{text} is on the GPU", True) if type(value) is Object and not known else None
     if value.tensor.device == "cpu" or (not value.tensor.device and _on_host(value, text)):
         return None
     return SURE if value.tensor.device == "cuda" else Sync(f"{text} is on the GPU")
@@ -102,7 +102,7 @@ def _of_tensor(value: Value, known: bool, text: str = "it") -> Sync | None:
 
 def of_truth(value: Value, text: str) -> Sync | None:
     """Whether asking for the truth of a value, its number or its text reads the device."""
-    if type(value) is Thing and value.tensor is not None:
+    if type(value) is Object and value.tensor is not None:
         return _of_tensor(value, True, text)
     return None
 
@@ -112,14 +112,14 @@ def of_truth(value: Value, text: str) -> Sync | None:
 
 def device_of(value: Value | None) -> str | None:
     """`cuda` or `cpu` when a device argument says so, empty when it says something unknown, else None."""
-    if isinstance(value, Known):
+    if isinstance(value, Constant):
         if isinstance(value.value, int) and not isinstance(value.value, bool):
             return "cuda"
         if isinstance(value.value, str):
             kind = value.value.partition(":")[0]
             return kind if kind in ("cuda", "cpu") else None
         return None
-    if type(value) is Thing and value.made_by == "torch.device":
+    if type(value) is Object and value.made_by == "torch.device":
         return device_of(value.parts.get("type"))
     return "" if value is not None else None
 
@@ -127,7 +127,7 @@ def device_of(value: Value | None) -> str | None:
 def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> Tensor | None:
     """The tensor that a function of torch's gives; None when it gives no tensor, or nothing is known."""
     root, _, last = name.rpartition(".")
-    given = next((placed(a) for a in arguments if type(a) is Thing and a.tensor is not None), None)
+    given = next((placed(a) for a in arguments if type(a) is Object and a.tensor is not None), None)
     if root == "torch":
         if last in _LIKE:
             return given or Tensor()
@@ -140,7 +140,7 @@ def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> T
     return None
 
 
-def placed(value: Thing) -> Tensor | None:
+def placed(value: Object) -> Tensor | None:
     """A tensor, on the host if its name says so and nothing else does."""
     if value.tensor is not None and not value.tensor.device and _on_host(value, value.name):
         return Tensor("cpu", value.tensor.mask)
@@ -171,6 +171,6 @@ def of_tensor_method(
 
 def copies_to_host(method: str, arguments: list[Value], keywords: dict[str, Value]) -> bool:
     """True for `.to("cpu")` that waits."""
-    if method != "to" or keywords.get("non_blocking") not in (None, Known(False)):
+    if method != "to" or keywords.get("non_blocking") not in (None, Constant(False)):
         return False
     return "cpu" in [device_of(value) for value in (*arguments[:1], keywords.get("device"))]

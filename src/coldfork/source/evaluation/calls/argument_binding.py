@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from coldfork.source.evaluation.trace import Frame
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
     UNKNOWN,
@@ -19,10 +18,6 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 _MOST_COMBINATIONS = 8
 
@@ -40,12 +35,12 @@ def first_union(positional: tuple[Value, ...], keywords: Keywords, combinations:
 
 
 def _tells(value: Union) -> bool:
-    """Whether following the alternatives one by one tells more than following them together."""
+    """Whether following the alternatives one by one shows more than following them together."""
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 
 def bind_arguments(
-    ev: Evaluator,
+    ev: Interpreter,
     inner: Frame,
     function: Function,
     parameters: Node,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.values.kinds import (
     UNKNOWN,
@@ -21,12 +20,9 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def construct(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     cls: ClassRef,
     positional: tuple[Value, ...],
@@ -37,7 +33,7 @@ def construct(
     top = cls.module.name.partition(".")[0]
     if top in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
-        if known_effects.about_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(
+        if known_effects.record_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(
             symbol
         ):
             return External(f"{symbol}()")
@@ -62,7 +58,7 @@ def construct(
 
 
 def _initialise(
-    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
 ) -> None:
     cls = made.cls
     initialiser = ev.member(cls, "__init__")
@@ -73,7 +69,7 @@ def _initialise(
         _fields(ev, frame, made, positional, keywords)
         return
     for base in external_bases(ev, cls):
-        if known_effects.about_call(ev, frame, base, positional, keywords):
+        if known_effects.record_call(ev, frame, base, positional, keywords):
             return
 
 
@@ -87,7 +83,7 @@ def _decorated(cls: ClassRef) -> bool:
 
 
 def _fields(
-    ev: Evaluator, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
 ) -> None:
     """The generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
     rest = list(positional)
@@ -109,7 +105,7 @@ def _fields(
 
 
 def _default(
-    ev: Evaluator, frame: Frame, made: Instance, base: ClassRef, name: str, entries: tuple[nodes.Node, ...]
+    ev: Interpreter, frame: Frame, made: Instance, base: ClassRef, name: str, entries: tuple[nodes.Node, ...]
 ) -> None:
     for how, payload, _line, _guards in entries:
         if how != nodes.BY_VALUE:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
     ClassMethod,
@@ -22,9 +21,6 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 Nodes = tuple[tuple[Node, int], ...]
 
 _DATACLASSES = (
@@ -39,7 +35,7 @@ _DATACLASSES = (
 )
 
 
-def apply(ev: Evaluator, frame: Frame, value: Value, nodes: Nodes, symbol: str) -> Value:
+def apply(ev: Interpreter, frame: Frame, value: Value, nodes: Nodes, symbol: str) -> Value:
     """Evaluate and apply decorators where they stand, with all that they run."""
     outer = frame.position, frame.symbol
     if frame.toplevel:
@@ -57,7 +53,7 @@ def apply(ev: Evaluator, frame: Frame, value: Value, nodes: Nodes, symbol: str) 
         frame.position, frame.symbol = outer
 
 
-def decorated(ev: Evaluator, module: ModuleState, env: Env | None, value: Value, nodes: Nodes) -> Value:
+def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, nodes: Nodes) -> Value:
     """The value behind decorators, for somebody who looks it up."""
     frame = Frame(module, env)
     frame.quiet = True
@@ -74,7 +70,7 @@ def decorated(ev: Evaluator, module: ModuleState, env: Env | None, value: Value,
     return value
 
 
-def _applied(ev: Evaluator, frame: Frame, decorator: Value, value: Value) -> Value:
+def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> Value:
     """One decorator's result; what a decorator without source returns is taken for what it was given."""
     if isinstance(decorator, External):
         known = _known(decorator.name, value)

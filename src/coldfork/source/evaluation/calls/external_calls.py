@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.attributes import known_value
 from coldfork.source.evaluation.objects.classes import external_bases
 from coldfork.source.evaluation.objects.containers import container_method
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.names import module_object
 from coldfork.source.evaluation.overlays.registry import MODELS
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassRef,
@@ -25,13 +24,10 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _LONGEST_NAME = 120
 
 
-def known_result(ev: Evaluator, symbol: str) -> Value:
+def known_result(ev: Interpreter, symbol: str) -> Value:
     """What a call of a known function returns."""
     known = ev.catalogue.values.get(f"{symbol}()")
     if known is not None:
@@ -40,7 +36,7 @@ def known_result(ev: Evaluator, symbol: str) -> Value:
 
 
 def call_external(
-    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Call something that is known only by its dotted name."""
     model = MODELS.get(name)
@@ -54,7 +50,7 @@ def call_external(
     if "()" in name:
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
-        known_effects.about_call(ev, frame, symbol, positional, keywords)
+        known_effects.record_call(ev, frame, symbol, positional, keywords)
     if len(name) > _LONGEST_NAME:
         return UNKNOWN
     if name == "torch.device" and positional:
@@ -64,10 +60,10 @@ def call_external(
     return known_result(ev, symbol)
 
 
-def _load_entry_point(ev: Evaluator, frame: Frame, target: str) -> Value:
+def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
     """`EntryPoint.load`: import the module, take the attribute."""
     module, _, attribute = target.partition("[")[0].strip().partition(":")
-    ev.imports(frame, module)
+    ev.record_import(frame, module)
     value: Value = module_object(ev, module)
     for part in attribute.split("."):
         if part:
@@ -76,32 +72,32 @@ def _load_entry_point(ev: Evaluator, frame: Frame, target: str) -> Value:
 
 
 def _external_method(
-    ev: Evaluator, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """A method of what an external call returned."""
     made, _, method = name.rpartition("().")
     if made and "." not in method and method != "__enter__":
         returned = ev.catalogue.returned(made)
         receivers = [made] if returned is None else [returned, made]
-        if method and known_effects.about_method(ev, frame, receivers, method, positional, keywords):
+        if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
-    known_effects.about_call(ev, frame, name.replace("()", ""), positional, keywords)
+    known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
 
 def call_method(
-    ev: Evaluator, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
         cls = receiver.cls if isinstance(receiver, Instance) else receiver.after
         bases = external_bases(ev, cls)
-        if known_effects.about_method(ev, frame, bases, method.name, positional, keywords):
+        if known_effects.record_method_call(ev, frame, bases, method.name, positional, keywords):
             return receiver
         if isinstance(receiver, Super) and method.name == "__init__":
             for base in bases:
-                known_effects.about_call(ev, frame, base, positional, keywords)
+                known_effects.record_call(ev, frame, base, positional, keywords)
         if isinstance(receiver, Super) and method.name == "__new__" and positional:
             if isinstance(positional[0], ClassRef):
                 return Instance(positional[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
@@ -11,8 +11,9 @@ from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -36,14 +37,20 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import under, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-_RECURSION = 6
+class _Call(NamedTuple):
+    """A function with the arguments it is called with."""
+
+    function: Function
+    code: Node
+    positional: tuple[Value, ...]
+    keywords: Keywords
+    first_yield_only: bool
+    """True for a generator that is only asked for its first item."""
 
 
 def call(
-    ev: Evaluator, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Call `callee`; what that runs goes to `frame`."""
     kind = type(callee)
@@ -58,7 +65,9 @@ def call(
     if isinstance(callee, Method):
         return external_calls.call_method(ev, frame, callee, positional, keywords)
     if isinstance(callee, Union):
-        return ev.each(frame, callee, lambda single: call(ev, frame, single, positional, keywords))
+        return ev.for_each_alternative(
+            frame, callee, lambda single: call(ev, frame, single, positional, keywords)
+        )
     if isinstance(callee, Instance):
         method = ev.attribute(frame, callee, "__call__")
         if isinstance(method, (Bound, Function, Union)):
@@ -74,7 +83,7 @@ def call(
 
 
 def call_function(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     function: Function,
     positional: tuple[Value, ...],
@@ -96,12 +105,12 @@ def call_function(
             or ev.catalogue.is_harmless(symbol)
         ):
             for fact in facts:
-                ev.fact(frame, fact)
+                ev.record_fact(frame, fact)
             return external_calls.known_result(ev, symbol)
-    code = ev.program.code_of(function)
-    if code is None or ev.exhausted:
+    code = _code_to_follow(ev, function)
+    if code is None:
         for fact in facts:
-            ev.fact(frame, fact)
+            ev.record_fact(frame, fact)
         return UNKNOWN
     if not lazily:
         if function.context:
@@ -111,14 +120,14 @@ def call_function(
         if code[3]:
             return Lazy("coroutine", (function, positional, keywords))
     # Inside itself a function is followed with its arguments joined: else each level would multiply the ways.
-    nested = bool(ev.active.get((function.module.name, id(code))))
+    nested = ev.memo.is_followed((function.module.name, id(code)))
     split = None if nested else first_union(positional, keywords, combinations)
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
     for fact in facts:  # what the source does not show, because it goes through compiled code or dispatch
         if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
-            ev.fact(frame, fact)
+            ev.record_fact(frame, fact)
     _absorb(ev, frame, result)
     vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
     if facts and vague:  # the catalogue may know what methods of the result do
@@ -126,8 +135,17 @@ def call_function(
     return result.value
 
 
+def _code_to_follow(ev: Interpreter, function: Function) -> Node | None:
+    """Parameters and block of a function; None when it cannot be read, or not be followed any further."""
+    code = ev.definitions.code_of(function)
+    if code is not None and ev.budget.exhausted:
+        ev.memo.need_unfinished(0)  # with a larger budget it would come to something else
+        return None
+    return code
+
+
 def run_lazily(
-    ev: Evaluator, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Run the body of a generator, coroutine or context manager."""
     if isinstance(function, Function):
@@ -145,7 +163,7 @@ def run_lazily(
 
 
 def _call_split(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     function: Function,
     positional: tuple[Value, ...],
@@ -164,87 +182,61 @@ def _call_split(
             return call_function(ev, frame, function, chosen, keywords, lazily, made)
         return call_function(ev, frame, function, positional, {**keywords, split: single}, lazily, made)
 
-    return ev.each(frame, value, one)
+    return ev.for_each_alternative(frame, value, one)
 
 
 def _result(
-    ev: Evaluator, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
 ) -> CallResult:
     """What the call comes to, remembered for the same arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and bool(code[2]), False
+    place = (function.module.name, id(code))
     # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
-    identity: object = function if function.env is None else (function.module.name, id(code), function.env)
-    key = (
-        identity,
-        positional,
-        tuple(keywords.items()),
-        ev.environment_key,
-        first_yield_only,
-    )
-    known = ev.results.get(key)
-    if known is None and ev.journal.outstanding:
-        known = ev.journal.kept(key)
+    identity: object = function if function.env is None else (*place, function.env)
+    key = (identity, positional, tuple(keywords.items()), ev.environment.key, first_yield_only)
+    known = ev.memo.recall(key)
+    if known is None and ev.unproductive_calls.should_skip(place):
+        known = ev.unproductive_calls.summary_of(place)
     if known is not None:
-        ev.fuel -= 1
+        ev.budget.left -= 1
         ev.program.consulted |= known.consulted
         return known
-    place = (function.module.name, id(code))
-    if ev.toil.is_vain(place):
-        ev.fuel -= 1
-        answer = ev.toil.answer(place)
-        ev.program.consulted |= answer.consulted
-        return answer
-    active = ev.active.setdefault(place, [])
-    again = ev.pending.get(key)
-    if again is not None or len(active) >= _RECURSION:
-        ev.cut = min(ev.cut, active[0] if again is None else again)
+    if not ev.memo.enter_call(key, place):
         return NOTHING
-    ev.level += 1
-    active.append(ev.level)
-    ev.pending[key] = ev.level
-    ev.depth += 1
-    fuel = ev.fuel
-    ev.fuel -= 5
-    ev.failing.append([])
-    outer, ev.program.consulted = ev.program.consulted, function.module.bit
-    changes = ev.journal.shared
-    seen = ev.toil.seen(place)
     try:
-        result = _run(ev, function, code, positional, keywords, first_yield_only)
-        result = result._replace(consulted=ev.program.consulted)
-        if fuel - ev.fuel >= LONG:
-            ev.toil.took_long(place, result, seen)
-        too_long = ev.fuel <= 0 and ev.plenty(
-            fuel
-        )  # nor would it end next time: take what was found for the answer
-        holds = ev.cut >= ev.level and ev.journal.shared == changes
-        if too_long or (holds and not ev.journal.outstanding):
-            ev.results[key] = result
-        elif holds:
-            ev.journal.keep(key, result)
+        return _follow(ev, _Call(function, code, positional, keywords, first_yield_only), key, place)
     finally:
-        ev.program.consulted |= outer
+        ev.memo.leave_call(key, place)
+
+
+def _follow(ev: Interpreter, call: _Call, key: object, place: tuple[str, int]) -> CallResult:
+    """Follow a call, within the budget, and remember what it came to."""
+    budget, program = ev.budget, ev.program
+    left, shared, functions_known = budget.left, ev.journal.shared, ev.unproductive_calls.begin(place)
+    budget.left -= 5
+    budget.depth += 1
+    ev.failing.append([])
+    outer, program.consulted = program.consulted, call.function.module.bit
+    try:
+        result = _run(ev, call)._replace(consulted=program.consulted)
+    finally:
+        program.consulted |= outer
         ev.failing.pop()
-        ev.depth -= 1
-        active.pop()
-        ev.pending.pop(key, None)
-        ev.finished()
+        budget.depth -= 1
+    if left - budget.left >= LONG:
+        ev.unproductive_calls.record_slow_call(place, result, functions_known)
+    # What used up the budget would not end next time either: what was found is taken for the answer.
+    ev.memo.remember(key, result, shared, regardless=budget.ran_out(left))
     return result
 
 
-def _run(
-    ev: Evaluator,
-    function: Function,
-    code: Node,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
-    first_yield_only: bool = False,
-) -> CallResult:
+def _run(ev: Interpreter, call: _Call) -> CallResult:
+    function, code = call.function, call.code
     inner = Frame(function.module, Env(function.env), function)
     inner.symbol = function.qualified
-    inner.first_yield_only = first_yield_only
+    inner.first_yield_only = call.first_yield_only
     inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
-    bind_arguments(ev, inner, function, code[0], positional, keywords)
+    bind_arguments(ev, inner, function, code[0], call.positional, call.keywords)
     raises, outright = "", False
     try:
         ended = ev.execute(inner, code[1])
@@ -281,7 +273,7 @@ def _run(
     )
 
 
-def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Value:
+def _returned(ev: Interpreter, inner: Frame, function: Function, code: Node) -> Value:
     """What the call returns; failing all else, an object of the annotated class."""
     nominal = [value for value, off in inner.returns if off is None]
     others = [under(value, off) for value, off in inner.returns if off is not None]
@@ -294,7 +286,7 @@ def _returned(ev: Evaluator, inner: Frame, function: Function, code: Node) -> Va
     return value
 
 
-def _absorb(ev: Evaluator, frame: Frame, result: CallResult) -> None:
+def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
     """Let the caller have what the callee did."""
     if result.raise_must is not None:
         frame.raise_musts.append(frame.must | result.raise_must)

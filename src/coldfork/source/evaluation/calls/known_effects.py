@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
-from coldfork.source.evaluation.trace import Failure, Frame, Link, Raised, Wake
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Const, External, Sequence, Value
 from coldfork.source.values.unions import alternatives
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
 
 def libraries(catalogue: Catalogue) -> frozenset[str]:
-    """Top-level names of the libraries the catalogue speaks of."""
+    """Top-level names of the libraries that the catalogue covers."""
     names: set[str] = set()
     for table in (
         catalogue.calls,
@@ -41,11 +38,11 @@ def original_name(dotted: str) -> str:
     return dotted
 
 
-def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
+def record_fact(ev: Interpreter, frame: Frame, fact: Fact) -> None:
     """Record a fact at the current line."""
     if fact.unless_env is not None:
         variable, wanted = fact.unless_env
-        if ev.environment.get(variable) == wanted:
+        if ev.environment.values.get(variable) == wanted:
             fact = fact.softened()
     conditions: tuple[Condition, ...] = ()
     if fact.condition:
@@ -67,7 +64,7 @@ def note(ev: Evaluator, frame: Frame, fact: Fact) -> None:
 
 
 def facts_of(
-    ev: Evaluator, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
 ) -> tuple[Fact, ...]:
     """What calling `symbol` with these arguments is known to do; raises if the call is known to fail."""
     raises = ev.catalogue.raises.get(symbol)
@@ -88,13 +85,17 @@ def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | Non
     return fact.unless_argument is None or not _passes(fact.unless_argument, positional, keywords)
 
 
-def about_call(
-    ev: Evaluator, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+def record_call(
+    ev: Interpreter,
+    frame: Frame,
+    symbol: str,
+    positional: tuple[Value, ...],
+    keywords: dict[str | None, Value],
 ) -> bool:
     """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
     facts = facts_of(ev, symbol, positional, keywords)
     for fact in facts:
-        note(ev, frame, fact)
+        record_fact(ev, frame, fact)
     return bool(facts)
 
 
@@ -122,8 +123,8 @@ def _accepts(test: ArgumentTest, value: Value) -> bool:
     return isinstance(value, Sequence) and not test.startswith
 
 
-def about_method(
-    ev: Evaluator,
+def record_method_call(
+    ev: Interpreter,
     frame: Frame,
     receivers: list[str],
     name: str,
@@ -137,6 +138,6 @@ def about_method(
             continue
         if not _applies(entry.fact, positional, keywords):
             continue
-        note(ev, frame, entry.fact)
+        record_fact(ev, frame, entry.fact)
         known = True
     return known

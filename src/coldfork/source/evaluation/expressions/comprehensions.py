@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
 from coldfork.source.values.unions import union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def comprehension(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """What a comprehension makes; a generator expression is made, and run later."""
     _, kind, _, generators, _ = node
     outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
@@ -62,7 +59,7 @@ def _generator(frame: Frame, node: Node, iterated: Value) -> Value:
 
 
 def _generate(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     node: Node,
     depth: int,
@@ -109,15 +106,15 @@ def _generate(
         condition = Condition(
             words=f"the comprehension at line {line} of {frame.module.name} has something to iterate"
         )
-        arms = Arms(ev, frame)
+        branches = Branches(ev, frame)
 
         def around() -> int:
             one(union(items) if items else UNKNOWN)
             return FALLS
 
-        arms.follow(around, condition, True)
-        arms.follow(lambda: FALLS, None, True)
-        arms.join()
+        branches.follow(around, condition, True)
+        branches.follow(lambda: FALLS, None, True)
+        branches.join()
     return complete
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import LONGEST_CONSTANT, binary, compare, unary
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
-from coldfork.source.evaluation.trace import PAUSED, Frame, Raised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
@@ -34,21 +34,18 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import joined, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _LONGEST_CHAIN = 40
 
 
-def _const(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _const(ev: Interpreter, frame: Frame, node: Node) -> Value:
     return Const(node[1])
 
 
-def _name(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _name(ev: Interpreter, frame: Frame, node: Node) -> Value:
     return name_value(ev, frame, node[1])
 
 
-def _attr(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _attr(ev: Interpreter, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, node[1])
     if not frame.quiet:
         frame.line = node[3]
@@ -57,7 +54,7 @@ def _attr(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return ev.attribute(frame, value, node[2])
 
 
-def _call(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, function, positional, keywords, line, column, end_line = node
     callee = ev.evaluate(frame, function)
     given: list[Value] = []
@@ -84,7 +81,7 @@ def _call(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return ev.call(frame, callee, tuple(given), named)
 
 
-def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _ifexp(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, test, body, orelse, _, span = node
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, test)))
     if outcome.nominal is True and outcome.when_false is None:
@@ -92,7 +89,7 @@ def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
     if outcome.nominal is False and outcome.when_true is None:
         return ev.evaluate(frame, orelse)
     results: list[tuple[Value, Condition | None]] = []
-    arms = Arms(ev, frame)
+    branches = Branches(ev, frame)
 
     def follow(part: Node, off: Condition | None) -> Callable[[], int]:
         def work() -> int:
@@ -106,17 +103,17 @@ def _ifexp(ev: Evaluator, frame: Frame, node: Node) -> Value:
         nominal = unknown or outcome.nominal is wanted
         condition = quoted(frame.module, span, not wanted) if unknown else None if nominal else off
         other = outcome.when_false if wanted else outcome.when_true
-        arms.follow(
+        branches.follow(
             follow(part, None if nominal else off),
             condition,
             nominal,
             other.presumes if nominal and other else "",
         )
-    arms.join()
+    branches.join()
     return joined(results)
 
 
-def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """`and` and `or`: later operands are evaluated only as far as the earlier ones let them."""
     _, is_and, values, line, spans = node
     if len(values) > _LONGEST_CHAIN:
@@ -137,16 +134,18 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
         collected.append(_bool(ev, frame, rest))
         return FALLS
 
-    arms = Arms(ev, frame)
+    branches = Branches(ev, frame)
     if goes_on.nominal is True:
         presumes = goes_on.when_false.presumes if goes_on.when_false else ""
-        arms.follow(follow, None, True, presumes)
-        arms.join()
+        branches.follow(follow, None, True, presumes)
+        branches.join()
         return collected[0] if collected else UNKNOWN
     nominal = goes_on.nominal is None
-    arms.follow(follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal)
-    arms.follow(lambda: FALLS, None, True)
-    arms.join()
+    branches.follow(
+        follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal
+    )
+    branches.follow(lambda: FALLS, None, True)
+    branches.join()
     if not nominal:
         return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])
     # Cut short, `and` yields something false, `or` something true.
@@ -154,7 +153,7 @@ def _bool(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return union([*collected, short])
 
 
-def _not(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, node[1])
     outcome = test_of(tested(ev, frame, value))
     if outcome.nominal is None:
@@ -166,7 +165,7 @@ def _not(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
 
 
-def _sequence(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
     items: list[Value] = []
     exact = True
     for element in node[2]:
@@ -181,7 +180,7 @@ def _sequence(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return Sequence(node[1], tuple(items), exact)
 
 
-def _dict(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
     items: dict[Value, Value] = {}
     exact = True
     for key, value in zip(node[1], node[2], strict=True):
@@ -197,13 +196,13 @@ def _dict(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return Mapping(items, exact)
 
 
-def _index(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _index(ev: Interpreter, frame: Frame, node: Node) -> Value:
     container = ev.evaluate(frame, node[1])
     key = ev.evaluate(frame, node[2])
     return ev.item(frame, container, key)
 
 
-def _lambda(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _lambda(ev: Interpreter, frame: Frame, node: Node) -> Value:
     code = node[1]
     for default in (*code[0][1], *code[0][4]):
         if default is not None:
@@ -213,22 +212,22 @@ def _lambda(ev: Evaluator, frame: Frame, node: Node) -> Value:
     )
 
 
-def _walrus(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _walrus(ev: Interpreter, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, node[2])
     if frame.env is not None:
         bind_name(ev, frame, node[1], value)
     return value
 
 
-def _has(ev: Evaluator, value: Instance, name: str) -> bool:
+def _has(ev: Interpreter, value: Instance, name: str) -> bool:
     """Whether the code of a class says what `name` does, `object`'s own apart."""
     held = ev.member(value.cls, name)
     return held is not None and isinstance(held[1], ClassRef)
 
 
-def _joined(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     parts = [ev.evaluate(frame, part) for part in node[1]]
-    asked = node[2] if len(node) > 2 else ("__format__", "__str__")
+    asked = node[2]
     for part in parts:
         if isinstance(part, Instance):
             method = next((name for name in asked if _has(ev, part, name)), "__repr__")
@@ -239,7 +238,7 @@ def _joined(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return UNKNOWN
 
 
-def _yield(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
     if node[1] is None:
         frame.yields.append(NONE)
         return UNKNOWN
@@ -254,23 +253,23 @@ def _yield(ev: Evaluator, frame: Frame, node: Node) -> Value:
     return UNKNOWN
 
 
-def _await(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _await(ev: Interpreter, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, node[1])
     frame.line = node[2]
     return awaited(ev, frame, value)
 
 
-def _star(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _star(ev: Interpreter, frame: Frame, node: Node) -> Value:
     return ev.evaluate(frame, node[1])
 
 
-def _others(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def _others(ev: Interpreter, frame: Frame, node: Node) -> Value:
     for part in node[1]:
         ev.evaluate(frame, part)
     return UNKNOWN
 
 
-EVALUATE: dict[int, Callable[[Evaluator, Frame, Node], Value]] = {
+EVALUATE: dict[int, Callable[[Interpreter, Frame, Node], Value]] = {
     nodes.CONST: _const,
     nodes.NAME: _name,
     nodes.ATTR: _attr,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
     NONE,
@@ -31,10 +32,6 @@ from coldfork.source.values.kinds import (
     Value,
 )
 from coldfork.source.values.unions import alternatives, joined
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 #: Longer constants are not worked out.
 LONGEST_CONSTANT = 2_000
@@ -67,21 +64,22 @@ _COMPARE_METHODS = {
 }
 
 
-def compare(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """One comparison, or a chain of them."""
     _, left_node, operators, comparators = node
     left = ev.evaluate(frame, left_node)
     result: Value = TRUE
     for name, right_node in zip(operators, comparators, strict=True):
         right = ev.evaluate(frame, right_node)
-        result = _compare_pair(ev, frame, name, left, right)
+        result = compare_pair(ev, frame, name, left, right)
         if len(operators) > 1 and test_of(result).nominal is not True:
             return result if test_of(result).nominal is False else UNKNOWN
         left = right
     return result
 
 
-def _compare_pair(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
+def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
+    """One comparison."""
     if isinstance(left, Union) or isinstance(right, Union):
         found = []
         for one, first in alternatives(left):
@@ -92,7 +90,7 @@ def _compare_pair(ev: Evaluator, frame: Frame, name: str, left: Value, right: Va
     return _compare_single(ev, frame, name, left, right)
 
 
-def _compare_single(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
+def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
     if name in ("is", "is not"):
         same = _identical(left, right)
         if same is None:
@@ -124,7 +122,7 @@ def _compare_single(ev: Evaluator, frame: Frame, name: str, left: Value, right: 
 
 
 def _identical(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same object, as far as that can be told."""
+    """Whether two values are the same object, as far as that can be known."""
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and bool(left.value == right.value)
     solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)
@@ -158,10 +156,10 @@ def _identical(left: Value, right: Value) -> bool | None:
     return None
 
 
-def _contains(ev: Evaluator, frame: Frame, item: Value, container: Value) -> bool | None:
+def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> bool | None:
     if isinstance(container, External) and container.name in ("os.environ", "os.environ.keys()"):
         if isinstance(item, Const):
-            return ev.environment.get(str(item.value)) is not None
+            return ev.environment.values.get(str(item.value)) is not None
         return None
     if isinstance(container, Attributes):
         container = container.held
@@ -191,14 +189,14 @@ def _contains(ev: Evaluator, frame: Frame, item: Value, container: Value) -> boo
     return None
 
 
-def binary(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """A binary operator with its operands."""
     _, name, left_node, right_node, _ = node
     return operate(ev, frame, name, ev.evaluate(frame, left_node), ev.evaluate(frame, right_node))
 
 
 def operate(
-    ev: Evaluator, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
+    ev: Interpreter, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
 ) -> Value:
     """A binary operator, in place first where it is asked to be."""
     if in_place and isinstance(left, Instance):
@@ -223,7 +221,7 @@ def operate(
     return _by_method(ev, frame, name, left, right)
 
 
-def _by_method(ev: Evaluator, frame: Frame, name: str, left: Value, right: Value) -> Value:
+def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
     """An operator that a class of either side defines."""
     for single, _ in alternatives(left):
         if isinstance(single, Instance):
@@ -248,7 +246,7 @@ def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
     return Sequence("set", kept, exact)
 
 
-def unary(ev: Evaluator, frame: Frame, node: Node) -> Value:
+def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """A unary operator, on a number or through a method."""
     value = ev.evaluate(frame, node[2])
     if isinstance(value, Const) and isinstance(value.value, int):

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
-from coldfork.source.evaluation.flow.truth_tests import handles, test_of
-from coldfork.source.evaluation.trace import Failure, Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.flow.handlers import handles
+from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.trace import Failure
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Env
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def guards_hold(
-    ev: Evaluator, module: ModuleState, env: Env | None, guards: tuple[Node, ...]
+    ev: Interpreter, module: Module, env: Env | None, guards: tuple[Node, ...]
 ) -> tuple[bool | None, Condition | None]:
     """Whether a binding under `guards` happens: yes, no, maybe; and the condition that makes a no a maybe."""
     outcome: bool | None = True
@@ -43,9 +41,9 @@ def guards_hold(
 
 
 def _failure_reached(
-    ev: Evaluator, module: ModuleState, env: Env | None, guard: Node
+    ev: Interpreter, module: Module, env: Env | None, guard: Node
 ) -> tuple[bool | None, Condition | None]:
-    """Whether the handler of a `try` runs, told by what its block may fail at."""
+    """Whether the handler of a `try` runs, judged by what its block may fail at."""
     _, block, kinds, line = guard
     if cannot_fail(ev, module, env, block):
         return False, None
@@ -59,7 +57,7 @@ def _failure_reached(
 
 
 def try_quietly(
-    ev: Evaluator, module: ModuleState, env: Env | None, block: nodes.Block
+    ev: Interpreter, module: Module, env: Env | None, block: nodes.Block
 ) -> tuple[str | None, list[Failure]]:
     """Run the block of a `try` for its failures alone."""
     frame = Frame(module, Env(env))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from coldfork.source.evaluation.trace import Conditions, Failure, Frame, Raised
-from coldfork.source.values.conditions import Condition
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.trace import Conditions, Failure
+from coldfork.source.values.conditions import Condition, negated
 from coldfork.source.values.kinds import (
     ClassRef,
     Const,
@@ -19,15 +21,12 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, under, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 #: How a condition begins that says which of several values was taken.
 TAKING = "the value is"
 FALLS, RETURNS, RAISES, BREAKS, CONTINUES = range(5)
 
 
-class Arm(NamedTuple):
+class Branch(NamedTuple):
     """How following one way ended."""
 
     condition: Condition | None
@@ -41,10 +40,10 @@ class Arm(NamedTuple):
     raised: str = ""
 
 
-class Arms:
+class Branches:
     """The ways from one point of a frame."""
 
-    def __init__(self, ev: Evaluator, frame: Frame) -> None:
+    def __init__(self, ev: Interpreter, frame: Frame) -> None:
         self.ev = ev
         self.frame = frame
         self.conditions = frame.conditions
@@ -52,7 +51,7 @@ class Arms:
         self.must = frame.must
         self.off = frame.off
         self.names = frame.env.names if frame.env is not None else None
-        self.done: list[Arm] = []
+        self.done: list[Branch] = []
         self.siblings = True
         """False where one way may run after part of another, as the handlers of a `try` do."""
 
@@ -66,7 +65,7 @@ class Arms:
     ) -> None:
         """Follow one way under `condition`; off the nominal path nothing it does is certain."""
         frame = self.frame
-        self.ev.fuel -= 2
+        self.ev.budget.left -= 2
         frame.must = set(self.must)
         frame.conditions = self.conditions if condition is None else (*self.conditions, condition)
         frame.presumed = (
@@ -79,7 +78,7 @@ class Arms:
         base = len(frame.conditions)
         raised = ""
         # What an earlier way wrote into an object is joined with what this one writes, not overwritten.
-        joining = nominal and any(arm.nominal for arm in self.done)
+        joining = nominal and any(branch.nominal for branch in self.done)
         self.ev.joining += joining
         try:
             ended = work()
@@ -92,7 +91,7 @@ class Arms:
         finally:
             self.ev.joining -= joining
         self.done.append(
-            Arm(
+            Branch(
                 condition,
                 nominal,
                 ended,
@@ -109,14 +108,14 @@ class Arms:
         """Join the ways; how the whole ended."""
         frame = self.frame
         frame.conditions, frame.presumed, frame.off = self.conditions, self.presumed, self.off
-        nominal = [arm for arm in self.done if arm.nominal]
-        falling = [arm for arm in nominal if arm.ended == FALLS]
-        others = [arm for arm in self.done if not arm.nominal and arm.ended == FALLS]
+        nominal = [branch for branch in self.done if branch.nominal]
+        falling = [branch for branch in nominal if branch.ended == FALLS]
+        others = [branch for branch in self.done if not branch.nominal and branch.ended == FALLS]
         if not falling:
-            frame.must = set.intersection(*[arm.must for arm in nominal]) if nominal else set(self.must)
+            frame.must = set.intersection(*[branch.must for branch in nominal]) if nominal else set(self.must)
             if not others:
                 self._restore(nominal or self.done)
-                return max((arm.ended for arm in nominal), default=FALLS)
+                return max((branch.ended for branch in nominal), default=FALLS)
             # What follows runs off the nominal path only.
             rest = others[0]
             frame.off = self.off or rest.condition
@@ -125,25 +124,27 @@ class Arms:
             frame.must = set(self.must)
             self._restore(others)
             return FALLS
-        frame.must = set.intersection(*[arm.must for arm in falling])
+        frame.must = set.intersection(*[branch.must for branch in falling])
         if self.siblings:
             self._promote(nominal, frame.must - self.must)
         self._restore([*falling, *others])
         extra: list[Condition] = []
-        for arm in self.done:
-            leaves = arm.ended in (RETURNS, BREAKS, CONTINUES) or (arm.ended == RAISES and frame.tries > 0)
-            if arm.nominal and leaves and arm.condition is not None:
-                extra.append(negated(arm.condition))
-            elif arm.nominal and arm.ended == FALLS:
-                extra.extend(arm.extra)
+        for branch in self.done:
+            leaves = branch.ended in (RETURNS, BREAKS, CONTINUES) or (
+                branch.ended == RAISES and frame.tries > 0
+            )
+            if branch.nominal and leaves and branch.condition is not None:
+                extra.append(negated(branch.condition))
+            elif branch.nominal and branch.ended == FALLS:
+                extra.extend(branch.extra)
             elif (
-                not arm.nominal
-                and arm.ended != FALLS
-                and arm.condition is not None
-                and arm.condition.presumes
+                not branch.nominal
+                and branch.ended != FALLS
+                and branch.condition is not None
+                and branch.condition.presumes
             ):
-                if arm.condition.presumes not in frame.presumed:
-                    frame.presumed = (*frame.presumed, arm.condition.presumes)
+                if branch.condition.presumes not in frame.presumed:
+                    frame.presumed = (*frame.presumed, branch.condition.presumes)
         if extra:
             frame.conditions = (*frame.conditions, *[c for c in extra if c not in frame.conditions])
         return FALLS
@@ -158,32 +159,32 @@ class Arms:
     @property
     def raised(self) -> str:
         """The exception that the ways end in."""
-        return next((arm.raised for arm in self.done if arm.raised), "other")
+        return next((branch.raised for branch in self.done if branch.raised), "other")
 
-    def _promote(self, arms: list[Arm], sure: set[str]) -> None:
+    def _promote(self, branches: list[Branch], sure: set[str]) -> None:
         """Sibling ways that all wake a device are certain together."""
         if not sure or not self.frame.toplevel or self.conditions:
             return
         sites = self.frame.sites
-        for arm in arms:
-            for index in range(*arm.sites):
+        for branch in branches:
+            for index in range(*branch.sites):
                 site = sites[index]
                 wake = site.wake
                 if (
                     wake.surety in sure
                     and len(wake.conditions) <= 1
-                    and arm.ended == FALLS
+                    and branch.ended == FALLS
                     and not wake.possible
                 ):
-                    if not wake.conditions or wake.conditions[0] == arm.condition:
+                    if not wake.conditions or wake.conditions[0] == branch.condition:
                         sites[index] = site._replace(certain=True, wake=wake._replace(conditions=()))
 
-    def _restore(self, arms: list[Arm]) -> None:
+    def _restore(self, branches: list[Branch]) -> None:
         """Variables after the join: each may hold what any of the ways left in it."""
         env = self.frame.env
         if env is None:
             return
-        every = [arm for arm in arms if arm.names is not None]
+        every = [branch for branch in branches if branch.names is not None]
         if not every:
             return
         if len(every) == 1:
@@ -192,40 +193,33 @@ class Arms:
                 env.names = {**self.names, **env.names}
             return
         merged: dict[str, Value] = {}
-        every.sort(key=lambda arm: not arm.nominal)
-        for arm in every:
-            assert arm.names is not None
-            for name, value in arm.names.items():
+        every.sort(key=lambda branch: not branch.nominal)
+        for branch in every:
+            assert branch.names is not None
+            for name, value in branch.names.items():
                 known = merged.get(name)
                 if known is None:
-                    merged[name] = value if arm.nominal else under(value, arm.condition)
+                    merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known is not value and known != value:
-                    merged[name] = union((known, value), None if arm.nominal else arm.condition)
+                    merged[name] = union((known, value), None if branch.nominal else branch.condition)
         for name in self.frame.globals:
             # A way that did not rebind a global left it as the module has it.
-            if name in merged and any(arm.names is not None and name not in arm.names for arm in every):
+            if name in merged and any(
+                branch.names is not None and name not in branch.names for branch in every
+            ):
                 held = self.ev.global_value(self.frame, name)
                 merged[name] = union((held, merged[name]))
         env.names = merged
 
 
-def negated(condition: Condition) -> Condition:
-    """The condition that this one does not hold."""
-    if condition.words:
-        return condition._replace(
-            words=condition.words.removeprefix("not: ")
-            if condition.words.startswith("not: ")
-            else f"not: {condition.words}"
-        )
-    return condition._replace(negated=not condition.negated)
-
-
-def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+def for_each_alternative(
+    ev: Interpreter, frame: Frame, value: Union, work: Callable[[Value], Value]
+) -> Value:
     """Do `work` for every alternative of a value; only what all nominal ones do is certain."""
     options = value.alternatives
     nominal = [option for option, condition in options if condition is None]
     results: list[tuple[Value, Condition | None]] = []
-    arms = Arms(ev, frame)
+    branches = Branches(ev, frame)
     for option, condition in options:
         on_path = condition is None
         given = condition
@@ -242,11 +236,11 @@ def each(ev: Evaluator, frame: Frame, value: Union, work: Callable[[Value], Valu
         presumes = ""
         if on_path and len(nominal) == 1:
             presumes = next((c.presumes for _, c in options if c is not None and c.presumes), "")
-        arms.follow(follow, given, on_path or not nominal, presumes)
+        branches.follow(follow, given, on_path or not nominal, presumes)
         for result in collected:
             for single, inner in alternatives(result):
                 results.append((single, inner or condition))
-    arms.leave()
+    branches.leave()
     found: dict[Value, Condition | None] = {}
     for single, condition in results:
         if single not in found or condition is None:

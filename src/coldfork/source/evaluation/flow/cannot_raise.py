@@ -6,22 +6,18 @@ raise, and so may an import; nearly every `try` holds one of them and is settled
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.truth_tests import test_of
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.kinds import ClassRef, Const, Env, Function, Mapping, ModuleRef, Sequence, Value
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
 _LEAVING = frozenset({nodes.BREAK, nodes.CONTINUE, nodes.GLOBAL, nodes.NONLOCAL})
 _KNOWN = (Const, Function, ClassRef, ModuleRef, Sequence, Mapping)
 
 
-def cannot_fail(ev: Evaluator, module: ModuleState, env: Env | None, block: Block) -> bool:
+def cannot_fail(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
     """True when no statement of `block` that can run from here is able to raise."""
     # A block of which nothing is left has been reduced: a name alone on a line may well be asked for.
     return bool(block) and _Reading(ev, module, env).block(block)
@@ -30,7 +26,7 @@ def cannot_fail(ev: Evaluator, module: ModuleState, env: Env | None, block: Bloc
 class _Reading:
     """One block being read, in the order in which it would run."""
 
-    def __init__(self, ev: Evaluator, module: ModuleState, env: Env | None) -> None:
+    def __init__(self, ev: Interpreter, module: Module, env: Env | None) -> None:
         self.ev = ev
         self.module = module
         self.env = env
@@ -49,9 +45,9 @@ class _Reading:
         if kind == nodes.EXPR:
             return self.expression(node[3])
         if kind == nodes.ASSIGN:
-            safe = all(target[0] == nodes.TO_NAME for target in node[3]) and self.expression(node[4])
+            harmless = all(target[0] == nodes.TO_NAME for target in node[3]) and self.expression(node[4])
             self.changed = True
-            return safe
+            return harmless
         if kind == nodes.DEF:
             return not node[3] and node[4] is None
         if kind == nodes.IF:

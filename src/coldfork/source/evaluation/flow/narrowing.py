@@ -1,25 +1,21 @@
-"""What a test tells about the variable it asks about."""
+"""What a test says about the variable it asks about."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.truth_tests import Test, test_of, tested
-from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Union, Value
 from coldfork.source.values.unions import alternatives
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def narrowing_test(
-    ev: Evaluator, frame: Frame, node: Node
+    ev: Interpreter, frame: Frame, node: Node
 ) -> tuple[Test, dict[str, Value], dict[str, Value]]:
-    """The outcome of a test, and what it tells about a variable where it holds and where it does not."""
+    """The outcome of a test, and what it says about a variable where it holds and where it does not."""
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
     name = _union_variable(frame, node)
     if name is None or outcome.nominal is not None:
@@ -34,12 +30,12 @@ def narrowing_test(
     for option, condition in alternatives(value):
         frame.env.names = {**outer, name: option}
         try:
-            told = test_of(ev.evaluate(quiet, node)).nominal
+            held = test_of(ev.evaluate(quiet, node)).nominal
         except Raised:
-            told = None
-        if told is not False:
+            held = None
+        if held is not False:
             holds.append((option, condition))
-        if told is not True:
+        if held is not True:
             fails.append((option, condition))
     frame.env.names = outer
     return outcome, _narrowed(name, holds), _narrowed(name, fails)

@@ -1,24 +1,15 @@
-"""Conditions: three-valued tests, and which exceptions a handler is for."""
+"""Tests with three outcomes: true, false, or nobody knows, and what could turn them round."""
 
 from __future__ import annotations
 
-import builtins
-from typing import TYPE_CHECKING
-
-from coldfork.source.evaluation.trace import Frame
-from coldfork.source.program.program import ModuleState
-from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.program.module import Module
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Instance, Value
 from coldfork.source.values.unions import alternatives, truth
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 Span = tuple[int, int, int, int]
-#: Exceptions that mean to leave the program: `except Exception` lets them through.
-_LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 
 
 class Test:
@@ -59,7 +50,7 @@ def test_of(value: Value) -> Test:
     return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
 
 
-def tested(ev: Evaluator, frame: Frame, value: Value) -> Value:
+def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
     """What testing a value runs and yields: its `__bool__`, else its `__len__`."""
     if type(value) is not Instance or value.open:
         return value
@@ -70,33 +61,6 @@ def tested(ev: Evaluator, frame: Frame, value: Value) -> Value:
     return value
 
 
-def quoted(frame_module: ModuleState, span: Span, negated: bool) -> Condition:
+def quoted(frame_module: Module, span: Span, negated: bool) -> Condition:
     """The condition that the test written at `span` holds, or does not."""
     return Condition(module=frame_module.name, span=span, negated=negated)
-
-
-def handles(kinds: Node | None, raised: str) -> bool:
-    """Whether an `except` clause catches an exception of this name, told by the built-in hierarchy."""
-    if kinds is None:
-        return True
-    names = _exception_names(kinds)
-    if not names or raised in names or "BaseException" in names:
-        return True
-    if "Exception" in names:
-        return raised not in _LEAVING
-    known = getattr(builtins, raised, None)
-    if not isinstance(known, type):
-        # One of a library's own: clauses that name a library's exceptions are taken to mean it.
-        return any(not isinstance(getattr(builtins, name, None), type) for name in names)
-    caught = [getattr(builtins, name, None) for name in names]
-    return any(isinstance(one, type) and issubclass(known, one) for one in caught)
-
-
-def _exception_names(node: Node) -> set[str]:
-    if node[0] == nodes.SEQUENCE:
-        return {name for element in node[2] for name in _exception_names(element)}
-    if node[0] == nodes.NAME:
-        return {node[1]}
-    if node[0] == nodes.ATTR:
-        return {node[2]}
-    return set()

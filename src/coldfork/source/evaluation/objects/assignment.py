@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
+from coldfork.source.evaluation.objects.names import global_value, name_value
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -24,9 +24,6 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 def stored(frame: Frame, name: str) -> bool:
     """True when running code has to keep `name` itself; names a body binds once are looked up lazily."""
@@ -38,12 +35,12 @@ def stored(frame: Frame, name: str) -> bool:
     return len(entries) != 1 or bool(entries[0][3]) or entries[0][0] == nodes.BY_STATEMENT
 
 
-def bind_name(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     """Give a variable of the frame a value; `global` and `nonlocal` ones belong to others too."""
     assert frame.env is not None
     frame.env.names[name] = value
     if name in frame.globals and frame.off is None:
-        ev.set_global(frame, name, value)
+        _set_global(ev, frame, name, value)
     elif name in frame.nonlocals and frame.off is None:
         outer = frame.env.outer
         while outer is not None:
@@ -54,6 +51,18 @@ def bind_name(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
             outer = outer.outer
 
 
+def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
+    """A function rebinds a variable of its module."""
+    key = (frame.module.name, name)
+    known = global_value(ev, frame.module, name)
+    if frame.conditions or ev.joining:
+        value = union((known, value))
+    if value is known or value == known:
+        return  # nobody can tell, and what has been worked out still holds
+    ev.journal.note_variable(ev.running.rebound, key)
+    ev.running.rebound[key] = value
+
+
 def defining_env(frame: Frame) -> Env | None:
     """What a function defined here closes over: nothing but the module at top level, never a class body."""
     if frame.cls is not None:
@@ -61,7 +70,7 @@ def defining_env(frame: Frame) -> Env | None:
     return None if frame.toplevel else frame.env
 
 
-def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
+def assign(ev: Interpreter, frame: Frame, target: Node, value: Value) -> None:
     """Assign a value to a target."""
     kind = target[0]
     if kind == nodes.TO_NAME:
@@ -77,7 +86,7 @@ def assign(ev: Evaluator, frame: Frame, target: Node, value: Value) -> None:
         _set_item(ev, frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]), value)
 
 
-def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
+def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
     items, exact = iterate(ev, frame, value)
     starred = [index for index, target in enumerate(targets) if target[0] == nodes.TO_STAR]
     if exact and not starred and len(items) == len(targets):
@@ -97,7 +106,7 @@ def _unpack(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], value: Value
         assign(ev, frame, target, UNKNOWN if exact else rest)
 
 
-def assign_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, value: Value) -> None:
+def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, value: Value) -> None:
     """`receiver.name = value`, with the code that this runs."""
     for single, _ in alternatives(receiver):
         if isinstance(single, Instance):
@@ -106,7 +115,7 @@ def assign_attribute(ev: Evaluator, frame: Frame, receiver: Value, name: str, va
             set_on_class(ev, frame, single, name, value)
 
 
-def _assign_to_instance(ev: Evaluator, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
+def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
     """A descriptor's `__set__`, a property's setter, the class's `__setattr__`, else the object itself."""
     held = ev.member(receiver.cls, name)
     if held is not None and isinstance(held[0], Instance):
@@ -123,7 +132,7 @@ def _assign_to_instance(ev: Evaluator, frame: Frame, receiver: Instance, name: s
     set_attribute(ev, frame, receiver, name, value)
 
 
-def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
+def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value: Value) -> None:
     for single, _ in alternatives(receiver):
         if isinstance(single, Mapping):
             set_item(ev, frame, single, key, value)
@@ -138,19 +147,18 @@ def _set_item(ev: Evaluator, frame: Frame, receiver: Value, key: Value, value: V
                 ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
 
 
-def set_environment(ev: Evaluator, frame: Frame, name: str, value: Value) -> None:
+def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     """Remember an environment variable that the followed code sets, as long as it is sure to."""
     if frame.quiet:
         return
-    ev.environment[name] = str(value.value) if isinstance(value, Const) and not frame.conditions else None
-    ev.environment_key = tuple(sorted(ev.environment.items(), key=str))
+    ev.environment.set(name, str(value.value) if isinstance(value, Const) and not frame.conditions else None)
     ev.journal.shared += 1
 
 
-def augmented(ev: Evaluator, frame: Frame, target: Node, operator: str, value: Value) -> None:
+def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value: Value) -> None:
     """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
     if target[0] == nodes.TO_NAME:
-        current = ev.named(frame, target[1])
+        current = name_value(ev, frame, target[1])
     elif target[0] == nodes.TO_ATTR:
         current = ev.attribute(frame, ev.evaluate(frame, target[1]), target[2])
     elif target[0] == nodes.TO_INDEX:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.knowledge.catalogue import ValueKind
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import (
     dispatched,
     external_bases,
@@ -16,8 +18,8 @@ from coldfork.source.evaluation.objects.classes import (
 )
 from coldfork.source.evaluation.objects.exports import lazy_export
 from coldfork.source.evaluation.objects.names import imported_value, module_object, module_value
-from coldfork.source.evaluation.trace import Edge, Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.trace import Edge
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.values.kinds import (
     NONE,
@@ -42,9 +44,6 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _LONGEST_NAME = 160
 
 
@@ -55,7 +54,7 @@ def known_value(known: KnownValue) -> Value:
     return Const(known.constant)
 
 
-def external(ev: Evaluator, dotted: str) -> Value:
+def external(ev: Interpreter, dotted: str) -> Value:
     """A dotted name without source, or the value that it is known to have."""
     known = ev.catalogue.values.get(dotted)
     if known is not None:
@@ -71,7 +70,7 @@ def external(ev: Evaluator, dotted: str) -> Value:
     return External(dotted)
 
 
-def attribute(ev: Evaluator, frame: Frame, value: Value, name: str) -> Value:
+def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     """`value.name`."""
     reader = _READERS.get(type(value))
     if reader is None:
@@ -79,11 +78,11 @@ def attribute(ev: Evaluator, frame: Frame, value: Value, name: str) -> Value:
     return reader(ev, frame, value, name)
 
 
-def _of_union(ev: Evaluator, frame: Frame, value: Union, name: str) -> Value:
-    return ev.each(frame, value, lambda single: attribute(ev, frame, single, name))
+def _of_union(ev: Interpreter, frame: Frame, value: Union, name: str) -> Value:
+    return ev.for_each_alternative(frame, value, lambda single: attribute(ev, frame, single, name))
 
 
-def _of_module(ev: Evaluator, frame: Frame, value: ModuleRef, name: str) -> Value:
+def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Value:
     known = ev.catalogue.values.get(f"{value.name}.{name}")
     if known is not None:
         return known_value(known)
@@ -100,7 +99,7 @@ def _of_module(ev: Evaluator, frame: Frame, value: ModuleRef, name: str) -> Valu
     return found
 
 
-def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> Value:
+def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) -> Value:
     """An attribute that a module's body does not bind: its `__getattr__`, a lazy export, a compiled name."""
     dotted = f"{state.name}.{name}"
     if name == "__name__":
@@ -126,7 +125,7 @@ def module_attribute(ev: Evaluator, frame: Frame, state: ModuleState, name: str)
     return external(ev, dotted)
 
 
-def typed_value(ev: Evaluator, state: ModuleState, name: str) -> Value | None:
+def typed_value(ev: Interpreter, state: Module, name: str) -> Value | None:
     """An object of the class that only an annotation names."""
     for how, payload, _line, _guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_TYPE:
@@ -134,20 +133,20 @@ def typed_value(ev: Evaluator, state: ModuleState, name: str) -> Value | None:
     return None
 
 
-def _note_attribute(ev: Evaluator, frame: Frame, dotted: str) -> None:
+def _note_attribute(ev: Interpreter, frame: Frame, dotted: str) -> None:
     for fact in ev.catalogue.attributes.get(dotted, ()):
-        ev.fact(frame, fact)
+        ev.record_fact(frame, fact)
 
 
-def _of_external(ev: Evaluator, frame: Frame, value: External, name: str) -> Value:
+def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> Value:
     dotted = f"{value.name}.{name}"
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
         for fact in ev.catalogue.attribute(dotted):
-            ev.fact(frame, fact)
+            ev.record_fact(frame, fact)
     return external(ev, dotted)
 
 
-def _of_class(ev: Evaluator, frame: Frame, value: ClassRef, name: str) -> Value:
+def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Value:
     found = ev.member(value, name)
     if found is not None and not (isinstance(found[0], External) and isinstance(found[1], External)):
         if isinstance(found[1], ClassRef) and is_enumeration(ev, found[1]):
@@ -189,7 +188,7 @@ def _bind_to_class(value: Value, cls: ClassRef) -> Value:
     return value
 
 
-def _of_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -> Value:
+def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
     own = value.attributes.get(name)
     if own is not None:
         return own
@@ -210,7 +209,7 @@ def _of_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -> Val
     return UNKNOWN
 
 
-def _of_open_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -> Value:
+def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
     """An object of an annotated class: what the class says, or possibly what a subclass says."""
     found = []
     for cls, condition in dispatched(ev, value, name):
@@ -231,7 +230,7 @@ def _of_open_instance(ev: Evaluator, frame: Frame, value: Instance, name: str) -
     return Union(tuple(found))
 
 
-def _bind(ev: Evaluator, frame: Frame, value: Value, receiver: Value) -> Value:
+def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value:
     """The descriptor protocol."""
     if isinstance(value, (Function,)):
         return Bound(value, receiver)
@@ -246,11 +245,13 @@ def _bind(ev: Evaluator, frame: Frame, value: Value, receiver: Value) -> Value:
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
         )
     if isinstance(value, Union):
-        return ev.each(frame, value, lambda single: _bind(ev, frame, single, receiver))
+        return ev.for_each_alternative(frame, value, lambda single: _bind(ev, frame, single, receiver))
     return value
 
 
-def _through_descriptor(ev: Evaluator, frame: Frame, value: Instance, receiver: Value, owner: Value) -> Value:
+def _through_descriptor(
+    ev: Interpreter, frame: Frame, value: Instance, receiver: Value, owner: Value
+) -> Value:
     """An object found on a class: its `__get__` runs if it has one."""
     getter = ev.member(value.cls, "__get__")
     if getter is not None and isinstance(getter[1], ClassRef):
@@ -258,7 +259,7 @@ def _through_descriptor(ev: Evaluator, frame: Frame, value: Instance, receiver: 
     return value
 
 
-def _of_super(ev: Evaluator, frame: Frame, value: Super, name: str) -> Value:
+def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
     receiver = value.receiver
     cls = (
         receiver.cls
@@ -277,11 +278,11 @@ def _of_super(ev: Evaluator, frame: Frame, value: Super, name: str) -> Value:
     return _bind(ev, frame, found[0], receiver)
 
 
-def _of_plain(ev: Evaluator, frame: Frame, value: Value, name: str) -> Value:
+def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     return Method(value, name)
 
 
-_READERS: dict[type[Value], Callable[[Evaluator, Frame, Any, str], Value]] = {
+_READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,
     ModuleRef: _of_module,
     External: _of_external,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.program.program import HIERARCHY, ModuleState
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import HIERARCHY
+from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.summary import Summary
@@ -14,13 +16,12 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Instance, Value
 from coldfork.source.values.unions import alternatives
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _MOST_SUBCLASSES = 12
+#: Bases without source that bring no members of their own.
+_BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
-def linear(ev: Evaluator, cls: ClassRef) -> tuple[Value, ...]:
+def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
     """The class and its bases in method resolution order; bases without source stay as they are."""
     if cls.linear is not None:
         ev.program.consulted |= cls.linear_mask
@@ -32,31 +33,14 @@ def linear(ev: Evaluator, cls: ClassRef) -> tuple[Value, ...]:
         expression = node[1] if node[0] in (nodes.INDEX, nodes.STAR) else node
         value = ev.quietly(cls.module, cls.scope, expression)
         bases.append(alternatives(value)[0][0])
-    orders = [list(linear(ev, base)) if isinstance(base, ClassRef) else [base] for base in bases]
-    cls.linear = (cls, *_merge([*orders, list(bases)]))
+    orders = [linear(ev, base) if isinstance(base, ClassRef) else (base,) for base in bases]
+    cls.linear = linearised(cls, bases, orders)
     cls.linear_mask = ev.program.consulted
     ev.program.consulted |= outer
     return cls.linear
 
 
-def _merge(orders: list[list[Value]]) -> list[Value]:
-    """C3 merge; where the bases contradict each other, first come first."""
-    merged: list[Value] = []
-    while True:
-        orders = [order for order in orders if order]
-        if not orders:
-            return merged
-        for order in orders:
-            head = order[0]
-            if not any(head in other[1:] for other in orders):
-                break
-        else:
-            head = orders[0][0]
-        merged.append(head)
-        orders = [[v for v in order if v is not head and v != head] for order in orders]
-
-
-def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
+def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
     """The class's metaclass, if the source of one is at hand."""
     for base in linear(ev, cls):
         if not isinstance(base, ClassRef):
@@ -68,47 +52,51 @@ def metaclass(ev: Evaluator, cls: ClassRef) -> ClassRef | None:
     return None
 
 
+class Classes(Hierarchy[Value, Value]):
+    """The classes that an import defines or derives from."""
+
+    def __init__(self, ev: Interpreter) -> None:
+        self.ev = ev
+
+    def order(self, cls: Value) -> tuple[Value, ...]:
+        return linear(self.ev, cls) if isinstance(cls, ClassRef) else (cls,)
+
+    def held(self, cls: Value, name: str) -> Value | None:
+        if isinstance(cls, ClassRef):
+            return class_value(self.ev, cls, name)
+        if isinstance(cls, External) and cls.name not in _BARE:
+            return External(f"{cls.name}.{name}")
+        return None
+
+
 def member(
-    ev: Evaluator, cls: ClassRef, name: str, after: ClassRef | None = None
+    ev: Interpreter, cls: ClassRef, name: str, after: ClassRef | None = None
 ) -> tuple[Value, Value] | None:
     """The first binding of `name` along the bases, with the class or the external base that holds it."""
-    skipping = after is not None
-    for base in linear(ev, cls):
-        if skipping:
-            skipping = base is not after
-            continue
-        if isinstance(base, ClassRef):
-            value = class_value(ev, base, name)
-            if value is not None:
-                return value, base
-        elif isinstance(base, External):
-            if base.name not in ("builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"):
-                return External(f"{base.name}.{name}"), base
-    return None
+    found = Classes(ev).definition(cls, name, after)
+    return (found[1], found[0]) if found is not None else None
 
 
-def external_bases(ev: Evaluator, cls: ClassRef) -> list[str]:
+def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:
     """The dotted names of the bases without source."""
     return [base.name for base in linear(ev, cls) if isinstance(base, External)]
 
 
-def is_enumeration(ev: Evaluator, cls: ClassRef) -> bool:
+def is_enumeration(ev: Interpreter, cls: ClassRef) -> bool:
     """True for a class derived from one of `enum`'s."""
     return any(name.startswith("enum.") for name in external_bases(ev, cls))
 
 
-def subclasses(ev: Evaluator, cls: ClassRef) -> list[ClassRef]:
+def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
     """Classes of the modules read so far that derive from `cls`."""
     ev.program.consulted |= ev.program.bit(HIERARCHY)
-    if ev.subclass_index is None:
-        ev.subclass_index = _index(ev)
     found: list[ClassRef] = []
     pending = [cls]
     while pending and len(found) < _MOST_SUBCLASSES:
         name = pending.pop().name
-        for module in ev.subclass_index.get(name, ()):
+        for module in ev.definitions.modules_deriving_from(name):
             for node in _deriving(ev, module, name):
-                candidate = ev.program.class_ref(node[0], node[1], None, "")
+                candidate = ev.definitions.class_ref(node[0], node[1], None, "")
                 if candidate in found or candidate is cls or cls not in linear(ev, candidate):
                     continue
                 found.append(candidate)
@@ -116,16 +104,7 @@ def subclasses(ev: Evaluator, cls: ClassRef) -> list[ClassRef]:
     return found
 
 
-def _index(ev: Evaluator) -> dict[str, list[str]]:
-    """The modules with a top-level class that has a base so named."""
-    index: dict[str, list[str]] = {}
-    for module, bases in sorted(ev.program.derived.items()):
-        for name in bases:
-            index.setdefault(name, []).append(module)
-    return index
-
-
-def _deriving(ev: Evaluator, module: str, name: str) -> list[tuple[ModuleState, Node]]:
+def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Node]]:
     """The top-level classes of a module that have a base so named."""
     state = ev.program.module(module)
     if state is None:
@@ -149,7 +128,7 @@ def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
                     yield last, payload
 
 
-def instance_of_annotation(ev: Evaluator, module: ModuleState, env: Env | None, node: Node) -> Value:
+def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, node: Node) -> Value:
     """An object of the annotated class or of one derived from it; Optional and quotes are looked through."""
     if node[0] == nodes.CONST and isinstance(node[1], str):
         return UNKNOWN
@@ -172,7 +151,7 @@ def instance_of_annotation(ev: Evaluator, module: ModuleState, env: Env | None, 
     return UNKNOWN
 
 
-def dispatched(ev: Evaluator, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
+def dispatched(ev: Interpreter, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
     """The classes whose `name` a call on an annotated object may run; overrides are only possible."""
     found: list[tuple[ClassRef, Condition | None]] = [(instance.cls, None)]
     for cls in subclasses(ev, instance.cls):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import metaclass
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value, module_object
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.values.kinds import (
     NONE,
     SETTLED,
@@ -27,10 +26,6 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
-
 # fmt: off
 _TEXT_METHODS = frozenset((
     "capitalize", "casefold", "count", "endswith", "find", "format", "index", "isalpha", "isdigit",
@@ -45,7 +40,12 @@ _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update
 
 
 def container_method(
-    ev: Evaluator, frame: Frame, receiver: Value, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter,
+    frame: Frame,
+    receiver: Value,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
 ) -> Value:
     """Call a method of a list, dictionary, set, tuple or constant."""
     if isinstance(receiver, Mapping):
@@ -80,7 +80,7 @@ def _constant(receiver: Const, name: str, positional: tuple[Value, ...], keyword
 
 
 def _mapping(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     receiver: Mapping,
     name: str,
@@ -117,7 +117,7 @@ def _mapping(
 
 
 def _attributes(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     receiver: Attributes,
     name: str,
@@ -155,7 +155,7 @@ def mapping_item(container: Mapping, key: Value) -> Value | None:
 
 
 def _sequence(
-    ev: Evaluator,
+    ev: Interpreter,
     frame: Frame,
     receiver: Sequence,
     name: str,
@@ -181,10 +181,10 @@ def _sequence(
     return UNKNOWN
 
 
-def item(ev: Evaluator, frame: Frame, container: Value, key: Value) -> Value:
+def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     """`container[key]`."""
     if isinstance(container, Union):
-        return ev.each(frame, container, lambda single: item(ev, frame, single, key))
+        return ev.for_each_alternative(frame, container, lambda single: item(ev, frame, single, key))
     if isinstance(container, Attributes):
         container = container.held
     if isinstance(container, Mapping):
@@ -217,7 +217,7 @@ def _element(items: tuple[Value, ...], exact: bool, key: Value) -> Value:
     return union([*items, UNKNOWN] if not exact else items) if items else UNKNOWN
 
 
-def _class_item(ev: Evaluator, frame: Frame, cls: ClassRef, key: Value) -> Value:
+def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Value:
     """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter[1], ClassRef):
@@ -230,9 +230,9 @@ def _class_item(ev: Evaluator, frame: Frame, cls: ClassRef, key: Value) -> Value
     return cls
 
 
-def _external_item(ev: Evaluator, frame: Frame, container: External, key: Value) -> Value:
+def _external_item(ev: Interpreter, frame: Frame, container: External, key: Value) -> Value:
     if container.name == "os.environ" and isinstance(key, Const):
-        value = ev.environment.get(str(key.value))
+        value = ev.environment.values.get(str(key.value))
         if value is not None:
             return Const(value)
         return UNKNOWN

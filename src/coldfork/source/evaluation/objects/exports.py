@@ -1,20 +1,17 @@
-"""What a module offers to others, as far as its bindings tell without running it."""
+"""What a module offers to others, as far as its bindings show without running it."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from coldfork.source.files.reading import Unreadable, read_source
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
-    """Where a module that replaces itself by a lazy one keeps `name`, told by its TYPE_CHECKING imports."""
+def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
+    """Where a module that replaces itself by a lazy one keeps `name`: its TYPE_CHECKING imports say it."""
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:
             source, level, imported = payload
@@ -22,8 +19,8 @@ def lazy_export(state: ModuleState, name: str) -> tuple[str, str] | None:
     return None
 
 
-def star_names(ev: Evaluator, target: str) -> list[str]:
-    """The names that `from target import *` brings, as far as the module's bindings tell."""
+def star_names(ev: Interpreter, target: str) -> list[str]:
+    """The names that `from target import *` brings, as far as the module's bindings show."""
     state = ev.program.module(target)
     if state is None:
         return []
@@ -42,7 +39,7 @@ def star_names(ev: Evaluator, target: str) -> list[str]:
 _HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
 
 
-def lacks(state: ModuleState, name: str) -> bool:
+def lacks(state: Module, name: str) -> bool:
     """True when importing `name` from a plain module is sure to fail: nothing in it could bind the name."""
     summary = state.summary
     if state.located.is_package or summary.error is not None:
@@ -51,5 +48,5 @@ def lacks(state: ModuleState, name: str) -> bool:
         return False
     try:
         return _HIDDEN.search(read_source(state.path)) is None
-    except Unreadable:
+    except CannotRead:
         return False

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
 
-from coldfork.source.evaluation.trace import Edge, Failure, Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.trace import Edge, Failure
+from coldfork.source.program.module import Module
 from coldfork.source.values.conditions import Condition
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 
 _MISSING = "ModuleNotFoundError"
 
 
-def note(ev: Evaluator, frame: Frame, target: str) -> None:
-    """An import of `target` runs here; in a `try` it may fail."""
+def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
+    """Record that an import of `target` runs here; in a `try` it may fail."""
     if not target:
         return
     top = target.partition(".")[0]
@@ -33,16 +31,21 @@ def note(ev: Evaluator, frame: Frame, target: str) -> None:
         _may_fail(ev, frame, target)
 
 
-def _needs(ev: Evaluator, frame: Frame, top: str) -> tuple[Condition, ...]:
+def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
     """What has to hold for an import that a test or a `try` allows to be missing, and that is not here."""
     optional = frame.gate or frame.tries
-    if not optional or top not in ev.known_libraries or ev.is_stdlib(top) or ev.program.exists(top):
+    if (
+        not optional
+        or top not in ev.known_libraries
+        or top in sys.stdlib_module_names
+        or ev.program.exists(top)
+    ):
         return ()
     return (Condition(words=f"{top} is installed"),)
 
 
-def absent(ev: Evaluator, frame: Frame, state: ModuleState, name: str) -> None:
-    """`from package import name` where the package's source has no such name: presumably compiled."""
+def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
+    """Record `from package import name` where the package's source lacks the name: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
         ev.failing[-1].append(
@@ -68,11 +71,11 @@ _FOREIGN = {
 }
 
 
-def _may_fail(ev: Evaluator, frame: Frame, target: str) -> None:
+def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
     """Note that an import inside a `try` may fail, and what is presumed when it does not."""
     located = ev.program.find(target)
     top = target.partition(".")[0]
-    if (located is not None and not located.compiled) or ev.is_stdlib(top):
+    if (located is not None and not located.compiled) or top in sys.stdlib_module_names:
         return
     words = f"{target} does not import"
     if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
@@ -81,7 +84,7 @@ def _may_fail(ev: Evaluator, frame: Frame, target: str) -> None:
         ev.failing[-1].append(Failure(Condition(words=words), True, _MISSING))
 
 
-def _in_known_package(ev: Evaluator, target: str) -> bool:
+def _in_known_package(ev: Interpreter, target: str) -> bool:
     """A module that a package with source lacks is taken for a compiled one."""
     parent = target.rpartition(".")[0]
     located = ev.program.find(parent) if parent else None

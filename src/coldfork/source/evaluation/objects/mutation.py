@@ -1,117 +1,18 @@
-"""Changes to objects that outlive a call: undone when the module that made them has been followed.
-
-Every module is followed as if it were the first to be imported. What one module's import leaves in a
-registry or a singleton must not be there yet when the next one is followed.
-"""
+"""What a program writes into objects, classes and containers, noted in the journal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.values.kinds import ClassRef, Instance, Mapping, Sequence, Union, Value
 from coldfork.source.values.unions import union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-    from coldfork.source.evaluation.trace import CallResult, Frame
-
-
 #: Attributes that describe a class, and never run.
 _ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
-#: Larger tables are told apart no further.
+#: Tables that grow larger are not followed entry by entry.
 _LARGEST = 500
-
-
-class _Change(NamedTuple):
-    """What something held before it was changed."""
-
-    target: Mapping | Sequence | dict[Any, Value]
-    held: Any
-    exact: bool
-    shared: bool
-    """True when calls other than the one that made it can see the object."""
-
-
-class Journal:
-    """What has been changed since the last module was begun."""
-
-    def __init__(self) -> None:
-        self._changes: list[_Change] = []
-        self.outstanding = 0
-        """Changes that others can see now: what is worked out on top of them holds for this module only."""
-        self.shared = 0
-        """Changes to objects that other calls can see: a call that made one may not be remembered."""
-        self.generation = 0
-        """Counts the states that what others can see has been in."""
-        self._passing: dict[object, tuple[int, CallResult]] = {}
-        """What calls came to on top of outstanding changes: good until the next change."""
-
-    def note(self, target: Mapping | Sequence) -> None:
-        """Keep what `target` holds, before all of it may be changed."""
-        held = dict(target.items) if isinstance(target, Mapping) else target.items
-        self._changes.append(_Change(target, held, target.exact, target.shared))
-        self.shared += target.shared
-        self.outstanding += target.shared
-        self.generation += target.shared
-
-    def note_entry(self, entries: dict[Any, Value], key: object, shared: bool) -> None:
-        """Keep what one entry holds, before it is changed."""
-        self._changes.append(_Change(entries, (key, entries.get(key)), True, shared))
-        self.shared += shared
-        self.outstanding += shared
-        self.generation += shared
-
-    def note_variable(self, variables: dict[Any, Value], name: object) -> None:
-        """Keep what a variable of an enclosing function or a module holds, before a call rebinds it."""
-        self.note_entry(variables, name, shared=True)
-
-    def keep(self, key: object, result: CallResult) -> None:
-        """Remember what a call came to until something changes again."""
-        self._passing[key] = self.generation, result
-
-    def kept(self, key: object) -> CallResult | None:
-        """What a call came to, if nothing has changed since."""
-        known = self._passing.get(key)
-        return known[1] if known is not None and known[0] == self.generation else None
-
-    def mark(self) -> int:
-        """Where the journal is now, for `forget`."""
-        return len(self._changes)
-
-    def forget(self, mark: int) -> None:
-        """Undo what was changed behind `mark`, for others to see, by code that was only looked at."""
-        if len(self._changes) == mark:
-            return
-        behind = self._changes[mark:]
-        del self._changes[mark:]
-        for change in reversed(behind):
-            if change.shared:
-                _restore(change)
-                self.outstanding -= 1
-                self.generation += 1
-        self._changes += [change for change in behind if not change.shared]
-
-    def roll_back(self) -> None:
-        """Put everything back as it was."""
-        for change in reversed(self._changes):
-            _restore(change)
-        self._changes.clear()
-        self._passing.clear()
-        self.outstanding = 0
-
-
-def _restore(change: _Change) -> None:
-    target = change.target
-    if isinstance(target, dict):
-        name, value = change.held
-        if value is None:
-            target.pop(name, None)
-        else:
-            target[name] = value
-    else:
-        target.items = change.held
-        target.exact = change.exact
 
 
 def share(value: Value) -> Value:
@@ -130,7 +31,7 @@ def share(value: Value) -> Value:
     return value
 
 
-def set_attribute(ev: Evaluator, frame: Frame, target: Instance, name: str, value: Value) -> None:
+def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, value: Value) -> None:
     """`target.name = value`, in a way that may only have been taken perhaps."""
     if frame.off is not None:
         return
@@ -144,7 +45,7 @@ def set_attribute(ev: Evaluator, frame: Frame, target: Instance, name: str, valu
     target.attributes[name] = value
 
 
-def set_on_class(ev: Evaluator, frame: Frame, target: ClassRef, name: str, value: Value) -> None:
+def set_on_class(ev: Interpreter, frame: Frame, target: ClassRef, name: str, value: Value) -> None:
     """`Class.name = value`, behind the class body."""
     if frame.off is not None or name in _ABOUT:
         return
@@ -159,7 +60,7 @@ def set_on_class(ev: Evaluator, frame: Frame, target: ClassRef, name: str, value
         target.outside[name] = value
 
 
-def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Value) -> None:
+def set_item(ev: Interpreter, frame: Frame, target: Mapping, key: Value, value: Value) -> None:
     """`target[key] = value`."""
     if frame.off is not None:
         return
@@ -174,7 +75,7 @@ def set_item(ev: Evaluator, frame: Frame, target: Mapping, key: Value, value: Va
     target.items[key] = value if straight or known is None else union((known, value))
 
 
-def update(ev: Evaluator, frame: Frame, target: Mapping, items: dict[Value, Value], exact: bool) -> None:
+def update(ev: Interpreter, frame: Frame, target: Mapping, items: dict[Value, Value], exact: bool) -> None:
     """`target.update(items)`."""
     if frame.off is not None:
         return
@@ -186,7 +87,7 @@ def update(ev: Evaluator, frame: Frame, target: Mapping, items: dict[Value, Valu
     target.exact = target.exact and exact and not frame.conditions
 
 
-def extend(ev: Evaluator, frame: Frame, target: Sequence, items: Iterable[Value], exact: bool) -> None:
+def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Value], exact: bool) -> None:
     """`target.extend(items)`."""
     if frame.off is not None:
         return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
 
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import share
-from coldfork.source.evaluation.trace import Frame, Raised
-from coldfork.source.program.program import ModuleState
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -24,14 +24,11 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import under, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST_LOOKUP = 250
 
 
-def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
+def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
     """What `name` means inside `frame`."""
     env = frame.env
     while env is not None:
@@ -44,7 +41,7 @@ def name_value(ev: Evaluator, frame: Frame, name: str) -> Value:
     return global_value(ev, frame.module, name)
 
 
-def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
+def global_value(ev: Interpreter, module: Module, name: str) -> Value:
     """What `name` means at the top level of `module`, built-ins included."""
     found = module_value(ev, module, name)
     if found is not None:
@@ -60,48 +57,46 @@ def global_value(ev: Evaluator, module: ModuleState, name: str) -> Value:
     return UNKNOWN
 
 
-def module_value(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What the module binds `name` to once it has run; None when it does not bind it."""
-    key = ("", name)
-    if module is ev.running and ev.running_names is not None:
-        current = ev.running_names.names.get(name)
+    running = ev.running
+    if module is running.module and running.env is not None:
+        current = running.env.names.get(name)
         if (
             current is not None
         ):  # what the body being run has bound so far; a call that saw it is not remembered
             ev.journal.shared += 1
             return current
-    if ev.globals:
-        rebound = ev.globals.get((module.name, name))
+    if running.rebound:
+        rebound = running.rebound.get((module.name, name))
         if rebound is not None:
             return rebound
-    try:
-        known, mask = module.values[key]
-        ev.program.consulted |= mask
-        return known
-    except KeyError:
-        pass
+    key = (module.name, "", name)
+    looked_up = ev.definitions.values.get(key)
+    if looked_up is not None:
+        ev.program.consulted |= looked_up[1]
+        return looked_up[0]
     outer, ev.program.consulted = ev.program.consulted, module.bit
     entries = module.summary.binds.get(name)
-    resolving = (module.name, "", name)
     value: Value | None = None
     if entries is not None:
-        value = _bound(ev, module, None, entries, resolving)
+        value = _bound(ev, module, None, entries, key)
     if value is None:
         value = _from_stars(ev, module, name)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
-    if ev.cut > ev.level:
-        module.values[key] = value, mask
+    if ev.memo.settled:
+        ev.definitions.values[key] = value, mask
     return value
 
 
-def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
+def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What a star import brings in under `name`."""
     stars = module.summary.stars
     key = (module.name, "*", name)
-    if not stars or name.startswith("_") or key in ev.resolving:
+    if not stars or name.startswith("_") or key in ev.memo.resolving:
         return None
-    ev.resolving[key] = ev.level
+    ev.memo.resolving[key] = ev.memo.level
     try:
         unseen: Value | None = None
         for source, level, _guards in reversed(stars):
@@ -119,10 +114,10 @@ def _from_stars(ev: Evaluator, module: ModuleState, name: str) -> Value | None:
             return None
         return unseen
     finally:
-        del ev.resolving[key]
+        del ev.memo.resolving[key]
 
 
-def module_object(ev: Evaluator, dotted: str) -> Value:
+def module_object(ev: Interpreter, dotted: str) -> Value:
     """A module by its absolute name."""
     located = ev.program.find(dotted)
     if located is not None and not located.compiled:
@@ -130,7 +125,7 @@ def module_object(ev: Evaluator, dotted: str) -> Value:
     return External(dotted, is_module=True)
 
 
-def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
+def class_value(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
     """What the class itself binds `name` to: its body, or who has set it since."""
     if cls.outside is not None:
         set_since = cls.outside.get(name)
@@ -139,44 +134,44 @@ def class_value(ev: Evaluator, cls: ClassRef, name: str) -> Value | None:
     entries = cls.binds.get(name)
     if entries is None:
         return None
-    key = (f"{cls.qualified}:{cls.line}", name)
+    key = (cls.module.name, f"{cls.qualified}:{cls.line}", name)
     if cls.env is None:
-        known = cls.module.values.get(key)
+        known = ev.definitions.values.get(key)
         if known is not None:
             ev.program.consulted |= known[1]
             return known[0]
     outer, ev.program.consulted = ev.program.consulted, cls.module.bit
-    resolving = (cls.module.name, *key) if cls.env is None else (cls, name)
+    resolving = key if cls.env is None else (cls, name)
     value = _bound(ev, cls.module, cls, entries, resolving)
     mask = ev.program.consulted
     ev.program.consulted = outer | mask
-    if value is not None and cls.env is None and ev.cut > ev.level:
-        cls.module.values[key] = value, mask
+    if value is not None and cls.env is None and ev.memo.settled:
+        ev.definitions.values[key] = value, mask
     return value
 
 
 def _bound(
-    ev: Evaluator,
-    module: ModuleState,
+    ev: Interpreter,
+    module: Module,
     cls: ClassRef | None,
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
     """The value that the last sure binding gives, joined with those that may override it."""
-    unfinished = ev.resolving.get(resolving)
-    if unfinished is not None or len(ev.resolving) > _DEEPEST_LOOKUP:
-        ev.cut = min(ev.cut, unfinished or 0)
+    memo = ev.memo
+    unfinished = memo.resolving.get(resolving)
+    if unfinished is not None or len(memo.resolving) > _DEEPEST_LOOKUP:
+        memo.need_unfinished(unfinished or 0)
         return _earlier(ev, module, cls, entries, resolving)
     env = ClassEnv(cls) if cls is not None else None
-    ev.level += 1
-    ev.resolving[resolving] = ev.level
+    memo.resolving[resolving] = memo.enter()
     try:
         found: list[Value] = []
         for index in range(len(entries) - 1, -1, -1):
             how, payload, _line, guards = entries[index]
             if how == nodes.BY_TYPE:
                 continue
-            ev.entry[resolving] = index
+            memo.entry[resolving] = index
             holds, condition = ev.guards_hold(module, env, guards) if guards else (True, None)
             if holds is False and condition is None:
                 continue
@@ -195,27 +190,27 @@ def _bound(
                 return ev.instance_of(module, env, entry[1])
         return None
     finally:
-        del ev.resolving[resolving]
-        ev.finished()
+        del memo.resolving[resolving]
+        memo.leave()
 
 
 def _name_in(resolving: tuple[object, ...]) -> str:
-    """The name that a key of `resolving` speaks of."""
+    """The name that a key of `resolving` is about."""
     return next(part for part in reversed(resolving) if isinstance(part, str))
 
 
 def _earlier(
-    ev: Evaluator,
-    module: ModuleState,
+    ev: Interpreter,
+    module: Module,
     cls: ClassRef | None,
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
     """What a name means while it is being bound: what it was before, or what is outside a class body."""
-    index = ev.entry.get(resolving, 0)
+    index = ev.memo.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]
-    if any(entry[0] != nodes.BY_TYPE for entry in before) and deeper not in ev.resolving:
+    if any(entry[0] != nodes.BY_TYPE for entry in before) and deeper not in ev.memo.resolving:
         return _bound(ev, module, cls, before, deeper)
     return None if cls is not None and all(entry[0] == nodes.BY_TYPE for entry in before) else UNKNOWN
 
@@ -225,8 +220,8 @@ def _off_path(value: Value) -> bool:
 
 
 def _value_of(
-    ev: Evaluator,
-    module: ModuleState,
+    ev: Interpreter,
+    module: Module,
     cls: ClassRef | None,
     env: Env | None,
     how: int,
@@ -235,10 +230,10 @@ def _value_of(
 ) -> Value:
     outer = cls.env if cls is not None else None
     if how == nodes.BY_DEF:
-        function = ev.program.function(module, payload, outer, cls)
+        function = ev.definitions.function(module, payload, outer, cls)
         return ev.decorated(module, env, function, payload[3]) if payload[3] else function
     if how == nodes.BY_CLASS:
-        made = ev.program.class_ref(module, payload, outer, cls.qualified if cls else "")
+        made = ev.definitions.class_ref(module, payload, outer, cls.qualified if cls else "")
         if cls is not None and made.scope is outer:
             made.scope = env
         return ev.decorated(module, env, made, payload[3]) if payload[3] else made
@@ -253,9 +248,7 @@ def _value_of(
     return _after_statement(ev, module, env, payload, name)
 
 
-def _after_statement(
-    ev: Evaluator, module: ModuleState, env: Env | None, statement: Node, name: str
-) -> Value:
+def _after_statement(ev: Interpreter, module: Module, env: Env | None, statement: Node, name: str) -> Value:
     """What a loop or another compound statement leaves in `name`."""
     inner = Env(env)
     frame = Frame(module, inner)
@@ -270,12 +263,12 @@ def _after_statement(
     return inner.names.get(name, UNKNOWN)
 
 
-def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = None) -> Value:
+def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None = None) -> Value:
     """What `from target import name` yields; what a module's `__getattr__` does for it goes to `frame`."""
     state = ev.program.module(target)
     if state is not None:
         # `from package import submodule as submodule` in the package itself names the submodule.
-        circular = (state.name, "", name) in ev.resolving
+        circular = (state.name, "", name) in ev.memo.resolving
         value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
         if value is not None:
             return value
@@ -300,20 +293,20 @@ def imported_value(ev: Evaluator, target: str, name: str, frame: Frame | None = 
         return UNKNOWN
 
 
-def class_name_begins(ev: Evaluator, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """Begin assigning a name in a class body: until its key leaves `ev.resolving`, it means what it did."""
+def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
+    """Begin assigning a name in a class body: until its key leaves `resolving`, it means what it did."""
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None
     if cls is None or not entries:
         return None
-    own = (f"{cls.qualified}:{cls.line}", name)
-    key: tuple[object, ...] = (cls.module.name, *own) if cls.env is None else (cls, name)
-    if key in ev.resolving or (cls.env is None and own in cls.module.values):
-        cls.module.values.pop(own, None)
-    if key in ev.resolving:
+    own = (cls.module.name, f"{cls.qualified}:{cls.line}", name)
+    key: tuple[object, ...] = own if cls.env is None else (cls, name)
+    if key in ev.memo.resolving or cls.env is None:
+        ev.definitions.values.pop(own, None)
+    if key in ev.memo.resolving:
         return None
-    ev.resolving[key] = ev.level
-    ev.entry[key] = next(
+    ev.memo.resolving[key] = ev.memo.level
+    ev.memo.entry[key] = next(
         (i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != nodes.BY_TYPE), 0
     )
     return key

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from coldfork.source.evaluation.trace import Frame
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
@@ -20,13 +19,10 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-
 _LONGEST_UNROLLED = 64
 
 
-def iterate(ev: Evaluator, frame: Frame, value: Value) -> tuple[tuple[Value, ...], bool]:
+def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[tuple[Value, ...], bool]:
     """What iterating yields, and whether that is all of it; the code that iterating runs goes to `frame`."""
     if isinstance(value, Sequence):
         return (
@@ -48,7 +44,7 @@ def iterate(ev: Evaluator, frame: Frame, value: Value) -> tuple[tuple[Value, ...
     return (UNKNOWN,), False
 
 
-def _run_generator(ev: Evaluator, frame: Frame, value: Lazy) -> tuple[tuple[Value, ...], bool]:
+def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[tuple[Value, ...], bool]:
     function, positional, keywords = value.call
     yielded = ev.run_lazily(frame, function, positional, keywords)
     if isinstance(yielded, Sequence):
@@ -56,7 +52,7 @@ def _run_generator(ev: Evaluator, frame: Frame, value: Lazy) -> tuple[tuple[Valu
     return (UNKNOWN,), False
 
 
-def _iterate_union(ev: Evaluator, frame: Frame, value: Union) -> tuple[tuple[Value, ...], bool]:
+def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[tuple[Value, ...], bool]:
     found: list[Value] = []
 
     def one(single: Value) -> Value:
@@ -64,12 +60,12 @@ def _iterate_union(ev: Evaluator, frame: Frame, value: Union) -> tuple[tuple[Val
         found.extend(items)
         return UNKNOWN
 
-    ev.each(frame, value, one)
+    ev.for_each_alternative(frame, value, one)
     return tuple(dict.fromkeys(found)), False
 
 
 def _iterate_object(
-    ev: Evaluator, frame: Frame, value: Instance | ClassRef
+    ev: Interpreter, frame: Frame, value: Instance | ClassRef
 ) -> tuple[tuple[Value, ...], bool]:
     """Objects with `__iter__` in source; for a class, its metaclass's."""
     iterator = ev.attribute(frame, value, "__iter__")
@@ -86,10 +82,10 @@ def _iterate_object(
     return iterate(ev, frame, produced)
 
 
-def enter_context(ev: Evaluator, frame: Frame, value: Value) -> Value:
+def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
     """`with value as ...`: what entering and leaving run, and what entering yields."""
     if isinstance(value, Union):
-        return ev.each(frame, value, lambda single: enter_context(ev, frame, single))
+        return ev.for_each_alternative(frame, value, lambda single: enter_context(ev, frame, single))
     if isinstance(value, Lazy) and value.kind == "context":
         function, positional, keywords = value.call
         yielded = ev.run_lazily(frame, function, positional, keywords)
@@ -111,11 +107,11 @@ def enter_context(ev: Evaluator, frame: Frame, value: Value) -> Value:
     return UNKNOWN
 
 
-def awaited(ev: Evaluator, frame: Frame, value: Value) -> Value:
+def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
     """`await value`: run a coroutine's body."""
     if isinstance(value, Lazy):
         function, positional, keywords = value.call
         return ev.run_lazily(frame, function, positional, keywords)
     if isinstance(value, Union):
-        return ev.each(frame, value, lambda single: awaited(ev, frame, single))
+        return ev.for_each_alternative(frame, value, lambda single: awaited(ev, frame, single))
     return UNKNOWN

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import assign_attribute
 from coldfork.source.evaluation.objects.classes import linear
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -36,12 +36,10 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-    from coldfork.source.evaluation.overlays.registry import Model
 
-
-def _getattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _getattr(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     if len(positional) < 2:
         return UNKNOWN
     names = [name for name, _ in alternatives(positional[1])]
@@ -52,7 +50,9 @@ def _getattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyword
     return UNKNOWN
 
 
-def _hasattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _hasattr(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     if len(positional) != 2 or not isinstance(positional[1], Const):
         return UNKNOWN
     name = str(positional[1].value)
@@ -77,13 +77,17 @@ def _hasattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyword
     return UNKNOWN
 
 
-def _setattr(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _setattr(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     if len(positional) == 3 and isinstance(positional[1], Const):
         assign_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
 
 
-def _set_past(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _set_past(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     """`object.__setattr__`: the object itself, whatever its class would have done."""
     if len(positional) == 3 and isinstance(positional[0], Instance) and isinstance(positional[1], Const):
         set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
@@ -91,17 +95,17 @@ def _set_past(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywor
 
 
 def _new_object(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
 
 
-def _vars(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _vars(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     return ev.attribute(frame, positional[0], "__dict__") if len(positional) == 1 else UNKNOWN
 
 
 def _isinstance(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     if len(positional) != 2:
         return UNKNOWN
@@ -144,7 +148,7 @@ def _isinstance(
 
 
 def _issubclass(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], ClassRef):
         return Const(positional[1] in linear(ev, positional[0]))
@@ -157,7 +161,9 @@ def _issubclass(
     return UNKNOWN
 
 
-def _callable(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _callable(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial)):
         return TRUE
     if positional and isinstance(positional[0], External) and callable(_builtin(positional[0])):
@@ -174,7 +180,7 @@ def _builtin(value: External) -> object:
     )
 
 
-def _super(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """`super()` in a method: behind the class that holds the method."""
     if len(positional) == 2 and isinstance(positional[0], ClassRef):
         return Super(positional[0], positional[1])
@@ -184,13 +190,13 @@ def _super(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords:
         env = env.outer
     if function is None or function.owner is None:
         return UNKNOWN
-    code = ev.program.code_of(function)
+    code = ev.definitions.code_of(function)
     names = code[0][0] if code is not None else ()
     receiver = frame.env.names.get(names[0], UNKNOWN) if names and frame.env is not None else UNKNOWN
     return Super(function.owner, receiver)
 
 
-def _type(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _type(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if len(positional) == 1 and isinstance(positional[0], Instance):
         return positional[0].cls
     if len(positional) == 3 and isinstance(positional[1], Const | Sequence):
@@ -205,7 +211,7 @@ def _type(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: 
     return UNKNOWN
 
 
-def _len(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _len(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     value = positional[0] if positional else UNKNOWN
     if isinstance(value, (Sequence, Mapping)) and value.exact:
         return Const(len(value.items))
@@ -217,12 +223,14 @@ def _len(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: K
 
 
 def _scalar(kind: type, method: str) -> Model:
-    def model(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    def model(
+        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value | None:
         if not positional:
             return Const(kind())
         value = positional[0]
         if isinstance(value, Union):
-            return ev.each(
+            return ev.for_each_alternative(
                 frame, value, lambda single: model(ev, frame, (single, *positional[1:]), keywords) or UNKNOWN
             )
         if isinstance(value, Const) and len(positional) == 1:
@@ -240,26 +248,30 @@ def _scalar(kind: type, method: str) -> Model:
     return model
 
 
-def _globals(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _globals(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     return External("builtins.globals()")
 
 
-def _hash(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _hash(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if positional and isinstance(positional[0], Instance):
         ev.call(frame, ev.attribute(frame, positional[0], "__hash__"))
     return UNKNOWN
 
 
-def _property(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _property(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     return Property(positional[0]) if positional else None
 
 
-def _static(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _static(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     return StaticMethod(positional[0]) if positional else None
 
 
 def _class_method(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return ClassMethod(positional[0]) if positional else None
 

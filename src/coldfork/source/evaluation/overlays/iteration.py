@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.values.kinds import (
     TRUTHY,
     UNKNOWN,
@@ -21,18 +20,16 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-    from coldfork.source.evaluation.overlays.registry import Model
 
-
-def _map(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _map(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """`map` is lazy: its function runs where the result is consumed."""
     return Lazy("generator", (External("builtins.map"), positional, {})) if len(positional) > 1 else UNKNOWN
 
 
 def _consumed(kind: str) -> Model:
-    def model(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    def model(
+        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value | None:
         if not positional:
             return Sequence(kind, ())
         items, exact = iterate(ev, frame, positional[0])
@@ -44,14 +41,14 @@ def _consumed(kind: str) -> Model:
     return model
 
 
-def _iter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _iter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """With a sentinel it is a function that yields; taken to be called once, where the iterator is made."""
     if len(positional) == 2:
         return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
     return _consumed("list")(ev, frame, positional, keywords)
 
 
-def _chosen(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _chosen(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """`max`, `min`, `next`, `sum`: one of the items, or something made of them."""
     if not positional:
         return UNKNOWN
@@ -62,7 +59,7 @@ def _chosen(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords
     return union(items) if items else UNKNOWN
 
 
-def _next(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _next(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if not positional:
         return UNKNOWN
     if isinstance(positional[0], Instance):
@@ -78,7 +75,9 @@ def _next(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: 
 
 
 def _any(wanted: bool) -> Model:
-    def model(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    def model(
+        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value | None:
         items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
         outcomes = [test_of(item).nominal for item in items]
         if wanted in outcomes:
@@ -90,7 +89,7 @@ def _any(wanted: bool) -> Model:
     return model
 
 
-def _dict(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _dict(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     items: dict[Value, Value] = {}
     exact = None not in keywords
     if positional:
@@ -110,20 +109,20 @@ def _dict(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: 
     return Mapping(items, exact)
 
 
-def _zip(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _zip(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     columns = [iterate(ev, frame, value) for value in positional]
     rows = [Sequence("tuple", row) for row in zip(*[items for items, _ in columns], strict=False)]
     return Sequence("list", tuple(rows), all(exact for _, exact in columns))
 
 
 def _enumerate(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
     return Sequence("list", tuple(Sequence("tuple", (Const(i), item)) for i, item in enumerate(items)), exact)
 
 
-def _range(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _range(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if not positional:
         return UNKNOWN
     numbers = [
@@ -142,19 +141,19 @@ def _range(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords:
     return made_of
 
 
-def _filter(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _filter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """`filter` is lazy too."""
     return (
         Lazy("generator", (External("builtins.filter"), positional, {})) if len(positional) == 2 else UNKNOWN
     )
 
 
-def _chain(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _chain(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     parts = [iterate(ev, frame, value) for value in positional]
     return Sequence("list", tuple(i for items, _ in parts for i in items), all(exact for _, exact in parts))
 
 
-def _reduce(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _reduce(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if len(positional) < 2:
         return UNKNOWN
     items, _ = iterate(ev, frame, positional[1])

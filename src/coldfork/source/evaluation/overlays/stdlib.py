@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
 
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import set_environment
 from coldfork.source.evaluation.objects.names import module_object
 from coldfork.source.evaluation.objects.protocols import awaited
-from coldfork.source.evaluation.trace import Frame, Raised
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,
@@ -25,46 +26,44 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
-    from coldfork.source.evaluation.overlays.registry import Model
 
-
-def _first(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _first(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     return positional[0] if positional else None
 
 
 def _transparent(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     """A decorator that hands back what it is given; called with options it is one still to be applied."""
     return positional[0] if positional and isinstance(positional[0], (Function, ClassRef, Union)) else None
 
 
-def _cast(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _cast(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     return positional[1] if len(positional) > 1 else None
 
 
-def _partial(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _partial(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     return Partial(positional[0], positional[1:], keywords) if positional else None
 
 
-def _wraps(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _wraps(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     return External("functools.wraps()")
 
 
 def _import_module(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     """`importlib.import_module` and `__import__` with a name that is known."""
     name = positional[0] if positional else keywords.get("name")
     package = positional[1] if len(positional) > 1 else keywords.get("package")
     if isinstance(name, Union):
-        return ev.each(frame, name, lambda single: _import_one(ev, frame, single, package))
+        return ev.for_each_alternative(frame, name, lambda single: _import_one(ev, frame, single, package))
     return _import_one(ev, frame, name, package)
 
 
-def _import_one(ev: Evaluator, frame: Frame, name: Value | None, package: Value | None) -> Value:
+def _import_one(ev: Interpreter, frame: Frame, name: Value | None, package: Value | None) -> Value:
     if not isinstance(name, Const) or not isinstance(name.value, str) or not name.value:
         return UNKNOWN
     dotted = name.value
@@ -76,12 +75,12 @@ def _import_one(ev: Evaluator, frame: Frame, name: Value | None, package: Value 
         for _ in range(level - 1):
             base = base.rpartition(".")[0]
         dotted = f"{base}.{dotted[level:]}".rstrip(".")
-    ev.imports(frame, dotted)
+    ev.record_import(frame, dotted)
     return module_object(ev, dotted)
 
 
 def _dunder_import(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     if not positional:
         return UNKNOWN
@@ -93,14 +92,14 @@ def _dunder_import(
 
 
 def _find_spec(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     """Whether a module can be found: yes when it is at hand; when not, nobody knows."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         if "." in name.value:
-            ev.imports(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
-        if ev.program.exists(name.value) or ev.is_stdlib(name.value.partition(".")[0]):
+            ev.record_import(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
+        if ev.program.exists(name.value) or name.value.partition(".")[0] in sys.stdlib_module_names:
             return TRUTHY
         if name.value.partition(".")[0] in ev.known_libraries:
             missing = Condition(words=f"{name.value} is not installed", presumes=f"{name.value} is installed")
@@ -108,7 +107,9 @@ def _find_spec(
     return UNKNOWN
 
 
-def _version(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _version(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
     """`importlib.metadata.version`: from the environment at hand."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str):
@@ -119,7 +120,7 @@ def _version(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keyword
 
 
 def _entry_points(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     """Entry points of the environment at hand, as objects that `load`."""
     group = keywords.get("group")
@@ -131,39 +132,39 @@ def _entry_points(
     )
 
 
-def _getenv(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """An environment variable: its default, unless the followed code has set it."""
     if not positional or not isinstance(positional[0], Const):
         return UNKNOWN
     name = str(positional[0].value)
     default = positional[1] if len(positional) > 1 else keywords.get("default", NONE)
-    if name in ev.environment:
-        value = ev.environment[name]
+    if name in ev.environment.values:
+        value = ev.environment.values[name]
         return UNKNOWN if value is None else Const(value)
     condition = Condition(words=f"the environment variable {name} is set", presumes=f"{name} is unset")
     return Union(((default, None), (UNKNOWN, condition))) if not isinstance(default, Union) else default
 
 
-def _setenv(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if len(positional) > 1 and isinstance(positional[0], Const):
         name = str(positional[0].value)
-        if ev.environment.get(name) is None:
+        if ev.environment.values.get(name) is None:
             set_environment(ev, frame, name, positional[1])
     return NONE
 
 
 def _run_coroutine(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return awaited(ev, frame, positional[0]) if positional else UNKNOWN
 
 
-def _exit(ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _exit(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     raise Raised("SystemExit")
 
 
 def _exec_known(
-    ev: Evaluator, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     """Calls what it is given: `contextvars.Context.run`, `asyncio.to_thread` and their like."""
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None

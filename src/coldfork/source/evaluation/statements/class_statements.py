@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from coldfork.model.positions import Position
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.classes import linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -25,15 +24,12 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
+def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
     """Everything that a class statement executes, in Python's order."""
     _, line, name, decorators, bases, keywords, body, binds = node
     outer_cls = frame.cls
-    cls = ev.program.class_ref(
+    cls = ev.definitions.class_ref(
         frame.module, node, defining_env(frame), outer_cls.qualified if outer_cls is not None else ""
     )
     if outer_cls is not None:
@@ -60,7 +56,7 @@ def define_class(ev: Evaluator, frame: Frame, node: Node) -> int:
 
 
 def _run_body(
-    ev: Evaluator, frame: Frame, cls: ClassRef, body: tuple[Node, ...], binds: dict[str, tuple[Node, ...]]
+    ev: Interpreter, frame: Frame, cls: ClassRef, body: tuple[Node, ...], binds: dict[str, tuple[Node, ...]]
 ) -> None:
     saved = frame.env, frame.cls, frame.binds, frame.conditions
     outer = frame.enter(Position.CLASS_BODY, cls.qualified)
@@ -75,7 +71,7 @@ def _run_body(
         frame.leave(outer)
 
 
-def _hooks(ev: Evaluator, frame: Frame, cls: ClassRef, given: dict[str | None, Value], line: int) -> None:
+def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None, Value], line: int) -> None:
     """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
     frame.at(line, line)
     meta = metaclass(ev, cls)

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Arms
+from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Branches
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.names import class_name_begins
 from coldfork.source.evaluation.objects.protocols import enter_context
 from coldfork.source.evaluation.statements.exceptions import raise_, try_
 from coldfork.source.evaluation.statements.import_statements import from_, import_
 from coldfork.source.evaluation.statements.loops import for_, while_
-from coldfork.source.evaluation.trace import Frame, Raised
+from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import NONE, UNKNOWN, Const, Instance, Value
-
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
+from coldfork.source.values.kinds import NONE, Const, Instance, Value
 
 
-def _expr(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _expr(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[2])
     ev.evaluate(frame, node[3])
     return FALLS
 
 
-def _assign(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _assign(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[2])
     value = _right_side(ev, frame, node[3], node[4], node[1])
     for target in node[3]:
@@ -39,7 +36,7 @@ def _assign(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _right_side(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
+def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
     """The value to assign; in a class body the names assigned to are not bound yet while it is evaluated."""
     if frame.cls is None:
         return ev.evaluate(frame, node)
@@ -49,16 +46,16 @@ def _right_side(ev: Evaluator, frame: Frame, targets: tuple[Node, ...], node: No
     finally:
         for key in keys:
             if key is not None:
-                del ev.resolving[key]
+                del ev.memo.resolving[key]
 
 
-def _augmented(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _augmented(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[2])
     augmented(ev, frame, node[3], node[4], ev.evaluate(frame, node[5]))
     return FALLS
 
 
-def _annotated(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _annotated(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[2])
     _, _, _, target, annotation, value = node
     if value is not None:
@@ -68,7 +65,7 @@ def _annotated(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _in_position(ev: Evaluator, frame: Frame, position: Position, symbol: str, node: Node) -> Value:
+def _in_position(ev: Interpreter, frame: Frame, position: Position, symbol: str, node: Node) -> Value:
     """Evaluate an expression as what stands at a given position."""
     outer = frame.enter(position, symbol)
     try:
@@ -77,7 +74,7 @@ def _in_position(ev: Evaluator, frame: Frame, position: Position, symbol: str, n
         frame.leave(outer)
 
 
-def _if(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, test, body, orelse, span = node
     frame.at(line, span[2])
     outcome, holding, failing = narrowing_test(ev, frame, test)
@@ -87,25 +84,25 @@ def _if(ev: Evaluator, frame: Frame, node: Node) -> int:
             return ev.execute(frame, body)
         if outcome.nominal is False and outcome.when_true is None:
             return ev.execute(frame, orelse)
-        arms = Arms(ev, frame)
+        branches = Branches(ev, frame)
         if outcome.nominal is not False:
             presumes = outcome.when_false.presumes if outcome.when_false is not None else ""
             condition = quoted(frame.module, span, False) if outcome.nominal is None else None
-            arms.follow(lambda: ev.execute(frame, body), condition, True, presumes, holding)
+            branches.follow(lambda: ev.execute(frame, body), condition, True, presumes, holding)
         else:
-            arms.follow(lambda: ev.execute(frame, body), outcome.when_true, False, "", holding)
+            branches.follow(lambda: ev.execute(frame, body), outcome.when_true, False, "", holding)
         if outcome.nominal is not True:
             presumes = outcome.when_true.presumes if outcome.when_true is not None else ""
             condition = quoted(frame.module, span, True) if outcome.nominal is None else None
-            arms.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
+            branches.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
         else:
-            arms.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
-        return arms.leave()
+            branches.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
+        return branches.leave()
     finally:
         frame.gate -= 1
 
 
-def _with(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _with(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, items, body = node
     for context, target in items:
         frame.at(line, line)
@@ -115,7 +112,7 @@ def _with(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ev.execute(frame, body)
 
 
-def _return(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _return(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[2])
     value = NONE if node[3] is None else ev.evaluate(frame, node[3])
     frame.returns.append((value, frame.off))
@@ -124,7 +121,7 @@ def _return(ev: Evaluator, frame: Frame, node: Node) -> int:
     return RETURNS
 
 
-def _def(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _def(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, name, decorators, header, _ = node
     if header is not None:
         frame.at(line, line)
@@ -134,7 +131,7 @@ def _def(ev: Evaluator, frame: Frame, node: Node) -> int:
             _in_position(ev, frame, Position.ANNOTATION, name, annotation)
     kept = stored(frame, name)
     if decorators or kept:
-        value: Value = ev.program.function(frame.module, node, defining_env(frame), frame.cls)
+        value: Value = ev.definitions.function(frame.module, node, defining_env(frame), frame.cls)
         if decorators:
             value = ev.apply_decorators(frame, value, decorators, name)
         if kept:
@@ -142,22 +139,22 @@ def _def(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _class(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _class(ev: Interpreter, frame: Frame, node: Node) -> int:
     return ev.define_class(frame, node)
 
 
-def _global(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _global(ev: Interpreter, frame: Frame, node: Node) -> int:
     if not frame.toplevel:
         frame.globals = frame.globals | set(node[2])
     return FALLS
 
 
-def _nonlocal(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _nonlocal(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.nonlocals = frame.nonlocals | set(node[2])
     return FALLS
 
 
-def _delete(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _delete(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[1])
     for target in node[2]:
         if target[0] == nodes.INDEX:
@@ -171,15 +168,15 @@ def _delete(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _break(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _break(ev: Interpreter, frame: Frame, node: Node) -> int:
     return BREAKS
 
 
-def _continue(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _continue(ev: Interpreter, frame: Frame, node: Node) -> int:
     return CONTINUES
 
 
-def _assert(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(node[1], node[3][2])
     outcome, holding, _ = narrowing_test(ev, frame, node[2])
     if outcome.nominal is False and outcome.when_true is None:
@@ -189,40 +186,7 @@ def _assert(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-def _match(ev: Evaluator, frame: Frame, node: Node) -> int:
-    _, line, subject, cases = node
-    frame.at(line, line)
-    value = ev.evaluate(frame, subject)
-    arms = Arms(ev, frame)
-    settled = False
-    for wild, pattern, guard, block, names, case_line in cases:
-        condition: Condition | None = Condition(
-            words=f"the case at line {case_line} of {frame.module.name} matches"
-        )
-        if pattern is not None and guard is None:
-            wanted = ev.evaluate(frame, pattern)
-            if isinstance(wanted, Const) and isinstance(value, Const):
-                if wanted != value:
-                    continue
-                condition, settled = None, True
-        if wild:
-            settled = True
-        narrowed: dict[str, Value] = dict.fromkeys(names, UNKNOWN)
-
-        def follow(block: tuple[Node, ...] = block, guard: Node | None = guard) -> int:
-            if guard is not None:
-                ev.evaluate(frame, guard)
-            return ev.execute(frame, block)
-
-        arms.follow(follow, condition, True, "", narrowed)
-        if settled:
-            break
-    if not settled:
-        arms.follow(lambda: FALLS, None, True)
-    return arms.leave()
-
-
-def _loads(ev: Evaluator, frame: Frame, node: Node) -> int:
+def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
     """Dotted names that annotations read: a module's `__getattr__` may stand behind one."""
     for dotted, line in node[2]:
         frame.at(line, line)
@@ -234,7 +198,7 @@ def _loads(ev: Evaluator, frame: Frame, node: Node) -> int:
     return FALLS
 
 
-EXECUTE: dict[int, Callable[[Evaluator, Frame, Node], int]] = {
+EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.EXPR: _expr,
     nodes.ASSIGN: _assign,
     nodes.AUGMENTED: _augmented,
@@ -257,7 +221,7 @@ EXECUTE: dict[int, Callable[[Evaluator, Frame, Node], int]] = {
     nodes.BREAK: _break,
     nodes.CONTINUE: _continue,
     nodes.ASSERT: _assert,
-    nodes.MATCH: _match,
+    nodes.MATCH: match_,
     nodes.DELETE: _delete,
     nodes.LOADS: _loads,
 }

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from coldfork.source.evaluation.flow.branches import FALLS, Arms
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
-from coldfork.source.evaluation.flow.truth_tests import handles
-from coldfork.source.evaluation.trace import Failure, Frame, Raised
+from coldfork.source.evaluation.flow.handlers import handles
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.trace import Failure
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Value
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def try_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `try` statement with all its clauses."""
     _, _, body, handlers, orelse, final = node
     exits = len(frame.exit_musts)
@@ -42,7 +39,7 @@ def try_(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ended
 
 
-def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
+def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     """Run the block and what may handle its failures; how it ended, and whether a handler was sure to run."""
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
@@ -67,14 +64,14 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
                 frame.conditions = before_conditions
                 return ev.execute(frame, block), True
         raise Raised(raised)
-    arms = Arms(ev, frame)
-    arms.siblings = False
-    arms.follow(lambda: ended, None, True)
+    branches = Branches(ev, frame)
+    branches.siblings = False
+    branches.follow(lambda: ended, None, True)
     after_must = frame.must
     for kinds, name, block, _ in handlers:
         condition, even = _failure(frame, failures, kinds, line)
-        arms.conditions = before_conditions
-        arms.must = before_must
+        branches.conditions = before_conditions
+        branches.must = before_must
         narrowed: dict[str, Value] = {**before_names}
         if name:
             narrowed[name] = UNKNOWN
@@ -82,11 +79,11 @@ def _try_body(ev: Evaluator, frame: Frame, node: Node) -> tuple[int, bool]:
         def handle(block: tuple[Node, ...] = block) -> int:
             return ev.execute(frame, block)
 
-        arms.follow(handle, condition, even, "", narrowed)
-    arms.conditions = before_conditions
-    arms.must = before_must
+        branches.follow(handle, condition, even, "", narrowed)
+    branches.conditions = before_conditions
+    branches.must = before_must
     frame.must = after_must
-    return arms.leave(), False
+    return branches.leave(), False
 
 
 def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: int) -> tuple[Condition, bool]:
@@ -98,7 +95,7 @@ def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: in
     return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False
 
 
-def raise_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `raise` statement: what it evaluates, and the name of the exception."""
     frame.at(node[1], node[1])
     kind = "other"

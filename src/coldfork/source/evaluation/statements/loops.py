@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Arms
+from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Branches
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.trace import Frame
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Sequence
 from coldfork.source.values.unions import union
 
-if TYPE_CHECKING:
-    from coldfork.source.evaluation.evaluator import Evaluator
 
-
-def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `for` loop: each item if all are known, else one that stands for any."""
     _, line, target, iterable, body, orelse = node
     frame.at(line, line)
@@ -32,15 +28,15 @@ def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
         items, exact = (union(items),), True
     if not exact:
         words = f"the loop at line {line} of {frame.module.name} runs"
-        arms = Arms(ev, frame)
+        branches = Branches(ev, frame)
 
         def around() -> int:
             assign(ev, frame, target, union(items) if items else UNKNOWN)
             return ev.execute(frame, body)
 
-        arms.follow(around, Condition(words=words), True)
-        arms.follow(lambda: FALLS, None, True)
-        ended = arms.join()
+        branches.follow(around, Condition(words=words), True)
+        branches.follow(lambda: FALLS, None, True)
+        ended = branches.join()
         if ended == RETURNS:
             return RETURNS
         frame.conditions = before
@@ -57,7 +53,7 @@ def for_(ev: Evaluator, frame: Frame, node: Node) -> int:
     return ev.execute(frame, orelse)
 
 
-def while_(ev: Evaluator, frame: Frame, node: Node) -> int:
+def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `while` loop: its body is followed once."""
     _, line, test, body, orelse, span = node
     frame.at(line, span[2])
@@ -71,9 +67,9 @@ def while_(ev: Evaluator, frame: Frame, node: Node) -> int:
             return RETURNS
         frame.conditions = before
         return FALLS
-    arms = Arms(ev, frame)
-    arms.follow(lambda: ev.execute(frame, body), quoted(frame.module, span, False), True, "", holding)
-    arms.follow(lambda: FALLS, None, True)
-    arms.join()
+    branches = Branches(ev, frame)
+    branches.follow(lambda: ev.execute(frame, body), quoted(frame.module, span, False), True, "", holding)
+    branches.follow(lambda: FALLS, None, True)
+    branches.join()
     frame.conditions = before
     return FALLS

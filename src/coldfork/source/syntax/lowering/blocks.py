@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-from coldfork.source.syntax import nodes as ir
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.lowering.expressions import lower_expression, lower_parameters, lower_target
+from coldfork.source.syntax.lowering.headers import lower_annotation, lower_annotations, lower_decorators
+from coldfork.source.syntax.lowering.patterns import lower_pattern
 from coldfork.source.syntax.lowering.simple_statements import SIMPLE, Lower
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.syntax.scopes import (
@@ -22,141 +25,156 @@ from coldfork.source.syntax.scopes import (
     under_guard,
 )
 
-if TYPE_CHECKING:
-    from coldfork.source.syntax.lowering.expressions import Lowerer
 
-
-def lower_module(lowerer: Lowerer, nodes: Sequence[ast.stmt]) -> tuple[Block, Scope]:
+def lower_module(context: Context, statements: Sequence[ast.stmt]) -> tuple[Block, Scope]:
     """Lower a module body."""
     scope = Scope()
-    block = prune(_block(lowerer, nodes, scope), scope)
+    block = prune(_block(context, statements, scope), scope)
     return block, scope
 
 
-def lower_block(lowerer: Lowerer, nodes: Sequence[ast.stmt]) -> Block:
-    """Lower a block of a function."""
-    return _block(lowerer, nodes, None)
+def lower_function(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Node:
+    """The code of a whole function: parameters and block."""
+    outer, context.yields = context.yields, False
+    block = _block(context, node.body, None)
+    arguments = node.args
+    code: Node = (
+        lower_parameters(context, arguments),
+        block,
+        context.yields,
+        isinstance(node, ast.AsyncFunctionDef),
+        node.name,
+        node.lineno + context.offset,
+        None if node.returns is None else lower_annotation(context, node.returns),
+        tuple(
+            (a.arg, lower_annotation(context, a.annotation))
+            for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            if a.annotation is not None
+        ),
+    )
+    context.yields = outer
+    return code
 
 
-def _block(lowerer: Lowerer, nodes: Sequence[ast.stmt], scope: Scope | None) -> Block:
+def _block(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
     out: list[Node] = []
-    runs = lowerer.runs
-    for node in nodes:
+    runs = context.runs
+    for node in statements:
         if node.lineno in runs and isinstance(node, ast.Assign):
             out += _run(node, runs[node.lineno], scope)
             continue
-        method = _STATEMENTS.get(type(node))
-        if method is not None:
-            lowered = method(lowerer, node, scope)
+        lower = _STATEMENTS.get(type(node))
+        if lower is not None:
+            lowered = lower(context, node, scope)
             if lowered is not None:
                 out.append(lowered)
     return tuple(out)
 
 
-def _if(lowerer: Lowerer, node: ast.If, scope: Scope | None) -> Node | None:
-    line = node.lineno + lowerer.offset
+def _if(context: Context, node: ast.If, scope: Scope | None) -> Node | None:
+    line = node.lineno + context.offset
     if scope is not None and not node.orelse and is_main_test(node.test):
         return None
-    test, span = lowerer.expression(node.test), lowerer.span(node.test)
+    test, span = lower_expression(context, node.test), context.span(node.test)
     typing = scope is not None and is_typing_test(node.test)
     if scope is not None and typing:
         outer, scope.typing_only = scope.typing_only, True
-    body = under_guard(scope, (ir.WHEN, test, True, line, span), lambda: _block(lowerer, node.body, scope))
+    body = under_guard(scope, (nodes.WHEN, test, True, line, span), lambda: _block(context, node.body, scope))
     if scope is not None and typing:
         scope.typing_only = outer
     orelse = under_guard(
-        scope, (ir.WHEN, test, False, line, span), lambda: _block(lowerer, node.orelse, scope)
+        scope, (nodes.WHEN, test, False, line, span), lambda: _block(context, node.orelse, scope)
     )
-    if scope is not None and not body and not orelse and test[0] == ir.CONST:
+    if scope is not None and not body and not orelse and test[0] == nodes.CONST:
         return None
-    return (ir.IF, line, test, body, orelse, span)
+    return (nodes.IF, line, test, body, orelse, span)
 
 
-def _try(lowerer: Lowerer, node: ast.Try, scope: Scope | None) -> Node:
-    body = _block(lowerer, node.body, scope)
+def _try(context: Context, node: ast.Try, scope: Scope | None) -> Node:
+    body = _block(context, node.body, scope)
     handlers = []
     for handler in node.handlers:
-        kind = None if handler.type is None else lowerer.expression(handler.type)
-        line = handler.lineno + lowerer.offset
-        guard: Node = (ir.AFTER_FAILURE, body, kind, line)
-        block = under_guard(scope, guard, partial(_block, lowerer, handler.body, scope))
+        kind = None if handler.type is None else lower_expression(context, handler.type)
+        line = handler.lineno + context.offset
+        guard: Node = (nodes.AFTER_FAILURE, body, kind, line)
+        block = under_guard(scope, guard, partial(_block, context, handler.body, scope))
         handlers.append((kind, handler.name, block, line))
-    orelse = _block(lowerer, node.orelse, scope)
-    final = _block(lowerer, node.finalbody, scope)
-    return (ir.TRY, node.lineno + lowerer.offset, body, tuple(handlers), orelse, final)
+    orelse = _block(context, node.orelse, scope)
+    final = _block(context, node.finalbody, scope)
+    return (nodes.TRY, node.lineno + context.offset, body, tuple(handlers), orelse, final)
 
 
-def _for(lowerer: Lowerer, node: ast.For | ast.AsyncFor, scope: Scope | None) -> Node:
+def _for(context: Context, node: ast.For | ast.AsyncFor, scope: Scope | None) -> Node:
     lowered: Node = (
-        ir.FOR if isinstance(node, ast.For) else ir.ASYNC_FOR,
-        node.lineno + lowerer.offset,
-        lowerer.target(node.target),
-        lowerer.expression(node.iter),
-        _inner(lowerer, node.body, scope),
-        _inner(lowerer, node.orelse, scope),
+        nodes.FOR if isinstance(node, ast.For) else nodes.ASYNC_FOR,
+        node.lineno + context.offset,
+        lower_target(context, node.target),
+        lower_expression(context, node.iter),
+        _inner(context, node.body, scope),
+        _inner(context, node.orelse, scope),
     )
     return bind_opaquely(
         lowered, scope, names_in([node.target, *node.body, *node.orelse]) if scope is not None else set()
     )
 
 
-def _inner(lowerer: Lowerer, nodes: Sequence[ast.stmt], scope: Scope | None) -> Block:
+def _inner(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
     """A block inside a loop of a scope: its imports are noted, its names are bound by the whole statement."""
     if scope is not None:
-        for node in nodes:
+        for node in statements:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Import):
                     scope.imports.extend((alias.name, 0, None) for alias in inner.names)
                 elif isinstance(inner, ast.ImportFrom):
                     scope.imports.append((inner.module, inner.level, tuple(a.name for a in inner.names)))
-    return _block(lowerer, nodes, None)
+    return _block(context, statements, None)
 
 
-def _while(lowerer: Lowerer, node: ast.While, scope: Scope | None) -> Node:
+def _while(context: Context, node: ast.While, scope: Scope | None) -> Node:
     lowered: Node = (
-        ir.WHILE,
-        node.lineno + lowerer.offset,
-        lowerer.expression(node.test),
-        _inner(lowerer, node.body, scope),
-        _inner(lowerer, node.orelse, scope),
-        lowerer.span(node.test),
+        nodes.WHILE,
+        node.lineno + context.offset,
+        lower_expression(context, node.test),
+        _inner(context, node.body, scope),
+        _inner(context, node.orelse, scope),
+        context.span(node.test),
     )
     return bind_opaquely(lowered, scope, names_in([*node.body, *node.orelse]) if scope is not None else set())
 
 
-def _with(lowerer: Lowerer, node: ast.With | ast.AsyncWith, scope: Scope | None) -> Node:
+def _with(context: Context, node: ast.With | ast.AsyncWith, scope: Scope | None) -> Node:
     items = tuple(
         (
-            lowerer.expression(item.context_expr),
-            None if item.optional_vars is None else lowerer.target(item.optional_vars),
+            lower_expression(context, item.context_expr),
+            None if item.optional_vars is None else lower_target(context, item.optional_vars),
         )
         for item in node.items
     )
-    body = _block(lowerer, node.body, scope)
-    op = ir.WITH if isinstance(node, ast.With) else ir.ASYNC_WITH
-    lowered: Node = (op, node.lineno + lowerer.offset, items, body)
+    body = _block(context, node.body, scope)
+    op = nodes.WITH if isinstance(node, ast.With) else nodes.ASYNC_WITH
+    lowered: Node = (op, node.lineno + context.offset, items, body)
     names = names_in([i.optional_vars for i in node.items if i.optional_vars is not None]) if scope else set()
     return bind_opaquely(lowered, scope, names)
 
 
-def _def(lowerer: Lowerer, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None) -> Node | None:
-    decorators = lowerer.decorators(node.decorator_list)
-    blanked = len(node.body) == 1 and isinstance(node.body[0], ast.Expr) and node.lineno in lowerer.blanked
+def _def(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None) -> Node | None:
+    decorators = lower_decorators(context, node.decorator_list)
+    blanked = len(node.body) == 1 and isinstance(node.body[0], ast.Expr) and node.lineno in context.blanked
     arguments = node.args
     header: Node | None = None
     if arguments.defaults or arguments.kw_defaults or not blanked:
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
-        lowered_defaults = tuple([lowerer.expression(d) for d in defaults])
-        annotations = lowerer.annotations(node)
+        lowered_defaults = tuple([lower_expression(context, d) for d in defaults])
+        annotations = lower_annotations(context, node)
         if annotations or not all(boring(d) for d in lowered_defaults):
             header = (lowered_defaults, annotations)
     elif node.returns is not None or arguments.args:
-        annotations = lowerer.annotations(node)
+        annotations = lower_annotations(context, node)
         header = ((), annotations) if annotations else None
-    code = None if blanked else lowerer.code(node)
-    lowered: Node = (ir.DEF, node.lineno + lowerer.offset, node.name, decorators, header, code)
+    code = None if blanked else lower_function(context, node)
+    lowered: Node = (nodes.DEF, node.lineno + context.offset, node.name, decorators, header, code)
     if scope is not None:
-        scope.bind(node.name, ir.BY_DEF, lowered, node.lineno)
+        scope.bind(node.name, nodes.BY_DEF, lowered, node.lineno)
     return lowered
 
 
@@ -165,22 +183,22 @@ def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[No
     lowered: list[Node] = []
     for target, line in zip(node.targets, lines, strict=True):
         assert isinstance(target, ast.Name)
-        function: Node = (ir.DEF, line, target.id, (), None, None)
+        function: Node = (nodes.DEF, line, target.id, (), None, None)
         if scope is not None:
-            scope.bind(target.id, ir.BY_DEF, function, line)
+            scope.bind(target.id, nodes.BY_DEF, function, line)
         lowered.append(function)
     return lowered
 
 
-def _class(lowerer: Lowerer, node: ast.ClassDef, scope: Scope | None) -> Node | None:
+def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | None:
     inner = Scope(scope)
-    decorators = lowerer.decorators(node.decorator_list)
-    bases = tuple([lowerer.expression(base) for base in node.bases])
-    keywords = tuple([(k.arg, lowerer.expression(k.value)) for k in node.keywords])
-    body = prune(_block(lowerer, node.body, inner), inner)
+    decorators = lower_decorators(context, node.decorator_list)
+    bases = tuple([lower_expression(context, base) for base in node.bases])
+    keywords = tuple([(k.arg, lower_expression(context, k.value)) for k in node.keywords])
+    body = prune(_block(context, node.body, inner), inner)
     lowered: Node = (
-        ir.CLASS,
-        node.lineno + lowerer.offset,
+        nodes.CLASS,
+        node.lineno + context.offset,
         node.name,
         decorators,
         bases,
@@ -189,30 +207,29 @@ def _class(lowerer: Lowerer, node: ast.ClassDef, scope: Scope | None) -> Node | 
         inner.frozen(),
     )
     if scope is not None:
-        scope.bind(node.name, ir.BY_CLASS, lowered, node.lineno)
+        scope.bind(node.name, nodes.BY_CLASS, lowered, node.lineno)
     return lowered
 
 
-def _match(lowerer: Lowerer, node: ast.Match, scope: Scope | None) -> Node:
-    cases = []
-    for case in node.cases:
-        wild = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
-        value = lowerer.expression(case.pattern.value) if isinstance(case.pattern, ast.MatchValue) else None
-        guard = None if case.guard is None else lowerer.expression(case.guard)
-        names = tuple(sorted(pattern_names(case.pattern)))
-        cases.append(
+def _match(context: Context, node: ast.Match, scope: Scope | None) -> Node:
+    cases = tuple(
+        [
             (
-                wild,
-                value,
-                guard,
-                _inner(lowerer, case.body, scope),
-                names,
-                case.pattern.lineno + lowerer.offset,
+                lower_pattern(context, case.pattern),
+                None if case.guard is None else lower_expression(context, case.guard),
+                _inner(context, case.body, scope),
+                case.pattern.lineno + context.offset,
             )
-        )
-    lowered: Node = (ir.MATCH, node.lineno + lowerer.offset, lowerer.expression(node.subject), tuple(cases))
-    names_bound = names_in([s for case in node.cases for s in case.body]) if scope is not None else set()
-    return bind_opaquely(lowered, scope, names_bound)
+            for case in node.cases
+        ]
+    )
+    subject = lower_expression(context, node.subject)
+    lowered: Node = (nodes.MATCH, node.lineno + context.offset, subject, cases)
+    names: set[str] = set()
+    if scope is not None:
+        names = names_in([statement for case in node.cases for statement in case.body])
+        names = names.union(*[pattern_names(case.pattern) for case in node.cases])
+    return bind_opaquely(lowered, scope, names)
 
 
 _STATEMENTS: dict[type[ast.AST], Lower] = {

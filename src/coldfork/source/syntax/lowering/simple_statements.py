@@ -4,79 +4,75 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coldfork.source.syntax import nodes
+from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.lowering.expressions import lower_expression, lower_target, operator_name
+from coldfork.source.syntax.lowering.headers import lower_annotation
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.scopes import Scope, bind_target, boring
 
 #: Lowers one kind of statement; None where nothing of it matters.
-Lower = Callable[["Lowerer", Any, Scope | None], Node | None]
-
-if TYPE_CHECKING:
-    from coldfork.source.syntax.lowering.expressions import Lowerer
+Lower = Callable[[Context, Any, Scope | None], Node | None]
 
 
-def _ends(lowerer: Lowerer, node: ast.stmt) -> tuple[int, int]:
-    return node.lineno + lowerer.offset, (node.end_lineno or node.lineno) + lowerer.offset
-
-
-def _expr(lowerer: Lowerer, node: ast.Expr, scope: Scope | None) -> Node | None:
+def _expr(context: Context, node: ast.Expr, scope: Scope | None) -> Node | None:
     if isinstance(node.value, ast.Constant):
         return None
-    value = lowerer.expression(node.value)
+    value = lower_expression(context, node.value)
     if scope is not None and boring(value):
         return None
-    return (nodes.EXPR, *_ends(lowerer, node), value)
+    return (nodes.EXPR, *context.ends(node), value)
 
 
-def _assign(lowerer: Lowerer, node: ast.Assign, scope: Scope | None) -> Node:
-    value = lowerer.expression(node.value)
-    targets = tuple([lowerer.target(target) for target in node.targets])
-    lowered: Node = (nodes.ASSIGN, *_ends(lowerer, node), targets, value)
+def _assign(context: Context, node: ast.Assign, scope: Scope | None) -> Node:
+    value = lower_expression(context, node.value)
+    targets = tuple([lower_target(context, target) for target in node.targets])
+    lowered: Node = (nodes.ASSIGN, *context.ends(node), targets, value)
     if scope is not None:
         for target in targets:
             bind_target(scope, target, value, lowered)
     return lowered
 
 
-def _augmented(lowerer: Lowerer, node: ast.AugAssign, scope: Scope | None) -> Node:
-    target = lowerer.target(node.target)
+def _augmented(context: Context, node: ast.AugAssign, scope: Scope | None) -> Node:
+    target = lower_target(context, node.target)
     lowered: Node = (
         nodes.AUGMENTED,
-        *_ends(lowerer, node),
+        *context.ends(node),
         target,
-        lowerer.operator(node.op),
-        lowerer.expression(node.value),
+        operator_name(node.op),
+        lower_expression(context, node.value),
     )
     if scope is not None and target[0] == nodes.TO_NAME:
-        scope.bind(target[1], nodes.BY_STATEMENT, lowered, lowered[1])
+        scope.bind(target[1], nodes.BY_STATEMENT, lowered, node.lineno + context.offset)
     return lowered
 
 
-def _annotated(lowerer: Lowerer, node: ast.AnnAssign, scope: Scope | None) -> Node | None:
-    target = lowerer.target(node.target)
-    value = None if node.value is None else lowerer.expression(node.value)
+def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> Node | None:
+    target = lower_target(context, node.target)
+    value = None if node.value is None else lower_expression(context, node.value)
     annotation: Node | None = None
     if scope is not None and target[0] == nodes.TO_NAME:
-        line = node.lineno + lowerer.offset
+        line = node.lineno + context.offset
         if not isinstance(node.annotation, ast.Constant) or value is None:
             # Beside a value the annotation only says that there is one; without, it is all there is to go by.
-            typed = lowerer.annotation(node.annotation) if value is None else (nodes.CONST, None)
+            typed = lower_annotation(context, node.annotation) if value is None else (nodes.CONST, None)
             scope.bind(target[1], nodes.BY_TYPE, typed, line)
         if value is not None:
             scope.bind(target[1], nodes.BY_VALUE, value, line)
-    if scope is not None and not lowerer.postponed:
-        annotation = _annotation_effects(lowerer, node.annotation, scope)
+    if scope is not None and not context.postponed:
+        annotation = _annotation_effects(context, node.annotation, scope)
         if annotation is None and (value is None or (boring(value) and target[0] == nodes.TO_NAME)):
             if value is None or len([b for b in scope.binds[target[1]] if b[0] != nodes.BY_TYPE]) == 1:
                 return None
     elif scope is not None and value is None:
         return None
-    return (nodes.ANNOTATED, *_ends(lowerer, node), target, annotation, value)
+    return (nodes.ANNOTATED, *context.ends(node), target, annotation, value)
 
 
-def _annotation_effects(lowerer: Lowerer, node: ast.expr, scope: Scope) -> Node | None:
+def _annotation_effects(context: Context, node: ast.expr, scope: Scope) -> Node | None:
     """The annotation if it holds a call; otherwise note the dotted names that it reads."""
     pending = [node]
     while pending:
@@ -90,10 +86,10 @@ def _annotation_effects(lowerer: Lowerer, node: ast.expr, scope: Scope) -> Node 
         elif isinstance(current, ast.Attribute):
             dotted = _dotted(current)
             if dotted is None:
-                return lowerer.expression(node)
-            scope.loads.setdefault(dotted, current.lineno + lowerer.offset)
+                return lower_expression(context, node)
+            scope.loads.setdefault(dotted, current.lineno + context.offset)
         elif not isinstance(current, (ast.Name, ast.Constant)):
-            return lowerer.expression(node)
+            return lower_expression(context, node)
     return None
 
 
@@ -108,23 +104,23 @@ def _dotted(node: ast.expr) -> str | None:
     return ".".join((node.id, *reversed(parts)))
 
 
-def _return(lowerer: Lowerer, node: ast.Return, scope: Scope | None) -> Node:
+def _return(context: Context, node: ast.Return, scope: Scope | None) -> Node:
     return (
         nodes.RETURN,
-        *_ends(lowerer, node),
-        None if node.value is None else lowerer.expression(node.value),
+        *context.ends(node),
+        None if node.value is None else lower_expression(context, node.value),
     )
 
 
-def _raise(lowerer: Lowerer, node: ast.Raise, scope: Scope | None) -> Node:
+def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
     return (
         nodes.RAISE,
-        node.lineno + lowerer.offset,
-        None if node.exc is None else lowerer.expression(node.exc),
+        node.lineno + context.offset,
+        None if node.exc is None else lower_expression(context, node.exc),
     )
 
 
-def _import(lowerer: Lowerer, node: ast.Import, scope: Scope | None) -> Node:
+def _import(context: Context, node: ast.Import, scope: Scope | None) -> Node:
     names = tuple((alias.name, alias.asname) for alias in node.names)
     if scope is not None:
         for name, alias in names:
@@ -133,10 +129,10 @@ def _import(lowerer: Lowerer, node: ast.Import, scope: Scope | None) -> Node:
             scope.bind(
                 alias or name.partition(".")[0], nodes.BY_IMPORT, (name, alias is not None), node.lineno
             )
-    return (nodes.IMPORT, *_ends(lowerer, node), names)
+    return (nodes.IMPORT, *context.ends(node), names)
 
 
-def _from(lowerer: Lowerer, node: ast.ImportFrom, scope: Scope | None) -> Node | None:
+def _from(context: Context, node: ast.ImportFrom, scope: Scope | None) -> Node | None:
     if node.module == "__future__":
         return None
     names = tuple((alias.name, alias.asname) for alias in node.names)
@@ -150,33 +146,37 @@ def _from(lowerer: Lowerer, node: ast.ImportFrom, scope: Scope | None) -> Node |
                 scope.stars.append((node.module, node.level, scope.guards))
             else:
                 scope.bind(alias or name, nodes.BY_FROM, (node.module, node.level, name), node.lineno)
-    return (nodes.FROM, *_ends(lowerer, node), node.module, node.level, names)
+    return (nodes.FROM, *context.ends(node), node.module, node.level, names)
 
 
-def _assert(lowerer: Lowerer, node: ast.Assert, scope: Scope | None) -> Node:
+def _assert(context: Context, node: ast.Assert, scope: Scope | None) -> Node:
     return (
         nodes.ASSERT,
-        node.lineno + lowerer.offset,
-        lowerer.expression(node.test),
-        lowerer.span(node.test),
+        node.lineno + context.offset,
+        lower_expression(context, node.test),
+        context.span(node.test),
     )
 
 
-def _delete(lowerer: Lowerer, node: ast.Delete, scope: Scope | None) -> Node:
-    return (nodes.DELETE, node.lineno + lowerer.offset, tuple([lowerer.expression(t) for t in node.targets]))
+def _delete(context: Context, node: ast.Delete, scope: Scope | None) -> Node:
+    return (
+        nodes.DELETE,
+        node.lineno + context.offset,
+        tuple([lower_expression(context, t) for t in node.targets]),
+    )
 
 
-def _global(lowerer: Lowerer, node: ast.Global | ast.Nonlocal, scope: Scope | None) -> Node:
+def _global(context: Context, node: ast.Global | ast.Nonlocal, scope: Scope | None) -> Node:
     op = nodes.GLOBAL if isinstance(node, ast.Global) else nodes.NONLOCAL
-    return (op, node.lineno + lowerer.offset, tuple(node.names))
+    return (op, node.lineno + context.offset, tuple(node.names))
 
 
-def _break(lowerer: Lowerer, node: ast.Break, scope: Scope | None) -> Node:
-    return (nodes.BREAK, node.lineno + lowerer.offset)
+def _break(context: Context, node: ast.Break, scope: Scope | None) -> Node:
+    return (nodes.BREAK, node.lineno + context.offset)
 
 
-def _continue(lowerer: Lowerer, node: ast.Continue, scope: Scope | None) -> Node:
-    return (nodes.CONTINUE, node.lineno + lowerer.offset)
+def _continue(context: Context, node: ast.Continue, scope: Scope | None) -> Node:
+    return (nodes.CONTINUE, node.lineno + context.offset)
 
 
 SIMPLE: dict[type[ast.AST], Lower] = {

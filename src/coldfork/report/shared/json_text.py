@@ -1,0 +1,52 @@
+"""The JSON that every report is made of: one item a line, plain ASCII, and wakers under the same keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from coldfork.model.states import Frame, Waker
+from coldfork.report.shared.characters import well_formed
+
+
+def dump(document: Mapping[str, Any]) -> str:
+    """Write a JSON object with a line for each key and for each item of a list, so that `diff` compares two.
+
+    It is plain ASCII, which no stream can garble.
+    """
+    parts = [f"  {json.dumps(key)}: {_value(value)}" for key, value in document.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def optional(text: str | None) -> str | None:
+    """Text that any JSON reader takes, or null."""
+    return None if text is None else well_formed(text)
+
+
+def frame_object(frame: Frame) -> dict[str, Any]:
+    """One call on a stack as a JSON object."""
+    return {"path": well_formed(frame.path), "line": frame.line, "function": well_formed(frame.function)}
+
+
+def waker_object(waker: Waker) -> dict[str, Any]:
+    """Who woke a device as a JSON object."""
+    return {
+        "module": optional(waker.module),
+        "path": optional(waker.path),
+        "line": waker.line,
+        "function": optional(waker.function),
+        "call": optional(waker.call),
+        "thread": well_formed(waker.thread),
+        "import_chain": [
+            {"module": well_formed(site.module), "path": optional(site.path), "line": site.line}
+            for site in waker.import_chain
+        ],
+        "stack": [frame_object(frame) for frame in waker.stack],
+    }
+
+
+def _value(value: object) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"

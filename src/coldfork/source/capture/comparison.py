@@ -1,0 +1,66 @@
+"""What is known of comparisons in code around and inside a capture."""
+
+from __future__ import annotations
+
+import builtins
+
+from coldfork.source.capture.names import Names
+from coldfork.source.capture.objects import SOME_CALL, ClassDef, Constant, Object, Outside, Value
+
+
+def compared(first: Value, operator: str, second: Value) -> bool | None:
+    """What comparing two values gives, if that is known."""
+    same: bool | None = None
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        same = bool(first.value == second.value)
+        if operator.startswith("is"):
+            same = same and type(first.value) is type(second.value)
+    elif isinstance(first, Outside) and isinstance(second, Outside):
+        root = first.name.rpartition(".")[0]
+        if first == second:
+            same = True
+        elif root and root == second.name.rpartition(".")[0]:
+            same = False
+    elif second == Constant(None) and operator in ("is", "is not"):
+        same = is_none(first)
+    elif _is_tensor(first) and isinstance(second, Constant) and isinstance(second.value, str):
+        same = False
+    if same is None or operator not in ("is", "is not", "==", "!="):
+        return None
+    return same if operator in ("is", "==") else not same
+
+
+def _is_tensor(value: Value) -> bool:
+    return type(value) is Object and value.tensor is not None
+
+
+def is_none(value: Value) -> bool | None:
+    """Whether a value is None, if that is known."""
+    if type(value) is Object:
+        known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
+        return False if known or value.cls is not None else None
+    return False
+
+
+def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
+    """Whether a value is an object of a class, if that is known."""
+    if isinstance(value, Constant):
+        return _constant_is(value.value, kind)
+    if type(value) is not Object:
+        return None
+    if value.tensor is not None:
+        return True if kind == Outside("torch.Tensor") else False if isinstance(kind, ClassDef) else None
+    if value.cls is None:
+        return None
+    order = names.order(value.cls)
+    if kind in order:
+        return True
+    ours = isinstance(kind, ClassDef) and all(isinstance(one, ClassDef) for one in order)
+    return False if ours and not value.before else None
+
+
+def _constant_is(value: object, kind: Value) -> bool | None:
+    if isinstance(kind, ClassDef):
+        return False
+    known = getattr(builtins, kind.name, None) if isinstance(kind, Outside) else None
+    return isinstance(value, known) if isinstance(known, type) else None

@@ -1,0 +1,200 @@
+"""Calls of what has no source in the checked code: torch, the standard library, objects from elsewhere."""
+
+from __future__ import annotations
+
+from coldfork.source.capture import graph_managers
+from coldfork.source.capture.comparison import instance_of
+from coldfork.source.capture.device import device_work, synchronisation
+from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ANY, SOME_CALL, Constant, Object, Outside, Tensor, Value
+from coldfork.source.capture.recording import mark_escaped, record_call, record_sync, record_truth_test
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.quoting import text_of
+
+_GRAPHS = frozenset(
+    {"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "coldfork.virtual.capture"}
+)
+_CAPTURING_NOW = frozenset(
+    {"torch.cuda.is_current_stream_capturing", "torch.cuda.graphs.is_current_stream_capturing"}
+)
+_NEVER = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "torch.jit.is_tracing"})
+_READ_ON_HOST = frozenset({"print", "int", "float", "bool"})
+#: Builtins that hand on what they were given.
+_HANDING_ON = frozenset(
+    {"iter", "list", "tuple", "sorted", "reversed", "set", "tqdm", "tqdm.tqdm", "tqdm.auto.tqdm"}
+)
+_FILLING = frozenset({"append", "add", "extend", "insert"})
+
+
+def captures(value: Value) -> bool:
+    """True for what captures the block that it is entered for."""
+    return type(value) is Object and value.made_by in _GRAPHS
+
+
+def function(
+    f: Following, node: Node, name: str, arguments: list[Value], keywords: dict[str, Value]
+) -> Value:
+    """A call of a function that does not belong to the checked code."""
+    known = _known(f, node, name, arguments)
+    if known is not None:
+        return known
+    managed = graph_managers.function(f, name, arguments, keywords, (node[4], node[5], node[6]))
+    if managed is not None:
+        return managed
+    mark_escaped(f, arguments, keywords)
+    sync = synchronisation.of_function(name, arguments)
+    if sync is not None:
+        record_sync(f, sync, text_of(node))
+    _take_for_tensor(name, arguments)
+    made = f.fresh(name.rpartition(".")[2], name)
+    made.tensor = synchronisation.of_torch(name, arguments, keywords)
+    if name == "torch.device" and arguments:
+        made.parts["type"] = arguments[0]
+    if f.run.listeners:
+        device_work.of_function(f, node, name, made, arguments)
+    return made
+
+
+def _take_for_tensor(name: str, arguments: list[Value]) -> None:
+    """What an operator of torch's is called with first is a tensor, if it is nothing else."""
+    root, _, last = name.rpartition(".")
+    if root not in ("torch", "torch.nn.functional") or last in FACTORIES or last in _NO_OPERATORS:
+        return
+    first = arguments[0] if arguments else None
+    if type(first) is Object and first.cls is None and first.made_by in ("", SOME_CALL) and not first.items():
+        first.tensor = first.tensor or Tensor()
+
+
+_NO_OPERATORS = frozenset(
+    {
+        "tensor", "as_tensor", "from_numpy", "is_tensor", "cat", "concat", "stack", "hstack", "vstack",
+        "compile", "einsum", "set_num_threads", "manual_seed", "no_grad", "load", "save", "meshgrid",
+        "broadcast_tensors",
+    }
+)  # fmt: skip
+
+
+def _known(f: Following, node: Node, name: str, arguments: list[Value]) -> Value | None:
+    """What a function gives of which more is known than that it is not ours; None for every other."""
+    if name in _CAPTURING_NOW:
+        return Constant(f.run.region is not None)
+    if name in _NEVER:
+        return Constant(False)
+    if name == "torch.cuda.is_available":
+        return Constant(True)  # or there is nothing to capture
+    if name == "torch.get_device_module":
+        return Outside("torch.cuda")
+    if name == "isinstance" and len(arguments) == 2:
+        known = instance_of(f.names, arguments[0], arguments[1])
+        return Constant(known) if known is not None else f.fresh(name)
+    if name == "bool" and arguments and f.truth(arguments[0]) is not None:
+        return Constant(f.truth(arguments[0]))
+    if name in _READ_ON_HOST and arguments:
+        for value, expression in zip(arguments, node[2], strict=False):
+            record_truth_test(f, value, expression, f"{name} of ")
+        return f.fresh(name)
+    if name in _HANDING_ON and arguments:
+        return arguments[0]
+    if name in ("functools.partial", "partial") and arguments:
+        return _partial(f, arguments)
+    return None
+
+
+def _partial(f: Following, arguments: list[Value]) -> Value:
+    made = f.fresh("partial", "functools.partial")
+    made.parts |= {f"[{index}]": value for index, value in enumerate(arguments)}
+    return made
+
+
+def method_of(
+    f: Following,
+    node: Node,
+    receiver: Object,
+    method: str,
+    target: Value,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+) -> Value:
+    """A method of an object of which no source is at hand."""
+    shaped = _of_graph(f, node, method, arguments) or _of_container(f, receiver, method, arguments)
+    if shaped is not None:
+        return shaped
+    text = text_of(node[1][1])
+    sync = synchronisation.of_method(receiver, method, text, keywords)
+    if sync is None and synchronisation.copies_to_host(method, arguments, keywords):
+        sync = (
+            Sync(f"{text} is a tensor on the GPU")
+            if receiver.tensor is None
+            else synchronisation.of_truth(receiver, text)
+        )
+    if sync is not None:
+        record_sync(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
+    mark_escaped(f, arguments, keywords)
+    made = f.fresh(method)
+    tensor = synchronisation.placed(receiver)
+    if tensor is not None:
+        made.tensor = synchronisation.of_tensor_method(tensor, method, arguments, keywords)
+        made.made_by = SOME_CALL
+    elif receiver.made_by and method in (
+        "eval",
+        "train",
+        "cuda",
+        "to",
+        "half",
+        "float",
+        "bfloat16",
+        "requires_grad_",
+    ):
+        return receiver
+    else:
+        graph_managers.tried(f, receiver, method)
+        receiver.escaped = receiver.escaped or receiver.cls is None
+        if type(target) is Object:
+            record_call(f, ("object", target), node, target)
+    if f.run.listeners:
+        device_work.of_method(f, node, method, receiver, made)
+    return made
+
+
+def _pairs(f: Following, receiver: Object) -> Value:
+    made = f.fresh("items")
+    for index, item in enumerate(receiver.items() or [receiver.part(ANY)]):
+        pair = f.fresh("pair")
+        pair.parts |= {"[0]": f.fresh("key"), "[1]": item}
+        made.parts[f"[{index}]"] = pair
+    made.before = receiver.before or not receiver.items()
+    return made
+
+
+def _of_graph(f: Following, node: Node, method: str, arguments: list[Value]) -> Value | None:
+    """A method that begins or ends a capture; None for every other."""
+    if method == "capture_begin":
+        f.begin(node[4], node[5], node[6])
+        return Constant(None)
+    if method == "capture_end":
+        f.end()
+        return Constant(None)
+    if method == "enter_context" and arguments:
+        if captures(arguments[0]):
+            f.begin(node[4], node[5], node[6])
+        return arguments[0]
+    return None
+
+
+def _of_container(f: Following, receiver: Object, method: str, arguments: list[Value]) -> Value | None:
+    """A method that puts something into a container or takes it out; None for every other."""
+    if receiver.tensor is not None:
+        return None
+    if method in _FILLING and arguments:
+        receiver.parts[ANY] = arguments[-1]
+        device_work.stored(f, receiver, arguments[-1])
+        return Constant(None)
+    if method == "items" and not arguments:
+        return _pairs(f, receiver)
+    if receiver.cls is None and method == "values":
+        return receiver
+    if receiver.cls is None and method in ("get", "pop") and arguments:
+        key = arguments[0]
+        return receiver.part(f"[{key.value!r}]" if isinstance(key, Constant) else ANY)
+    return None

@@ -1,0 +1,160 @@
+"""What the parts of the evaluator ask of each other: the state they share, and the work that others do.
+
+Following code is recursive: an expression calls a function, whose statements hold expressions. Each part
+knows only this class; `evaluator.Evaluator` puts them together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from coldfork.knowledge.catalogue import Catalogue, Fact
+from coldfork.source.evaluation.budget import Budget
+from coldfork.source.evaluation.definitions import Definitions
+from coldfork.source.evaluation.environment_variables import EnvironmentVariables
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.journal import Journal
+from coldfork.source.evaluation.memo import Memo
+from coldfork.source.evaluation.running_module import RunningModule
+from coldfork.source.evaluation.trace import Failure
+from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
+from coldfork.source.program.module import Module
+from coldfork.source.program.program import Program
+from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
+
+
+class Interpreter(ABC):
+    """One analysis in progress, as its parts see it."""
+
+    program: Program
+    catalogue: Catalogue
+    known_libraries: frozenset[str]
+    """Top-level names of the packages that the catalogue knows something of."""
+    definitions: Definitions
+    memo: Memo
+    budget: Budget
+    journal: Journal
+    unproductive_calls: UnproductiveCalls
+    environment: EnvironmentVariables
+    running: RunningModule
+    failing: list[list[Failure]]
+    """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
+    joining: int
+    """How many of the ways being followed have a sibling that was followed before."""
+    first_yield_only: bool
+    """Set for the generator that `next` is about to run."""
+
+    # -- running code -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def evaluate(self, frame: Frame, node: Node) -> Value:
+        """The value of an expression; its effects go to `frame`."""
+
+    @abstractmethod
+    def execute(self, frame: Frame, block: Block) -> int:
+        """Run a block; how it ended, as one of the codes in `flow.branches`."""
+
+    @abstractmethod
+    def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
+        """The value of an expression whose effects belong to somebody else."""
+
+    @abstractmethod
+    def call(
+        self,
+        frame: Frame,
+        callee: Value,
+        positional: tuple[Value, ...] = (),
+        keywords: Keywords | None = None,
+    ) -> Value:
+        """Call a value; what that runs goes to `frame`."""
+
+    @abstractmethod
+    def run_lazily(
+        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value:
+        """Run the body of a generator, coroutine or context manager."""
+
+    @abstractmethod
+    def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """An operator with assignment."""
+
+    @abstractmethod
+    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+        """What comparing two values gives."""
+
+    @abstractmethod
+    def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
+        """Do `work` for every alternative of a value."""
+
+    @abstractmethod
+    def define_class(self, frame: Frame, node: Node) -> int:
+        """Run a class statement."""
+
+    @abstractmethod
+    def decorated(
+        self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
+    ) -> Value:
+        """A function or class behind its decorators, their effects left to the statement that runs them."""
+
+    @abstractmethod
+    def apply_decorators(
+        self, frame: Frame, value: Value, nodes: tuple[tuple[Node, int], ...], symbol: str
+    ) -> Value:
+        """Apply decorators where they stand."""
+
+    # -- names and attributes -----------------------------------------------------------------------
+
+    @abstractmethod
+    def global_value(self, frame: Frame, name: str) -> Value:
+        """What a module variable holds now."""
+
+    @abstractmethod
+    def attribute(self, frame: Frame, value: Value, name: str) -> Value:
+        """`value.name`, with what reading it runs."""
+
+    @abstractmethod
+    def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
+        """An attribute of a module that its body does not bind."""
+
+    @abstractmethod
+    def external(self, dotted: str) -> Value:
+        """A dotted name without source, or the value that it is known to have."""
+
+    @abstractmethod
+    def item(self, frame: Frame, container: Value, key: Value) -> Value:
+        """`container[key]`."""
+
+    @abstractmethod
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
+        """A class's member along its bases."""
+
+    @abstractmethod
+    def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
+        """An object of an annotated class."""
+
+    @abstractmethod
+    def guards_hold(
+        self, module: Module, env: Env | None, around: tuple[Node, ...]
+    ) -> tuple[bool | None, Condition | None]:
+        """Whether a binding under these guards happens."""
+
+    # -- what is recorded ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def record_fact(self, frame: Frame, fact: Fact) -> None:
+        """Record what a library is known to do at the current line."""
+
+    @abstractmethod
+    def record_import(self, frame: Frame, target: str) -> None:
+        """Record that the code at hand imports a module."""
+
+    @abstractmethod
+    def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
+        """Record that a package lacks what is imported from it: presumably a compiled module."""
+
+
+#: How a call of a function that is modelled is followed; None where the model has nothing to say.
+Model = Callable[[Interpreter, Frame, tuple[Value, ...], Keywords], Value | None]

@@ -1,0 +1,28 @@
+"""The module whose import is being followed, and what its variables hold at this point."""
+
+from __future__ import annotations
+
+from coldfork.source.program.module import Module
+from coldfork.source.values.kinds import Env, Value
+
+
+class RunningModule:
+    """The module at hand; none while nothing is followed."""
+
+    __slots__ = ("env", "module", "rebound")
+
+    def __init__(self) -> None:
+        self.module: Module | None = None
+        self.env: Env | None = None
+        """The variables that the body binds more than once."""
+        self.rebound: dict[tuple[str, str], Value] = {}
+        """Module variables, of any module, that functions have rebound since the module began."""
+
+    def begin(self, module: Module, env: Env) -> None:
+        """Follow another module from here on."""
+        self.module, self.env = module, env
+        self.rebound.clear()
+
+    def end(self) -> None:
+        """The module has been followed."""
+        self.module = self.env = None

@@ -1,0 +1,176 @@
+"""What earlier runs found out: read in one place before the work, written in one place after it.
+
+Three packs lie in the cache: summaries of files, results of modules, and whole answers. A result holds while
+nothing changed of the modules that were looked at for it; an answer, while all the results hold that it rests
+on, which is what their token says.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from coldfork.source.files.packs import Stamp, content_hash, load_pack, save_pack, stamp
+from coldfork.source.program.loader import Loader
+from coldfork.source.program.program import Program
+from coldfork.source.reach.answers import Answer, decode_answer, encode_answer
+from coldfork.source.reach.encoding import Translation, encode
+from coldfork.source.reach.propagation import ModuleResult
+from coldfork.source.reach.read_ahead import has_source, read_ahead, record_bases
+from coldfork.source.reach.results import Outcome, Results
+
+#: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
+_MOST_ANSWERS = 16
+
+#: Where a module was found, and what shows that its file is untouched; None for what was not found.
+Place = tuple[str, Stamp | None, bytes] | None
+
+
+class Packs(NamedTuple):
+    """Where a run remembers things, and what else has to be the same for them to hold."""
+
+    summaries: Path
+    results: Path
+    answers: Path
+    environment: str
+    """Names the environment that results were found in."""
+    question: str
+    """Names what was asked of the results."""
+
+
+class Remembered:
+    """The packs of one run."""
+
+    def __init__(self, packs: Packs | None, program: Program, loader: Loader) -> None:
+        self._packs = packs
+        self._program = program
+        self._loader = loader
+        self.results: dict[str, Outcome] = {}
+        """The results that still hold."""
+        self._places: dict[str, Place] = {}
+        self._token: str | None = None
+        """Names the results, as long as all of them hold; None as soon as something changed."""
+        self._answers: dict[str, Any] = {}
+
+    # -- before the work ----------------------------------------------------------------------------
+
+    def recall(self) -> Answer | None:
+        """The answer, if it was given before and nothing changed; else have ready what still holds."""
+        packs = self._packs
+        if packs is None:
+            return None
+        loaded = _load(packs.results)
+        if loaded.get("key") != packs.environment:
+            self._recall_summaries(packs)
+            return None
+        names: list[str] = loaded["names"]
+        changed = self._changed(names, loaded["places"])
+        if not changed:
+            self._token = loaded["token"]
+            self._program.derived = loaded["derived"]
+            self._answers = self._recall_answers(packs)
+            answer = self._answers.get(packs.question)
+            if answer is not None:
+                return decode_answer(answer)
+        self._recall_summaries(packs)
+        if changed:
+            changed |= self._hierarchy_changed(names, loaded["derived"], changed)
+        translate = Translation(names, self._program)
+        for name, (raw, broken, depends) in loaded["results"].items():
+            if not changed & depends:
+                self.results[name] = Outcome(raw, broken, translate(depends))
+        return None
+
+    def _recall_summaries(self, packs: Packs) -> None:
+        self._loader.stored = _load(packs.summaries)
+
+    def _recall_answers(self, packs: Packs) -> dict[str, Any]:
+        """The answers that rest on the results at hand."""
+        loaded = _load(packs.answers)
+        answers: dict[str, Any] = loaded["answers"] if loaded.get("token") == self._token else {}
+        return answers
+
+    def _changed(self, names: list[str], places: list[Place]) -> int:
+        """The modules that are not where or what they were, a bit each."""
+        changed = 0
+        for index, (name, place) in enumerate(zip(names, places, strict=True)):
+            now = self._place(name, place)
+            self._places[name] = now
+            if index and (now and (now[0], now[2])) != (place and (place[0], place[2])):
+                changed |= 1 << index
+        return changed
+
+    def _hierarchy_changed(self, names: list[str], before: dict[str, tuple[str, ...]], changed: int) -> int:
+        """1 when the modules that changed, or that those now import, alter what derives from what."""
+        program = self._program
+        touched = [name for index, name in enumerate(names) if changed >> index & 1]
+        level = [name for name in touched if has_source(program, name)]
+        read_ahead(program, self._loader, level, None, before)
+        record_bases(program)
+        derived = program.derived
+        altered = any(derived.get(name, ()) != before.get(name, ()) for name in {*touched, *derived})
+        # What nothing imports any more stays: it can only make more ways possible than there are.
+        program.derived = {name: at for name, at in before.items() if name not in touched} | derived
+        return int(altered)
+
+    def _place(self, name: str, before: Place) -> Place:
+        located = self._program.finder.find(name)
+        if located is None:
+            return None
+        if located.path is None:
+            return (f"{located.compiled}", None, b"")
+        read = self._loader.seen(located.path)
+        if read is not None:
+            return located.path, *read
+        now = stamp(located.path)
+        if (
+            before is not None
+            and before[0] == located.path
+            and before[1] is not None
+            and tuple(before[1]) == now
+        ):
+            return before
+        return located.path, now, content_hash(located.path)
+
+    # -- after the work -----------------------------------------------------------------------------
+
+    def keep(self, results: Results, answer: Answer) -> None:
+        """Remember the results, with where everything was that they depend on, and the answer."""
+        packs = self._packs
+        if packs is None:
+            return
+        if self._token is None or results.evaluated:
+            self._token = os.urandom(8).hex()
+            self._answers = {}
+            self._keep_results(packs, results)
+        others = [(key, kept) for key, kept in self._answers.items() if key != packs.question]
+        answers = dict([*others[1 - _MOST_ANSWERS :], (packs.question, encode_answer(answer))])
+        save_pack(packs.answers, {"token": self._token, "answers": answers})
+        if self._loader.changed:
+            save_pack(packs.summaries, self._loader.stored)
+
+    def _keep_results(self, packs: Packs, results: Results) -> None:
+        names = list(self._program.bits)
+        save_pack(
+            packs.results,
+            {
+                "key": packs.environment,
+                "token": self._token,
+                "names": names,
+                "places": [self._places.get(name) or self._place(name, None) for name in names],
+                "results": {name: _plain(results.known[name]) for name in results.by_name},
+                "derived": self._program.derived,
+            },
+        )
+
+
+def _plain(outcome: Outcome) -> Any:
+    result = outcome.result
+    return encode(result) if isinstance(result, ModuleResult) else result, outcome.broken, outcome.depends
+
+
+def _load(pack: Path) -> dict[str, Any]:
+    """What a pack holds; nothing when it holds anything else than it should."""
+    loaded = load_pack(pack)
+    return loaded if isinstance(loaded, dict) else {}

@@ -1,0 +1,246 @@
+"""`match`: which cases can run, given what is known of the subject."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+
+V = TypeVar("V")
+#: Classes whose pattern `int(x)` binds the subject itself.
+SELF_MATCHING = frozenset(
+    {"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"}
+)
+
+
+class Elements(NamedTuple, Generic[V]):
+    """What is known of a subject as a sequence."""
+
+    sequence: bool | None
+    """Whether it is one: text is none."""
+    items: Sequence[V] = ()
+    exact: bool = False
+    """True when these are all its items."""
+
+
+class Candidate(NamedTuple, Generic[V]):
+    """A case that can run; the last one may be the way past all cases, and has none."""
+
+    case: Node | None
+    taken: dict[int, bool]
+    """The subjects that can take it, by their index, and whether they are sure to."""
+    names: dict[str, V]
+    """What its pattern binds."""
+
+
+class Matching(ABC, Generic[V]):
+    """Follows the cases of a `match` over values of which much, little or nothing is known."""
+
+    def candidates(self, subjects: Sequence[V], cases: Iterable[Node]) -> Iterator[Candidate[V]]:
+        """The cases that can run for one of several subjects, in their order; guards are asked on the way."""
+        left = dict.fromkeys(range(len(subjects)), True)  # and whether they are sure to come this far
+        for case in cases:
+            pattern, guard, _block, _line = case
+            matched: dict[int, bool | None] = {}
+            ways: list[dict[str, V]] = []
+            for index in left:
+                bound: dict[str, V] = {}
+                outcome = self.matches(pattern, subjects[index], bound)
+                if outcome is not False:
+                    matched[index] = outcome
+                    ways.append(bound)
+            if not matched:
+                continue
+            taken = {index: left[index] and outcome is True for index, outcome in matched.items()}
+            candidate = Candidate(case, taken, self._joined(ways))
+            holds = True if guard is None else self.holds(candidate)
+            if holds is False:
+                continue
+            if holds is None:
+                matched = dict.fromkeys(matched)
+                candidate = candidate._replace(taken=dict.fromkeys(taken, False))
+            yield candidate
+            for index, outcome in matched.items():
+                if outcome is True:
+                    del left[index]
+                else:
+                    left[index] = False
+            if not left:
+                return
+        yield Candidate(None, left, {})
+
+    def matches(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
+        """Whether a pattern matches, if that is known; what it binds then goes to `bound`."""
+        op = pattern[0]
+        if op == nodes.CASE_VALUE:
+            return self.equals(subject, pattern[1])
+        if op == nodes.CASE_CONSTANT:
+            return self.is_constant(subject, pattern[1])
+        if op == nodes.CASE_OR:
+            return self._any(pattern[1], subject, bound)
+        if op == nodes.CASE_SEQUENCE:
+            return self._sequence(pattern[1], self.elements(subject), bound)
+        if op == nodes.CASE_MAPPING:
+            return self._mapping(pattern, subject, bound)
+        if op == nodes.CASE_CLASS:
+            return self._class(pattern, subject, bound)
+        _, inner, name = pattern
+        outcome = True if inner is None else self.matches(inner, subject, bound)
+        if name is not None:
+            bound[name] = subject
+        return outcome
+
+    def _any(self, patterns: tuple[Node, ...], subject: V, bound: dict[str, V]) -> bool | None:
+        ways: list[dict[str, V]] = []
+        outcome: bool | None = False
+        for pattern in patterns:
+            names: dict[str, V] = {}
+            one = self.matches(pattern, subject, names)
+            if one is False:
+                continue
+            ways.append(names)
+            outcome = one
+            if one is True:
+                break
+        bound.update(self._joined(ways))
+        return outcome
+
+    def _all(self, pairs: Iterable[tuple[Node, V]], bound: dict[str, V]) -> bool | None:
+        outcome: bool | None = True
+        for pattern, subject in pairs:
+            one = self.matches(pattern, subject, bound)
+            if one is False:
+                return False
+            outcome = outcome and one
+        return outcome
+
+    def _sequence(
+        self, patterns: tuple[Node, ...], elements: Elements[V], bound: dict[str, V]
+    ) -> bool | None:
+        if elements.sequence is False:
+            return False
+        items = elements.items
+        star = next((i for i, pattern in enumerate(patterns) if pattern[0] == nodes.CASE_STAR), None)
+        if not elements.exact:
+            names = [one for one in patterns if one[0] != nodes.CASE_STAR]
+            outcome = self._all([(one, self.unknown()) for one in names], bound)
+            self._rest(patterns, star, None, bound)
+            return False if outcome is False else None
+        if star is None:
+            if len(items) != len(patterns):
+                return False
+            outcome = self._all(zip(patterns, items, strict=True), bound)
+        else:
+            behind = len(patterns) - star - 1
+            if len(items) < star + behind:
+                return False
+            stop = len(items) - behind
+            ends = (*zip(patterns[:star], items[:star], strict=True),)
+            ends += (*zip(patterns[star + 1 :], items[stop:], strict=True),)
+            outcome = self._all(ends, bound)
+            self._rest(patterns, star, items[star:stop], bound)
+        return outcome if elements.sequence or outcome is False else None
+
+    def _rest(
+        self,
+        patterns: tuple[Node, ...],
+        star: int | None,
+        items: Sequence[V] | None,
+        bound: dict[str, V],
+    ) -> None:
+        """Bind what `*rest` gets."""
+        name = patterns[star][1] if star is not None else None
+        if name is not None:
+            bound[name] = self.unknown() if items is None else self.listed(items)
+
+    def _mapping(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
+        _, keys, patterns, rest = pattern
+        outcome = self.is_mapping(subject)
+        if outcome is False:
+            return False
+        for key, inner in zip(keys, patterns, strict=True):
+            there, value = self.entry(subject, key)
+            one = self.matches(inner, value, bound) if there is not False else False
+            if one is False:
+                return False
+            outcome = outcome and there and one
+        if rest is not None:
+            bound[rest] = self.unknown()
+        return outcome
+
+    def _class(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
+        _, cls, positional, names, named = pattern
+        outcome = self.is_instance(subject, cls)
+        if outcome is False:
+            return False
+        own = self.match_arguments(cls) if positional else ()
+        asked: list[tuple[str | None, Node]] = []
+        if own is None:
+            asked += [("", inner) for inner in positional]
+        else:
+            asked += zip(own, positional, strict=False)
+        asked += zip(names, named, strict=True)
+        for name, inner in asked:
+            there, value = (True, subject) if name is None else self.attribute(subject, name)
+            one = self.matches(inner, value, bound)
+            if there is False or one is False:
+                return False
+            outcome = outcome and there and one
+        return outcome
+
+    def _joined(self, ways: list[dict[str, V]]) -> dict[str, V]:
+        names = dict.fromkeys(name for bound in ways for name in bound)
+        return {name: self.either([bound[name] for bound in ways if name in bound]) for name in names}
+
+    # -- what is asked of values --------------------------------------------------------------------
+
+    @abstractmethod
+    def holds(self, candidate: Candidate[V]) -> bool | None:
+        """Whether the guard of a case holds, once its pattern has matched."""
+
+    @abstractmethod
+    def equals(self, subject: V, wanted: Node) -> bool | None:
+        """Whether the subject equals what an expression gives."""
+
+    @abstractmethod
+    def is_constant(self, subject: V, constant: bool | None) -> bool | None:
+        """Whether the subject is None, True or False."""
+
+    @abstractmethod
+    def is_instance(self, subject: V, cls: Node) -> bool | None:
+        """Whether the subject is an object of a class."""
+
+    @abstractmethod
+    def is_mapping(self, subject: V) -> bool | None:
+        """Whether the subject is a dictionary or the like."""
+
+    @abstractmethod
+    def elements(self, subject: V) -> Elements[V]:
+        """The subject as a sequence."""
+
+    @abstractmethod
+    def entry(self, subject: V, key: Node) -> tuple[bool | None, V]:
+        """Whether a mapping has a key, and its value."""
+
+    @abstractmethod
+    def attribute(self, subject: V, name: str) -> tuple[bool | None, V]:
+        """Whether the subject has an attribute, and its value; nothing is known of one without a name."""
+
+    @abstractmethod
+    def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
+        """The attributes that positional patterns of a class ask; None stands for the subject itself."""
+
+    @abstractmethod
+    def either(self, values: Sequence[V]) -> V:
+        """One of several values."""
+
+    @abstractmethod
+    def listed(self, items: Sequence[V]) -> V:
+        """A list of values."""
+
+    @abstractmethod
+    def unknown(self) -> V:
+        """A value of which nothing is known."""

@@ -1,0 +1,1 @@
+"""Mutation testing: change one line, run the tests that run it, and see whether one of them notices."""

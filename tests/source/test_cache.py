@@ -14,7 +14,9 @@ import pytest
 
 from coldfork.model.observations import Observation
 from coldfork.source.files import packs as cache
+from coldfork.source.reach import remembered
 from coldfork.source.reach.answers import Answer
+from coldfork.source.reach.read_ahead import Progress
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
 from tests.source.expectations import Setting, observe, write
@@ -96,6 +98,40 @@ def test_a_warm_run_reads_nothing_and_says_the_same(place: Path) -> None:
     assert second.statistics.cached == second.statistics.modules
     assert told(second) == told(first) == told(run(place, cached=False))
     assert lines(first) == [("pkg/user.py", 2)]
+
+
+def test_packs_are_read_before_the_work_and_written_after_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each pack once, the cold run's as well as one that follows what changed."""
+    journey: list[str] = []
+    load, save, follow = cache.load_pack, cache.save_pack, Results.evaluate
+
+    def loaded(pack: Path) -> object:
+        journey.append(f"read {pack.suffix}")
+        return load(pack)
+
+    def saved(pack: Path, data: object) -> bool:
+        journey.append(f"write {pack.suffix}")
+        return save(pack, data)
+
+    def followed(results: Results, roots: list[str], progress: Progress | None = None) -> None:
+        journey.append("work")
+        follow(results, roots, progress)
+
+    monkeypatch.setattr(remembered, "load_pack", loaded)
+    monkeypatch.setattr(remembered, "save_pack", saved)
+    monkeypatch.setattr(Results, "evaluate", followed)
+    written = ["write .results", "write .answers", "write .summaries"]
+    run(place)
+    assert journey == ["read .results", "read .summaries", "work", *written]
+    journey.clear()
+    edit(place / "tree/pkg/flags.py", "FAST = True\n")
+    run(place)
+    assert journey == ["read .results", "read .summaries", "work", *written]
+    journey.clear()
+    run(place)
+    assert journey == ["read .results", "read .answers"]
 
 
 def test_one_edited_file_is_read_again(place: Path) -> None:

@@ -856,42 +856,10 @@ def reported(source: str, folder: Path) -> dict[int, str]:
     return {one.chain.steps[-2].line or 0: one.verdict.value for one in found}
 
 
-STARS = "stars are not bound to parameters"
-
-#: What is wrong today, and why; a test that passes although it stands here fails.
-WRONG = dict.fromkeys(
-    (
-        "a star",
-        "a star of a name",
-        "a star whose flag says no",
-        "a star of a method",
-        "a star in the middle",
-        "two stars",
-        "an empty star",
-        "a double star",
-        "a double star of a name",
-        "a double star that turns a default off",
-        "a double star beside positional arguments",
-        "a double star that fills positional parameters",
-        "a star and a double star",
-        "what stars collect",
-        "what stars collect and hand on",
-        "a constructor with stars",
-    ),
-    STARS,
-)
 PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES
 
 
-def parameters() -> Iterator[object]:
-    """One program each; those known to be followed wrongly are expected to fail."""
-    assert set(WRONG) <= set(PROGRAMS)
-    for name, definitions in PROGRAMS.items():
-        marks = [pytest.mark.xfail(strict=True, reason=WRONG[name])] if name in WRONG else []
-        yield pytest.param(definitions, id=name.replace(" ", "-"), marks=marks)
-
-
-@pytest.mark.parametrize("definitions", list(parameters()))
+@pytest.mark.parametrize("definitions", PROGRAMS.values(), ids=[name.replace(" ", "-") for name in PROGRAMS])
 def test_the_lines_that_read_are_those_that_cpython_reads_at(
     definitions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -919,9 +887,9 @@ def capture(x: torch.Tensor):
     [
         "step(False, x)",
         "step(x=x, flag=False)",
-        pytest.param("step(*(False, x))", marks=pytest.mark.xfail(strict=True, reason=STARS)),
-        pytest.param("step(False, *[x])", marks=pytest.mark.xfail(strict=True, reason=STARS)),
-        pytest.param('step(**{"flag": False, "x": x})', marks=pytest.mark.xfail(strict=True, reason=STARS)),
+        "step(*(False, x))",
+        "step(False, *[x])",
+        'step(**{"flag": False, "x": x})',
     ],
 )
 def test_stars_say_of_any_tensor_what_the_plain_call_says(call: str, tmp_path: Path) -> None:

@@ -9,6 +9,21 @@ import pytest
 from tests.source.expectations import Setting, assert_as_expected, cases
 
 WAKES = {
+    "the second of two generators over the same items": """
+import torch
+
+def quiet(item):
+    return item
+
+def loud(item):
+    return torch.cuda.get_device_capability(item)
+
+def both(items):
+    any(quiet(item) for item in items)
+    any(loud(item) for item in items)
+
+both([1, 2])  # expect: device-init-at-import
+""",
     "an object in an f-string, by its format, its text or its representation": """
 import torch
 

@@ -302,6 +302,7 @@ class Check:
         parameters = code.parameters
         names = (*parameters.positional, *parameters.keyword_only, parameters.star, parameters.double_star)
         assert all(name is None or type(name) is str for name in names)
+        assert 0 <= parameters.positional_only <= len(parameters.positional)
         assert len(parameters.defaults) <= len(parameters.positional)
         assert len(parameters.keyword_defaults) == len(parameters.keyword_only)
         self.of(Holds.EXPRESSIONS, parameters.defaults)

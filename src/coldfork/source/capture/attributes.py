@@ -5,6 +5,7 @@ from __future__ import annotations
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
     Above,
+    Arguments,
     ClassDef,
     Constant,
     Inside,
@@ -78,7 +79,7 @@ def _of_definition(f: Following, found: tuple[ClassDef, Node] | None, owner: Obj
         return owner.part(name)
     plain = [node[1] for node, _ in entry[1][3] if node[0] == nodes.NAME]
     if "property" in plain:
-        return f.call(made.of(owner), [], {}, [])
+        return f.call(made.of(owner), Arguments([], {}, []))
     return made if "staticmethod" in plain else made.of(owner)
 
 

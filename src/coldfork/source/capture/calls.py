@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from coldfork.source.capture import external_calls, graph_managers
+from coldfork.source.capture.arguments import arguments_of, bind_arguments
 from coldfork.source.capture.attributes import attribute
+from coldfork.source.capture.containers import forget_contents
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
     SOME_CALL,
     Above,
+    Arguments,
     ClassDef,
     Constant,
     Env,
@@ -37,26 +40,21 @@ def call(f: Following, node: Node) -> Value:
         target = attribute(f, receiver, method)
     else:
         target = f.evaluate(callee)
-    arguments = [f.evaluate(one) for one in positional]
-    keywords = {name: f.evaluate(value) for name, value in named if name is not None}
-    for name, value in named:
-        if name is None:
-            f.evaluate(value)
+    given = arguments_of(f, positional, named)
     frame = f.frame
     frame.line, frame.column, frame.end = line, column, end
     if isinstance(target, Outside):
-        return external_calls.function(f, node, target.name, arguments, keywords)
-    levels = [f.level(one) for one in positional]
-    ours = graph_managers.call(f, receiver, method, arguments, keywords, (line, column, end))
+        return external_calls.function(f, node, target.name, given)
+    ours = graph_managers.call(f, receiver, method, given, (line, column, end))
     if ours is not None:
         return ours
     if isinstance(target, Func):
-        return _function(f, node, target, arguments, keywords, levels)
+        return _function(f, node, target, given)
     if isinstance(target, ClassDef):
-        return construct(f, target, arguments, keywords, levels)
+        return construct(f, target, given)
     if type(receiver) is Object and not (type(target) is Object and (target.cls or target.made_by)):
-        return external_calls.method_of(f, node, receiver, method, target, arguments, keywords)
-    return _object(f, node, target, arguments, keywords, levels)
+        return external_calls.method_of(f, node, receiver, method, target, given)
+    return _object(f, node, target, given)
 
 
 def _super(f: Following) -> Value:
@@ -70,37 +68,20 @@ def _super(f: Following) -> Value:
 # -- functions of ours ----------------------------------------------------------------------------------
 
 
-def _function(
-    f: Following,
-    node: Node,
-    func: Func,
-    arguments: list[Value],
-    keywords: dict[str, Value],
-    levels: list[int],
-) -> Value:
+def _function(f: Following, node: Node, func: Func, given: Arguments) -> Value:
     first = record_call(f, ("function", *func.place, func.bound), node, func)
     with graph_managers.watched(f, first, closure=True):
-        return enter(f, func, arguments, keywords, [*levels])
+        return enter(f, func, given)
 
 
-def enter(
-    f: Following, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
-) -> Value:
+def enter(f: Following, func: Func, given: Arguments) -> Value:
     """Follow a call of a function of the checked code."""
     run = f.run
     if not run.may_enter(func):
         return f.fresh(func.name)
     env = Env(func.env)
-    values = [func.bound, *arguments] if func.bound is not None else list(arguments)
-    inside = run.region is not None or len(run.stack) > 1
-    given = [own_level(f, func), *levels] if func.bound is not None else list(levels)
-    if not inside or (run.region is not None and len(run.stack) == run.region.depth):
-        given = [
-            _crossing(value, level)
-            for value, level in zip(values, [*given, *[FIXED] * len(values)], strict=False)
-        ]
-    _bind(f, func, env, values, given, keywords)
-    frame = Frame(func, env, (*arguments, *keywords.values()))
+    bind_arguments(f, func, env, _as_seen_inside(f, func, given))
+    frame = Frame(func, env, tuple(given.values))
     frame.conditions = _that_it_is_run(f, func)
     run.stack.append(frame)
     run.followed.add(func.place)
@@ -111,6 +92,19 @@ def enter(
     if run.region is None:
         run.runs += 1
     return _result(f, func, frame)
+
+
+def _as_seen_inside(f: Following, func: Func, given: Arguments) -> Arguments:
+    """The arguments with the object of a method first, and how much they depend on the batch over there."""
+    run = f.run
+    if func.bound is not None:
+        levels = [own_level(f, func), *given.levels]
+        given = given._replace(positional=[func.bound, *given.positional], levels=levels)
+    around = run.region is None and len(run.stack) == 1
+    if around or (run.region is not None and len(run.stack) == run.region.depth):
+        crossing = map(_crossing, given.positional, given.levels)
+        given = given._replace(levels=list(crossing))
+    return given
 
 
 def _that_it_is_run(f: Following, func: Func) -> tuple[Condition, ...]:
@@ -142,45 +136,6 @@ def _crossing(value: Value | None, level: int) -> int:
     return level if type(value) is Object else FIXED
 
 
-def _bind(
-    f: Following, func: Func, env: Env, values: list[Value], levels: list[int], keywords: dict[str, Value]
-) -> None:
-    """Bind parameters to arguments, and to defaults where there are none."""
-    names, defaults, star, keyword_only, keyword_defaults, stars = func.code.parameters
-    annotated = dict(func.code.annotations)
-    standing = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    standing |= {n: d for n, d in zip(keyword_only, keyword_defaults, strict=True) if d is not None}
-    for index, name in enumerate((*names, *keyword_only)):
-        if index < len(values) and index < len(names):
-            env.names[name] = values[index]
-            env.levels[name] = levels[index] if index < len(levels) else FIXED
-        elif name in keywords:
-            env.names[name] = keywords[name]
-            env.levels[name] = DEPENDENT if type(keywords[name]) is Object else FIXED
-        elif name in standing:
-            default = standing[name]
-            env.names[name] = Constant(default[1]) if default[0] == nodes.CONST else f.fresh(name)
-        else:
-            env.names[name] = f.fresh(name)
-            env.levels[name] = DEPENDENT
-        value = env.names[name]
-        if (
-            type(value) is Object
-            and value.tensor is None
-            and value.cls is None
-            and value.made_by in ("", SOME_CALL)
-        ):
-            f.annotate(func.module, annotated.get(name), value)
-    if star is not None:
-        rest = f.fresh(star)
-        rest.parts |= {f"[{index}]": value for index, value in enumerate(values[len(names) :])}
-        env.names[star], env.levels[star] = rest, max(levels[len(names) :], default=FIXED)
-    if stars is not None:
-        env.names[stars], env.levels[stars] = f.fresh(stars), DEPENDENT
-    if func.bound is not None and names:
-        env.own = func.bound
-
-
 def _result(f: Following, func: Func, frame: Frame) -> Value:
     values = [value for value, _ in frame.returns]
     if not values:
@@ -194,9 +149,7 @@ def _result(f: Following, func: Func, frame: Frame) -> Value:
     return f.fresh(func.name, SOME_CALL if real == values else "")
 
 
-def construct(
-    f: Following, cls: ClassDef, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
-) -> Value:
+def construct(f: Following, cls: ClassDef, given: Arguments) -> Value:
     """Make an instance of a class of the checked code."""
     made = Object(cls.name[:1].lower() + cls.name[1:], False, cls)
     found = f.names.defined(cls, "__init__")
@@ -204,51 +157,54 @@ def construct(
         init = f.names.of_class(cls, "__init__")
         if isinstance(init, Func):
             region_free = f.run.runs
-            enter(f, init.of(made), arguments, keywords, levels)
+            enter(f, init.of(made), given)
             f.run.runs = region_free
         return made
     fields = f.names.fields(cls)
-    for name, value in [*zip(fields, arguments, strict=False), *keywords.items()]:
+    for name, value in [*zip(fields, given.positional, strict=False), *given.keywords.items()]:
         made.parts[name] = value
-    made.parts |= {f"[{index}]": value for index, value in enumerate(arguments)}
+    made.parts |= {f"[{index}]": value for index, value in enumerate(given.positional)}
     return made
 
 
 # -- objects ---------------------------------------------------------------------------------------------
 
 
-def _object(
-    f: Following,
-    node: Node,
-    target: Value,
-    arguments: list[Value],
-    keywords: dict[str, Value],
-    levels: list[int],
-) -> Value:
+def _object(f: Following, node: Node, target: Value, given: Arguments) -> Value:
     """A call of an object: a module's `forward`, a partial function, or something unknown."""
     if type(target) is not Object:
         return f.fresh("it")
-    if target.made_by == "functools.partial" and "[0]" in target.parts:
-        func, *bound = target.parts.values()
+    if target.made_by == "functools.partial":
+        func = target.parts.get("[0]")
         if isinstance(func, Func):
-            return _function(
-                f, node, func, [*bound, *arguments], keywords, [*[DEPENDENT] * len(bound), *levels]
-            )
+            return _function(f, node, func, _behind_partial(target, given))
     if target.cls is not None:
         for name in ("__call__", "forward"):
             method = f.names.of_class(target.cls, name)
             if isinstance(method, Func):
                 first = record_call(f, ("object", target), node, target)
                 with graph_managers.watched(f, first):
-                    return enter(f, method.of(target), arguments, keywords, levels)
+                    return enter(f, method.of(target), given)
     first = record_call(f, ("object", target), node, target)
     with graph_managers.watched(f, first):
         pass
-    mark_escaped(f, arguments, keywords)
+    mark_escaped(f, given)
+    forget_contents(given.values)
     made = f.fresh(target.name, SOME_CALL)
     if f.run.listeners:
         if node[1][0] == nodes.INDEX:  # kernel[grid](...)
-            device_work.launched(f, node, [*arguments, *keywords.values()])
+            device_work.launched(f, node, given.values)
         else:
-            device_work.of_function(f, node, f"?.{text_of(node[1])}", made, arguments)
+            device_work.of_function(f, node, f"?.{text_of(node[1])}", made, given.values)
     return made
+
+
+def _behind_partial(partial: Object, given: Arguments) -> Arguments:
+    """The arguments of a partial function, those that it was made with among them."""
+    positional = [value for key, value in partial.parts.items() if key.startswith("[") and key != "[0]"]
+    keywords = {key[:-1]: value for key, value in partial.parts.items() if key.endswith("=")}
+    return given._replace(
+        positional=[*positional, *given.positional],
+        levels=[*[DEPENDENT] * len(positional), *given.levels],
+        keywords=keywords | given.keywords,
+    )

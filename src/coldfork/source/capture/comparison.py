@@ -50,6 +50,9 @@ def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
         return None
     if value.tensor is not None:
         return True if kind == Outside("torch.Tensor") else False if isinstance(kind, ClassDef) else None
+    if value.kind:
+        name = kind.name if isinstance(kind, Outside) else ""
+        return name == value.kind if hasattr(builtins, name) and name != "object" else None
     if value.cls is None:
         return None
     order = names.order(value.cls)

@@ -8,6 +8,7 @@ from coldfork.source.capture.attributes import attribute
 from coldfork.source.capture.binding import assign
 from coldfork.source.capture.calls import call
 from coldfork.source.capture.comparison import compared
+from coldfork.source.capture.containers import dictionary_display, sequence_display
 from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import (
@@ -156,22 +157,6 @@ def _compare(f: Following, node: Node) -> Value:
     return f.fresh("it")
 
 
-def _sequence(f: Following, node: Node) -> Value:
-    made = f.fresh("items", SOME_CALL)
-    for index, element in enumerate(node[2]):
-        value = f.evaluate(element)
-        made.parts[ANY if element[0] == nodes.STAR else f"[{index}]"] = value
-    return made
-
-
-def _dict(f: Following, node: Node) -> Value:
-    made = f.fresh("items", SOME_CALL)
-    for key, element in zip(node[1], node[2], strict=True):
-        value = f.evaluate(element)
-        made.parts[f"[{key[1]!r}]" if key is not None and key[0] == nodes.CONST else ANY] = value
-    return made
-
-
 def _comprehension(f: Following, node: Node) -> Value:
     _, _, elements, generators, _ = node
     frame = f.frame
@@ -234,7 +219,8 @@ _EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {
     nodes.CONST: _const, nodes.NAME: _name, nodes.ATTR: _attr,
     nodes.CALL: call, nodes.INDEX: _index, nodes.LAMBDA: _lambda,
     nodes.IFEXP: _ifexp, nodes.BOOL: _bool,
-    nodes.NOT: _not, nodes.COMPARE: _compare, nodes.SEQUENCE: _sequence,
-    nodes.DICT: _dict, nodes.COMPREHENSION: _comprehension, nodes.BINARY: _binary, nodes.UNARY: _unary,
+    nodes.NOT: _not, nodes.COMPARE: _compare, nodes.SEQUENCE: sequence_display,
+    nodes.DICT: dictionary_display, nodes.COMPREHENSION: _comprehension,
+    nodes.BINARY: _binary, nodes.UNARY: _unary,
     nodes.WALRUS: _walrus, nodes.JOINED: _joined, nodes.AWAIT: _wrapped, nodes.STAR: _wrapped,
 }  # fmt: skip

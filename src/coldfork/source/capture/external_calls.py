@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
+
 from coldfork.source.capture import graph_managers
 from coldfork.source.capture.comparison import instance_of
+from coldfork.source.capture.containers import collected, forget_contents, reordered
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, SOME_CALL, Constant, Object, Outside, Tensor, Value
+from coldfork.source.capture.objects import (
+    ANY,
+    SOME_CALL,
+    Arguments,
+    Constant,
+    Object,
+    Outside,
+    Tensor,
+    Value,
+)
 from coldfork.source.capture.recording import mark_escaped, record_call, record_sync, record_truth_test
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
@@ -24,6 +36,9 @@ _READ_ON_HOST = frozenset({"print", "int", "float", "bool"})
 _HANDING_ON = frozenset(
     {"iter", "list", "tuple", "sorted", "reversed", "set", "tqdm", "tqdm.tqdm", "tqdm.auto.tqdm"}
 )
+_REORDERING = frozenset({"sorted", "reversed", "set"})
+#: Methods that leave a container as it is.
+_LOOKING = frozenset({"keys", "copy", "index", "count"})
 _FILLING = frozenset({"append", "add", "extend", "insert"})
 
 
@@ -32,17 +47,18 @@ def captures(value: Value) -> bool:
     return type(value) is Object and value.made_by in _GRAPHS
 
 
-def function(
-    f: Following, node: Node, name: str, arguments: list[Value], keywords: dict[str, Value]
-) -> Value:
+def function(f: Following, node: Node, name: str, given: Arguments) -> Value:
     """A call of a function that does not belong to the checked code."""
-    known = _known(f, node, name, arguments)
+    arguments, keywords = given.positional, given.keywords
+    known = _known(f, node, name, given)
     if known is not None:
         return known
-    managed = graph_managers.function(f, name, arguments, keywords, (node[4], node[5], node[6]))
+    managed = graph_managers.function(f, name, given, (node[4], node[5], node[6]))
     if managed is not None:
         return managed
-    mark_escaped(f, arguments, keywords)
+    mark_escaped(f, given)
+    if not name.startswith("torch.") and not hasattr(builtins, name):
+        forget_contents(given.values)
     sync = synchronisation.of_function(name, arguments)
     if sync is not None:
         record_sync(f, sync, text_of(node))
@@ -52,7 +68,7 @@ def function(
     if name == "torch.device" and arguments:
         made.parts["type"] = arguments[0]
     if f.run.listeners:
-        device_work.of_function(f, node, name, made, arguments)
+        device_work.of_function(f, node, name, made, given.values)
     return made
 
 
@@ -75,8 +91,9 @@ _NO_OPERATORS = frozenset(
 )  # fmt: skip
 
 
-def _known(f: Following, node: Node, name: str, arguments: list[Value]) -> Value | None:
+def _known(f: Following, node: Node, name: str, given: Arguments) -> Value | None:
     """What a function gives of which more is known than that it is not ours; None for every other."""
+    arguments = given.positional
     if name in _CAPTURING_NOW:
         return Constant(f.run.region is not None)
     if name in _NEVER:
@@ -95,15 +112,20 @@ def _known(f: Following, node: Node, name: str, arguments: list[Value]) -> Value
             record_truth_test(f, value, expression, f"{name} of ")
         return f.fresh(name)
     if name in _HANDING_ON and arguments:
-        return arguments[0]
-    if name in ("functools.partial", "partial") and arguments:
-        return _partial(f, arguments)
+        first = arguments[0]
+        mixes = name in _REORDERING and type(first) is Object and first.keys is not None
+        return reordered(first) if mixes and type(first) is Object else first
+    if name == "dict" and not arguments and not given.spread:
+        return collected(f, "items", "dict", given.keywords, not given.options)
+    if name in ("functools.partial", "partial") and arguments and not given.spread and not given.options:
+        return _partial(f, given)
     return None
 
 
-def _partial(f: Following, arguments: list[Value]) -> Value:
+def _partial(f: Following, given: Arguments) -> Value:
     made = f.fresh("partial", "functools.partial")
-    made.parts |= {f"[{index}]": value for index, value in enumerate(arguments)}
+    made.parts |= {f"[{index}]": value for index, value in enumerate(given.positional)}
+    made.parts |= {f"{name}=": value for name, value in given.keywords.items()}
     return made
 
 
@@ -113,13 +135,15 @@ def method_of(
     receiver: Object,
     method: str,
     target: Value,
-    arguments: list[Value],
-    keywords: dict[str, Value],
+    given: Arguments,
 ) -> Value:
     """A method of an object of which no source is at hand."""
+    arguments, keywords = given.positional, given.keywords
     shaped = _of_graph(f, node, method, arguments) or _of_container(f, receiver, method, arguments)
     if shaped is not None:
         return shaped
+    if method not in _LOOKING:
+        forget_contents([receiver])
     text = text_of(node[1][1])
     sync = synchronisation.of_method(receiver, method, text, keywords)
     if sync is None and synchronisation.copies_to_host(method, arguments, keywords):
@@ -130,7 +154,7 @@ def method_of(
         )
     if sync is not None:
         record_sync(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
-    mark_escaped(f, arguments, keywords)
+    mark_escaped(f, given)
     made = f.fresh(method)
     tensor = synchronisation.placed(receiver)
     if tensor is not None:
@@ -188,6 +212,7 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
         return None
     if method in _FILLING and arguments:
         receiver.parts[ANY] = arguments[-1]
+        receiver.keys = None
         device_work.stored(f, receiver, arguments[-1])
         return Constant(None)
     if method == "items" and not arguments:
@@ -195,6 +220,15 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     if receiver.cls is None and method == "values":
         return receiver
     if receiver.cls is None and method in ("get", "pop") and arguments:
-        key = arguments[0]
-        return receiver.part(f"[{key.value!r}]" if isinstance(key, Constant) else ANY)
+        return _taken_out(receiver, method, arguments)
     return None
+
+
+def _taken_out(receiver: Object, method: str, arguments: list[Value]) -> Value:
+    key = f"[{arguments[0].value!r}]" if isinstance(arguments[0], Constant) else ANY
+    missing = receiver.keys is not None and key != ANY and key not in receiver.keys
+    if method == "pop":
+        receiver.keys = None
+    if missing:
+        return arguments[1] if len(arguments) > 1 else Constant(None)
+    return receiver.part(key)

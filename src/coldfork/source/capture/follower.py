@@ -6,7 +6,7 @@ from coldfork.model.captures import CaptureKind
 from coldfork.source.capture import calls, expressions, statements
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Outside, Tensor, Value
+from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Outside, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
@@ -31,18 +31,16 @@ class Follower(Following):
         """How much an expression depends on the batch."""
         return batch_dependence.level(self, node)
 
-    def call(
-        self, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
-    ) -> Value:
+    def call(self, func: Func, given: Arguments) -> Value:
         """Follow a call of a function of the checked code."""
-        return calls.enter(self, func, arguments, keywords, levels)
+        return calls.enter(self, func, given)
 
     # -- the function to begin with -----------------------------------------------------------------
 
     def root(self, func: Func) -> None:
         """Follow a function with parameters of which nothing is known."""
         env = Env(func.env)
-        names, _defaults, star, keyword_only, _keyword_defaults, double_star = func.code.parameters
+        names, _, star, keyword_only, _, double_star, _ = func.code.parameters
         annotated = dict(func.code.annotations)
         for name in (*names, star, *keyword_only, double_star):
             if name is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import ClassDef, Constant, Func, Object, Value
+from coldfork.source.capture.objects import Arguments, ClassDef, Constant, Func, Object, Value
 from coldfork.source.capture.state import Frame, Run
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Block, Node
@@ -41,9 +41,7 @@ class Following(ABC):
         """How much an expression depends on the batch."""
 
     @abstractmethod
-    def call(
-        self, func: Func, arguments: list[Value], keywords: dict[str, Value], levels: list[int]
-    ) -> Value:
+    def call(self, func: Func, given: Arguments) -> Value:
         """Follow a call of a function of the checked code."""
 
     @abstractmethod
@@ -72,6 +70,8 @@ class Following(ABC):
             return True
         if type(value) is Object and value.cls is not None and not value.before:
             return True
+        if type(value) is Object and value.kind == "tuple" and value.keys is not None:
+            return bool(value.keys)
         return None
 
     def fresh(self, name: str, made_by: str = "") -> Object:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Constant, Func, Object, Outside, Value
-from coldfork.source.capture.state import DEPENDENT, Captor, Observed
+from coldfork.source.capture.objects import ANY, Arguments, Constant, Func, Object, Outside, Value
+from coldfork.source.capture.state import DEPENDENT, FIXED, Captor, Observed
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
 
@@ -23,34 +23,31 @@ def call(
     f: Following,
     receiver: Value | None,
     method: str,
-    arguments: list[Value],
-    keywords: dict[str, Value],
+    given: Arguments,
     place: Place,
 ) -> Value | None:
     """A method of ours that captures; None for every other."""
     if type(receiver) is Object and receiver.made_by == _MANAGER and method == "capture":
-        return _managed(f, arguments, keywords, place)
+        return _managed(f, given, place)
     return None
 
 
-def function(
-    f: Following, name: str, arguments: list[Value], keywords: dict[str, Value], place: Place
-) -> Value | None:
+def function(f: Following, name: str, given: Arguments, place: Place) -> Value | None:
     """A function that captures what it is given; None for every other."""
     if name == _CHECK:
-        return _managed(f, arguments, keywords, place)
-    if name in _CALLABLES and arguments:
-        return _graphed(f, arguments, keywords, place)
+        return _managed(f, given, place)
+    if name in _CALLABLES and given.positional:
+        return _graphed(f, given, place)
     return None
 
 
-def _managed(f: Following, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
+def _managed(f: Following, given: Arguments, place: Place) -> Value:
     """`capture(create_forward, ...)`: made and run for the warm-up, made anew and captured."""
-    create = arguments[0] if arguments else keywords.get("create_forward")
+    create = given.positional[0] if given.positional else given.keywords.get("create_forward")
     if not callable_here(create):
         return f.fresh("states")
     assert create is not None
-    states = keywords.get("states")
+    states = given.keywords.get("states")
     pair = states.part(ANY) if type(states) is Object else None
     made: dict[str, Value] = {}
     for phase in ("warmup", "capture"):
@@ -72,14 +69,14 @@ def _managed(f: Following, arguments: list[Value], keywords: dict[str, Value], p
     return captured
 
 
-def _graphed(f: Following, arguments: list[Value], keywords: dict[str, Value], place: Place) -> Value:
+def _graphed(f: Following, given: Arguments, place: Place) -> Value:
     """`make_graphed_callables(f, samples)`: run a few times, then captured."""
-    given = arguments[0]
-    several = given.items() if type(given) is Object and given.cls is None and not given.made_by else []
-    samples = arguments[1] if len(arguments) > 1 else f.fresh("samples")
+    target, *others = given.positional
+    several = target.elements() if type(target) is Object else None
+    samples = others[0] if others else f.fresh("samples")
     handed = samples.items() if type(samples) is Object else []
-    callables = [one for one in several or [given] if callable_here(one)]
-    if keywords.get("num_warmup_iters") != Constant(0):
+    callables = [one for one in several or [target] if callable_here(one)]
+    if given.keywords.get("num_warmup_iters") != Constant(0):
         for one in callables:
             invoke(f, one, list(handed))
     for one in callables:
@@ -87,7 +84,7 @@ def _graphed(f: Following, arguments: list[Value], keywords: dict[str, Value], p
         invoke(f, one, list(handed))
         if opened:
             f.end()
-    return given
+    return target
 
 
 def callable_here(value: Value | None) -> bool:
@@ -97,16 +94,16 @@ def callable_here(value: Value | None) -> bool:
 
 def invoke(f: Following, target: Value, arguments: list[Value]) -> Value:
     """Call something with what was made up for it."""
-    levels = [DEPENDENT if type(one) is Object else 0 for one in arguments]
+    given = Arguments(arguments, {}, [DEPENDENT if type(one) is Object else FIXED for one in arguments])
     if isinstance(target, Func):
         if f.run.region is not None:
             f.run.called.append((("function", *target.place, target.bound), target))
-        return f.call(target, arguments, {}, levels)
+        return f.call(target, given)
     if type(target) is Object and target.cls is not None:
         for name in ("__call__", "forward"):
             method = f.names.of_class(target.cls, name)
             if isinstance(method, Func):
-                return f.call(method.of(target), arguments, {}, levels)
+                return f.call(method.of(target), given)
     return f.fresh("it")
 
 

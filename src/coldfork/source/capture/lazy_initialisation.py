@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
+from coldfork.source.capture.containers import put
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, ClassDef, Constant, Env, First, Func, Inside, Object, Value
@@ -307,6 +308,8 @@ def store(f: Following, owner: Object, key: str, value: Value) -> None:
     """Assign an attribute or item: outside a lazy initialisation this makes it as new."""
     owner.parts[key] = value
     owner.given.add(key)
+    if key.startswith("["):
+        put(f, owner, key)
     if f.run.listeners:
         device_work.stored(f, owner, value)
     if not any(o is owner and k == key for o, k in f.run.lazily):

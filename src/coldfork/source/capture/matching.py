@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coldfork.source.capture.attributes import attribute
 from coldfork.source.capture.branches import Way, either, follow_ways
 from coldfork.source.capture.comparison import compared, instance_of
+from coldfork.source.capture.containers import collected
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import Constant, Object, Outside, Value
 from coldfork.source.capture.recording import record_truth_test
@@ -74,15 +75,26 @@ class _Matching(Matching[Value]):
         return instance_of(self.f.names, subject, self.f.evaluate(cls))
 
     def is_mapping(self, subject: Value) -> bool | None:
-        return None if type(subject) is Object and subject.tensor is None else False
+        if type(subject) is not Object or subject.tensor is not None:
+            return False
+        return subject.kind == "dict" if subject.kind else None
 
     def elements(self, subject: Value) -> Elements[Value]:
-        return Elements(None if type(subject) is Object and subject.tensor is None else False)
+        if type(subject) is not Object or subject.tensor is not None:
+            return Elements(False)
+        items = subject.elements()
+        sequence = subject.kind in ("list", "tuple") if subject.kind else None
+        return Elements(sequence) if items is None else Elements(True, items, True)
 
     def entry(self, subject: Value, key: Node) -> tuple[bool | None, Value]:
         wanted = self.f.evaluate(key)
         if type(subject) is Object and isinstance(wanted, Constant):
-            return None, subject.part(f"[{wanted.value!r}]")
+            place = f"[{wanted.value!r}]"
+            if subject.keys is None:
+                return None, subject.part(place)
+            if place in subject.keys:
+                return True, subject.parts[place]
+            return False, self.unknown()
         return None, self.unknown()
 
     def attribute(self, subject: Value, name: str) -> tuple[bool | None, Value]:
@@ -101,7 +113,7 @@ class _Matching(Matching[Value]):
         return either(self.f, "it", list(values))
 
     def listed(self, items: Sequence[Value]) -> Value:
-        return self.unknown()
+        return collected(self.f, "rest", "list", list(items), True)
 
     def unknown(self) -> Value:
         return self.f.fresh("it")

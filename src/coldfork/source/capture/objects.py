@@ -161,12 +161,15 @@ class Object:
         "done",
         "escaped",
         "given",
+        "keys",
+        "kind",
         "made_by",
         "name",
         "parts",
         "present",
         "tensor",
         "typed",
+        "under",
     )
 
     def __init__(self, name: str, before: bool, cls: ClassDef | None = None, made_by: str = "") -> None:
@@ -177,6 +180,12 @@ class Object:
         self.made_by = made_by
         self.parts: dict[str, Value] = {}
         """Attributes by name, items as `[key]`."""
+        self.kind = ""
+        """`list`, `tuple`, `set` or `dict`, when it is known to be one."""
+        self.keys: tuple[str, ...] | None = None
+        """The keys of its parts that make up the whole container, when these are all."""
+        self.under: tuple[Condition, ...] = ()
+        """What had to hold for a container to be made."""
         self.tensor: Tensor | None = None
         self.present = False
         """True when an annotation says that it is not None."""
@@ -209,6 +218,18 @@ class Object:
                 found.append(value)
         return found
 
+    def elements(self) -> list[Value] | None:
+        """Every item of a sequence, in order, if they are all known."""
+        if self.keys is None or self.kind not in ("list", "tuple"):
+            return None
+        return [self.parts[key] for key in self.keys]
+
+    def entries(self) -> dict[str, Value] | None:
+        """Every entry of a dictionary whose keys are text, if they are all known."""
+        if self.keys is None or self.kind != "dict":
+            return None
+        return {key[2:-2]: self.parts[key] for key in self.keys if key[1] in "'\""}
+
     def holds(self, other: Object, seen: set[int] | None = None) -> bool:
         """True when the other object is this one or part of it."""
         if self is other:
@@ -219,6 +240,24 @@ class Object:
             type(part) is Object and id(part) not in seen and part.holds(other, seen)
             for part in list(self.parts.values())
         )
+
+
+class Arguments(NamedTuple):
+    """What a call hands over."""
+
+    positional: list[Value]
+    keywords: dict[str, Value]
+    levels: list[int]
+    """How much the positional ones depend on the batch."""
+    spread: tuple[Value, ...] = ()
+    """What comes from `*` on, where its items are not known, and may go to any parameter."""
+    options: tuple[Value, ...] = ()
+    """What `**` brings, where its keys are not known."""
+
+    @property
+    def values(self) -> list[Value]:
+        """All that is handed over."""
+        return [*self.positional, *self.spread, *self.keywords.values(), *self.options]
 
 
 Value = Constant | Outside | Inside | ClassDef | Above | Func | Object

@@ -17,7 +17,7 @@ from coldfork.source.capture.follower import Follower
 from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import ClassDef, Func
 from coldfork.source.capture.state import Captor, Observed, Spent
-from coldfork.source.files.discovery import is_test
+from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program

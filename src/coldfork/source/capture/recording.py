@@ -7,16 +7,16 @@ from coldfork.source.capture import graph_managers
 from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.device.synchronisation import Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Func, Object, Value
+from coldfork.source.capture.objects import Arguments, Func, Object, Value
 from coldfork.source.capture.state import Observed
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 
 
-def mark_escaped(f: Following, arguments: list[Value], keywords: dict[str, Value]) -> None:
+def mark_escaped(f: Following, given: Arguments) -> None:
     """What is handed to code that is not followed may be called there."""
-    for value in (*arguments, *keywords.values()):
+    for value in given.values:
         if type(value) is Object:
             value.escaped = True
         elif isinstance(value, Func) and f.run.region is None:

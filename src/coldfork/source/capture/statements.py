@@ -8,6 +8,7 @@ from coldfork.model.captures import CaptureKind
 from coldfork.source.capture import lazy_initialisation
 from coldfork.source.capture.binding import assign
 from coldfork.source.capture.branches import Way, follow_ways
+from coldfork.source.capture.containers import forget_contents
 from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.external_calls import captures
 from coldfork.source.capture.following import Following
@@ -64,7 +65,7 @@ def _for(f: Following, node: Node) -> bool:
     _, line, target, iterable, body, orelse = node
     value = f.evaluate(iterable)
     level = f.level(iterable)
-    items = value.items() if type(value) is Object else []
+    items = (value.elements() or value.items()) if type(value) is Object else []
     exact = bool(items) and type(value) is Object and not value.before
     if _counts(iterable):
         exact, items = True, [Object("i", False)]
@@ -172,10 +173,21 @@ def _augmented(f: Following, node: Node) -> bool:
     if target[0] == nodes.TO_NAME and target[1] not in f.frame.env.globals:
         env = f.frame.env
         env.levels[target[1]] = max(env.levels.get(target[1], FIXED), f.level(value))
-        if isinstance(env.names.get(target[1]), Constant):
+        held = env.names.get(target[1])
+        if isinstance(held, Constant) or (type(held) is Object and held.kind == "tuple"):
             env.names[target[1]] = f.fresh(target[1])
+        elif held is not None:
+            forget_contents([held])
     elif target[0] in (nodes.TO_ATTR, nodes.TO_INDEX):
         f.evaluate(target[1])
+    return False
+
+
+def _delete(f: Following, node: Node) -> bool:
+    _, _, targets = node
+    for target in targets:
+        if target[0] == nodes.INDEX:
+            forget_contents([f.evaluate(target[1])])
     return False
 
 
@@ -252,5 +264,5 @@ _STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
     nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,
     nodes.CLASS: _class, nodes.IMPORT: _import,
     nodes.FROM: _from, nodes.GLOBAL: _global, nodes.ASSERT: _assert,
-    nodes.BREAK: _raise, nodes.CONTINUE: _raise,
+    nodes.DELETE: _delete, nodes.BREAK: _raise, nodes.CONTINUE: _raise,
 }  # fmt: skip

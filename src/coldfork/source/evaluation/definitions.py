@@ -5,9 +5,11 @@ A new evaluator starts with nothing: what was read of the modules stays, in the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Code, Node, code_of
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 #: A module, a class in it (empty for the module itself), and a name.
@@ -17,38 +19,48 @@ Key = tuple[str, str, str]
 class Definitions:
     """Values by name, and one object for each function and class that a module defines at its top level."""
 
-    __slots__ = ("_classes", "_deriving", "_functions", "_program", "values")
+    __slots__ = ("_classes", "_codes", "_deriving", "_functions", "_program", "values")
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._functions: dict[tuple[str, int], Function] = {}
         self._classes: dict[tuple[str, int], ClassRef] = {}
+        self._codes: dict[int, tuple[Node, Code]] = {}
+        """Code by the identity of its node, which is kept so that the number stays its own."""
         self._deriving: dict[str, list[str]] | None = None
         self.values: dict[Key, tuple[Value | None, int]] = {}
         """What names were found to hold, each with the modules that were looked at for it."""
 
     def function(self, module: Module, node: Node, env: Env | None, owner: ClassRef | None) -> Function:
         """The function that a DEF node defines; one object a module-level definition."""
-        if env is not None:
-            return Function(module, node[1], node[2], node[5], env, owner)
-        key = module.name, node[1]
-        known = self._functions.get(key)
+        _, line, name, _decorators, _header, raw = node
+        known = self._functions.get((module.name, line)) if env is None else None
         if known is None:
-            known = self._functions[key] = Function(module, node[1], node[2], node[5], env, owner)
+            code = self.code_for(raw, code_of) if raw is not None else None
+            known = Function(module, line, name, code, env, owner)
+            if env is None:
+                self._functions[module.name, line] = known
         return known
 
     def class_ref(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
         """The class that a CLASS node defines; one object a module-level definition."""
-        qualified = f"{within}.{node[2]}" if within else node[2]
-        if env is not None:
-            return ClassRef(module, node, env, qualified)
-        key = module.name, node[1]
-        known = self._classes.get(key)
+        _, line, name, *_ = node
+        known = self._classes.get((module.name, line)) if env is None else None
         if known is None:
-            known = self._classes[key] = ClassRef(module, node, env, qualified)
+            known = ClassRef(module, node, env, f"{within}.{name}" if within else name)
+            if env is None:
+                self._classes[module.name, line] = known
         return known
 
-    def code_of(self, function: Function) -> Node | None:
+    def code_for(self, node: Node, make: Callable[[Node], Code]) -> Code:
+        """The code that is made from a node: one object a node, because calls are remembered by it."""
+        known = self._codes.get(id(node))
+        if known is None:
+            known = self._codes[id(node)] = node, make(node)
+        _, code = known
+        return code
+
+    def code_of(self, function: Function) -> Code | None:
         """Parameters and block of a function."""
         return (
             function.code

@@ -22,7 +22,7 @@ from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
 from coldfork.source.evaluation.trace import Site, SiteEdge
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
-from coldfork.source.files.discovery import is_test
+from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.module import Module
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program

@@ -9,7 +9,8 @@ from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
-from coldfork.source.files.discovery import Found, is_test
+from coldfork.source.files.discovery import Found
+from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import (

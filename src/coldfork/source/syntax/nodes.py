@@ -113,6 +113,8 @@ class Parameters(NamedTuple):
     keyword_only: tuple[str, ...]
     keyword_defaults: tuple[Node | None, ...]
     double_star: str | None
+    positional_only: int = 0
+    """How many of the positional ones cannot be given by name."""
 
 
 NO_PARAMETERS = Parameters((), (), None, (), (), None)
@@ -181,6 +183,47 @@ def arguments_of(call: Node) -> tuple[Node, ...]:
     """What a call hands over, by position and by name."""
     _, _, positional, keywords, *_ = call
     return (*positional, *[value for _, value in keywords])
+
+
+def last_name(node: Node) -> str | None:
+    """The last part of a name or of a dotted one; None for any other expression."""
+    if node[0] == NAME:
+        _, name, _ = node
+    elif node[0] == ATTR:
+        _, _, name, _ = node
+    else:
+        return None
+    return str(name)
+
+
+def called(node: Node) -> Node:
+    """What a decorator or base names, whether it is called there or not."""
+    if node[0] != CALL:
+        return node
+    _, function, *_ = node
+    named: Node = function
+    return named
+
+
+def decorators_of(definition: Node) -> tuple[tuple[Node, int], ...]:
+    """The decorators of a DEF or CLASS node, with their lines, the outermost first."""
+    _, _, _, decorators, *_ = definition
+    found: tuple[tuple[Node, int], ...] = decorators
+    return found
+
+
+def text_constant(node: Node) -> str | None:
+    """The text that an expression spells out; None for anything else."""
+    if node[0] != CONST:
+        return None
+    _, value = node
+    return value if isinstance(value, str) else None
+
+
+def last_line(span: Span) -> int:
+    """The line on which a text ends."""
+    _, _, line, _ = span
+    return line
 
 
 def line_of(statement: Node) -> int:

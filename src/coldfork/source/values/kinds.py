@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coldfork.source.program.module import Module
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Class, Code, Node
 from coldfork.source.values.conditions import Condition
 
 
@@ -107,7 +107,7 @@ class Function(Value):
         module: Module,
         line: int,
         name: str,
-        code: Node | None,
+        code: Code | None,
         env: Env | None = None,
         owner: ClassRef | None = None,
     ) -> None:
@@ -141,19 +141,19 @@ class ClassRef(Value):
         "meta",
         "module",
         "name",
-        "node",
         "outside",
         "qualified",
         "scope",
+        "statement",
     )
 
     def __init__(self, module: Module, node: Node, env: Env | None, qualified: str) -> None:
         self.module = module
-        self.node = node
-        self.line: int = node[1]
-        self.name: str = node[2]
+        self.statement = Class._make(node)
+        self.line = self.statement.line
+        self.name = self.statement.name
         self.qualified = qualified
-        self.binds: dict[str, tuple[Node, ...]] = node[7]
+        self.binds = self.statement.binds
         self.env = env
         self.scope: Env | None = env
         """Where the bases are looked up: a class inside a class sees the outer body."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.semantics.argument_binding import bind
+from coldfork.source.syntax.nodes import Parameters
 from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassEnv,
@@ -43,39 +44,25 @@ def bind_arguments(
     ev: Interpreter,
     inner: Frame,
     function: Function,
-    parameters: Node,
+    parameters: Parameters,
     positional: tuple[Value, ...],
     keywords: Keywords,
 ) -> None:
     """Give every parameter its argument, its default, or the unknown."""
-    names, defaults, star, keyword_only, keyword_defaults, double_star = parameters
     assert inner.env is not None
+    spread = None in keywords
+    named = {name: value for name, value in keywords.items() if name is not None}
+    bound = bind(parameters, positional, named, double_star=spread)
     env = inner.env.names
-    for name, value in zip(names, positional, strict=False):
-        env[name] = value
-    rest = dict(keywords)
-    spread = None in rest
-    rest.pop(None, None)
-    first_default = len(names) - len(defaults)
-    for index, name in enumerate(names):
-        if name in rest:
-            env[name] = rest.pop(name)
-        elif name not in env:
-            if index >= first_default and not spread:
-                env[name] = ev.quietly(function.module, _defining(function), defaults[index - first_default])
-            else:
-                env[name] = UNKNOWN
-    for name, default in zip(keyword_only, keyword_defaults, strict=True):
-        if name in rest:
-            env[name] = rest.pop(name)
-        elif default is not None and not spread:
-            env[name] = ev.quietly(function.module, _defining(function), default)
-        else:
-            env[name] = UNKNOWN
-    if star is not None:
-        env[star] = Sequence("tuple", tuple(positional[len(names) :]))
-    if double_star is not None:
-        env[double_star] = Mapping({Const(name): value for name, value in rest.items()}, not spread)
+    env.update(bound.given)
+    env.update(dict.fromkeys(bound.unknown, UNKNOWN))
+    for name, default in bound.defaults.items():
+        env[name] = ev.quietly(function.module, _defining(function), default)
+    if parameters.star is not None:
+        env[parameters.star] = Sequence("tuple", bound.more_positional)
+    if parameters.double_star is not None:
+        held: dict[Value, Value] = {Const(name): value for name, value in bound.more_keywords.items()}
+        env[parameters.double_star] = Mapping(held, not spread)
 
 
 def _defining(function: Function) -> Env | None:

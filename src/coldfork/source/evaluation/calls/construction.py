@@ -8,6 +8,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import called, last_name
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
@@ -75,11 +76,7 @@ def _initialise(
 
 def _decorated(cls: ClassRef) -> bool:
     """True for a dataclass whose decorator has not been run: looked up by its name."""
-    for node, _ in cls.node[3]:
-        named = node[1] if node[0] == nodes.CALL else node
-        if named[-2] == "dataclass" or (named[0] == nodes.NAME and named[1] == "dataclass"):
-            return True
-    return False
+    return any(last_name(called(node)) == "dataclass" for node, _ in cls.statement.decorators)
 
 
 def _fields(
@@ -111,7 +108,8 @@ def _default(
         if how != nodes.BY_VALUE:
             continue
         if payload[0] == nodes.CALL:
-            for keyword, node in payload[3]:
+            _, _, _, keywords, *_ = payload
+            for keyword, node in keywords:
                 if keyword == "default_factory":
                     factory = ev.quietly(base.module, base.env, node)
                     made.attributes[name] = ev.call(frame, factory)

@@ -15,7 +15,7 @@ from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Code
 from coldfork.source.values.kinds import (
     NONE,
     UNKNOWN,
@@ -42,7 +42,7 @@ class _Call(NamedTuple):
     """A function with the arguments it is called with."""
 
     function: Function
-    code: Node
+    code: Code
     positional: tuple[Value, ...]
     keywords: Keywords
     first_yield_only: bool
@@ -115,9 +115,9 @@ def call_function(
     if not lazily:
         if function.context:
             return Lazy("context", (function, positional, keywords))
-        if code[2]:
+        if code.is_generator:
             return Lazy("generator", (function, positional, keywords))
-        if code[3]:
+        if code.is_async:
             return Lazy("coroutine", (function, positional, keywords))
     # Inside itself a function is followed with its arguments joined: else each level would multiply the ways.
     nested = ev.memo.is_followed((function.module.name, id(code)))
@@ -135,7 +135,7 @@ def call_function(
     return result.value
 
 
-def _code_to_follow(ev: Interpreter, function: Function) -> Node | None:
+def _code_to_follow(ev: Interpreter, function: Function) -> Code | None:
     """Parameters and block of a function; None when it cannot be read, or not be followed any further."""
     code = ev.definitions.code_of(function)
     if code is not None and ev.budget.exhausted:
@@ -186,10 +186,10 @@ def _call_split(
 
 
 def _result(
-    ev: Interpreter, function: Function, code: Node, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, function: Function, code: Code, positional: tuple[Value, ...], keywords: Keywords
 ) -> CallResult:
     """What the call comes to, remembered for the same arguments."""
-    first_yield_only, ev.first_yield_only = ev.first_yield_only and bool(code[2]), False
+    first_yield_only, ev.first_yield_only = ev.first_yield_only and code.is_generator, False
     place = (function.module.name, id(code))
     # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
     identity: object = function if function.env is None else (*place, function.env)
@@ -236,10 +236,10 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
     inner.symbol = function.qualified
     inner.first_yield_only = call.first_yield_only
     inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
-    bind_arguments(ev, inner, function, code[0], call.positional, call.keywords)
+    bind_arguments(ev, inner, function, code.parameters, call.positional, call.keywords)
     raises, outright = "", False
     try:
-        ended = ev.execute(inner, code[1])
+        ended = ev.execute(inner, code.block)
         if ended == FALLS and not (inner.off is not None and inner.returns):
             inner.returns.append((NONE, inner.off))
             inner.exit_musts.append(set(inner.must))
@@ -254,7 +254,7 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         if raises:
             inner.exit_musts.append(set(inner.must))
     must = frozenset(set.intersection(*inner.exit_musts)) if inner.exit_musts else frozenset()
-    if code[2]:
+    if code.is_generator:
         value: Value = Sequence("list", tuple(inner.yields), not (inner.conditions or inner.partial))
     else:
         value = _returned(ev, inner, function, code)
@@ -273,15 +273,15 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
     )
 
 
-def _returned(ev: Interpreter, inner: Frame, function: Function, code: Node) -> Value:
+def _returned(ev: Interpreter, inner: Frame, function: Function, code: Code) -> Value:
     """What the call returns; failing all else, an object of the annotated class."""
     nominal = [value for value, off in inner.returns if off is None]
     others = [under(value, off) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])
     foreign = isinstance(value, External) and value.name.partition(".")[0] not in ev.known_libraries
     unclear = value is UNKNOWN or (foreign and value.name.endswith(")"))  # type: ignore[attr-defined]
-    if unclear and code[6] is not None:
-        annotated = ev.instance_of(function.module, function.env, code[6])
+    if unclear and code.returns is not None:
+        annotated = ev.instance_of(function.module, function.env, code.returns)
         return value if annotated is UNKNOWN else annotated
     return value
 

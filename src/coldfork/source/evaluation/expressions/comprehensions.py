@@ -12,10 +12,13 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Block, Code, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
 from coldfork.source.values.unions import union
+
+#: A generator is given what its outermost `for` goes through.
+_ITERATED = NO_PARAMETERS._replace(positional=(".0",))
 
 
 def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -23,9 +26,10 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, kind, _, generators, _ = node
     outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
     before = frame.conditions
-    iterated = ev.evaluate(frame, generators[0][1])
+    (_, outermost, _), *_ = generators
+    iterated = ev.evaluate(frame, outermost)
     if kind == "generator":
-        return _generator(frame, node, iterated)
+        return _generator(ev, frame, node, iterated)
     first, exact = iterate(ev, frame, iterated)
     filled = type(iterated) is Sequence and iterated.filled
     if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
@@ -43,19 +47,25 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     return Sequence(kind, tuple(made), complete)
 
 
-def _generator(frame: Frame, node: Node, iterated: Value) -> Value:
+def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Value:
     """A generator expression: only its outermost iterable is evaluated now, the rest where it is consumed."""
+    code = ev.definitions.code_for(node, _generator_code)
+    env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
+    function = Function(frame.module, code.line, code.name, code, env, None)
+    return Lazy("generator", (function, (iterated,), {}))
+
+
+def _generator_code(node: Node) -> Code:
+    """A generator expression as the generator that Python makes of it."""
     _, _, elements, generators, line = node
-    block: nodes.Block = ((nodes.EXPR, line, line, (nodes.YIELD, elements[0], False, line)),)
-    for index in range(len(generators) - 1, -1, -1):
-        target, iterable, tests = generators[index]
+    (element,) = elements
+    (first, _, conditions), *others = generators
+    block: Block = ((nodes.EXPR, line, line, (nodes.YIELD, element, False, line)),)
+    for target, iterable, tests in reversed([(first, (nodes.NAME, ".0", line), conditions), *others]):
         for test, span in reversed(tests):
             block = ((nodes.IF, line, test, block, (), span),)
-        block = ((nodes.FOR, line, target, (nodes.NAME, ".0", line) if index == 0 else iterable, block, ()),)
-    parameters = ((".0",), (), None, (), (), None)
-    code: Node = (parameters, block, True, False, "<genexpr>", line, None, ())
-    env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
-    return Lazy("generator", (Function(frame.module, line, "<genexpr>", code, env, None), (iterated,), {}))
+        block = ((nodes.FOR, line, target, iterable, block, ()),)
+    return Code(_ITERATED, block, True, False, "<genexpr>", line, None, ())
 
 
 def _generate(
@@ -76,7 +86,8 @@ def _generate(
     def inside() -> int:
         nonlocal complete
         if depth + 1 < len(generators):
-            more, whole = iterate(ev, frame, ev.evaluate(frame, generators[depth + 1][1]))
+            _, iterable, _ = generators[depth + 1]
+            more, whole = iterate(ev, frame, ev.evaluate(frame, iterable))
             complete = _generate(ev, frame, node, depth + 1, more, whole, made) and complete
         else:
             made.extend([ev.evaluate(frame, element) for element in elements])

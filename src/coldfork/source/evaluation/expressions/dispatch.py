@@ -14,7 +14,8 @@ from coldfork.source.evaluation.objects.assignment import bind_name, defining_en
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, code_of
+from coldfork.source.syntax.walk import children
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     FALSE,
@@ -38,20 +39,23 @@ _LONGEST_CHAIN = 40
 
 
 def _const(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    return Const(node[1])
+    _, value = node
+    return Const(value)
 
 
 def _name(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    return name_value(ev, frame, node[1])
+    _, name, _ = node
+    return name_value(ev, frame, name)
 
 
 def _attr(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    value = ev.evaluate(frame, node[1])
+    _, owner, name, line = node
+    value = ev.evaluate(frame, owner)
     if not frame.quiet:
-        frame.line = node[3]
-        if frame.end_line < node[3]:
-            frame.end_line = node[3]
-    return ev.attribute(frame, value, node[2])
+        frame.line = line
+        if frame.end_line < line:
+            frame.end_line = line
+    return ev.attribute(frame, value, name)
 
 
 def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -60,7 +64,8 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
     given: list[Value] = []
     for argument in positional:
         if argument[0] == nodes.STAR:
-            items, exact = iterate(ev, frame, ev.evaluate(frame, argument[1]))
+            _, starred = argument
+            items, exact = iterate(ev, frame, ev.evaluate(frame, starred))
             given.extend(items if exact else (*items, UNKNOWN))
         else:
             given.append(ev.evaluate(frame, argument))
@@ -123,7 +128,7 @@ def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
         return value
     outcome = test_of(tested(ev, frame, value))
     goes_on = outcome if is_and else outcome.inverted()
-    rest = (node[0], is_and, values[1:], line, spans[1:])
+    rest = (nodes.BOOL, is_and, values[1:], line, spans[1:])
     if goes_on.nominal is True and goes_on.when_false is None:
         return _bool(ev, frame, rest)
     if goes_on.nominal is False and goes_on.when_true is None:
@@ -154,8 +159,8 @@ def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    value = ev.evaluate(frame, node[1])
-    outcome = test_of(tested(ev, frame, value))
+    _, operand = node
+    outcome = test_of(tested(ev, frame, ev.evaluate(frame, operand)))
     if outcome.nominal is None:
         return UNKNOWN
     nominal = FALSE if outcome.nominal else TRUE
@@ -166,24 +171,27 @@ def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
+    _, kind, elements = node
     items: list[Value] = []
     exact = True
-    for element in node[2]:
+    for element in elements:
         if element[0] == nodes.STAR:
-            more, complete = iterate(ev, frame, ev.evaluate(frame, element[1]))
+            _, starred = element
+            more, complete = iterate(ev, frame, ev.evaluate(frame, starred))
             items.extend(more)
             exact = exact and complete
         else:
             items.append(ev.evaluate(frame, element))
-    if node[1] == "tuple" and exact and items and all(type(item) is Const for item in items):
+    if kind == "tuple" and exact and items and all(type(item) is Const for item in items):
         return Const(tuple(item.value for item in items))  # type: ignore[attr-defined]
-    return Sequence(node[1], tuple(items), exact)
+    return Sequence(kind, tuple(items), exact)
 
 
 def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
+    _, keys, values = node
     items: dict[Value, Value] = {}
     exact = True
-    for key, value in zip(node[1], node[2], strict=True):
+    for key, value in zip(keys, values, strict=True):
         held = ev.evaluate(frame, value)
         if key is None:
             if isinstance(held, Mapping):
@@ -197,25 +205,26 @@ def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _index(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    container = ev.evaluate(frame, node[1])
-    key = ev.evaluate(frame, node[2])
+    _, owner, index, _ = node
+    container = ev.evaluate(frame, owner)
+    key = ev.evaluate(frame, index)
     return ev.item(frame, container, key)
 
 
 def _lambda(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    code = node[1]
-    for default in (*code[0][1], *code[0][4]):
-        if default is not None:
-            ev.evaluate(frame, default)
-    return Function(
-        frame.module, code[5], "<lambda>", code, defining_env(frame) if frame.toplevel else frame.env, None
-    )
+    _, raw = node
+    for default in children(node):
+        ev.evaluate(frame, default)
+    code = ev.definitions.code_for(raw, code_of)
+    env = defining_env(frame) if frame.toplevel else frame.env
+    return Function(frame.module, code.line, code.name, code, env, None)
 
 
 def _walrus(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    value = ev.evaluate(frame, node[2])
+    _, name, expression = node
+    value = ev.evaluate(frame, expression)
     if frame.env is not None:
-        bind_name(ev, frame, node[1], value)
+        bind_name(ev, frame, name, value)
     return value
 
 
@@ -226,11 +235,11 @@ def _has(ev: Interpreter, value: Instance, name: str) -> bool:
 
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    parts = [ev.evaluate(frame, part) for part in node[1]]
-    asked = node[2]
+    _, expressions, methods = node
+    parts = [ev.evaluate(frame, part) for part in expressions]
     for part in parts:
         if isinstance(part, Instance):
-            method = next((name for name in asked if _has(ev, part, name)), "__repr__")
+            method = next((name for name in methods if _has(ev, part, name)), "__repr__")
             ev.call(frame, ev.attribute(frame, part, method))
     if all(isinstance(part, Const) for part in parts):
         text = "".join(str(part.value) for part in parts if isinstance(part, Const))
@@ -239,11 +248,12 @@ def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    if node[1] is None:
+    _, expression, is_from, _ = node
+    if expression is None:
         frame.yields.append(NONE)
         return UNKNOWN
-    value = ev.evaluate(frame, node[1])
-    if node[2]:
+    value = ev.evaluate(frame, expression)
+    if is_from:
         items, exact = iterate(ev, frame, value)
         frame.yields.extend(items if exact else (*items, UNKNOWN))
         return UNKNOWN
@@ -254,17 +264,20 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _await(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    value = ev.evaluate(frame, node[1])
-    frame.line = node[2]
+    _, expression, line = node
+    value = ev.evaluate(frame, expression)
+    frame.line = line
     return awaited(ev, frame, value)
 
 
 def _star(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    return ev.evaluate(frame, node[1])
+    _, value = node
+    return ev.evaluate(frame, value)
 
 
 def _others(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    for part in node[1]:
+    _, parts = node
+    for part in parts:
         ev.evaluate(frame, part)
     return UNKNOWN
 

@@ -248,11 +248,12 @@ def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
 
 def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """A unary operator, on a number or through a method."""
-    value = ev.evaluate(frame, node[2])
+    _, operator, operand = node
+    value = ev.evaluate(frame, operand)
     if isinstance(value, Const) and isinstance(value.value, int):
-        return Const({"neg": -value.value, "pos": +value.value, "invert": ~value.value}[node[1]])
+        return Const({"neg": -value.value, "pos": +value.value, "invert": ~value.value}[operator])
     if isinstance(value, Instance):
-        method = ev.attribute(frame, value, f"__{node[1]}__")
+        method = ev.attribute(frame, value, f"__{operator}__")
         if isinstance(method, Bound):
             return ev.call(frame, method)
     return UNKNOWN

@@ -23,8 +23,9 @@ def guards_hold(
     off: Condition | None = None
     for guard in guards:
         if guard[0] == nodes.WHEN:
-            test = test_of(ev.quietly(module, env, guard[1]))
-            if not guard[2]:
+            _, expression, wanted, _, _ = guard
+            test = test_of(ev.quietly(module, env, expression))
+            if not wanted:
                 test = test.inverted()
             holds, condition = test.nominal, test.when_true
         else:

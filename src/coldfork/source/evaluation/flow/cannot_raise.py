@@ -11,9 +11,12 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.walk import children
 from coldfork.source.values.kinds import ClassRef, Const, Env, Function, Mapping, ModuleRef, Sequence, Value
 
 _LEAVING = frozenset({nodes.BREAK, nodes.CONTINUE, nodes.GLOBAL, nodes.NONLOCAL})
+#: Operators that run no code of the values that are known.
+_COMPARING = frozenset({"is", "is not", "==", "!="})
 _KNOWN = (Const, Function, ClassRef, ModuleRef, Sequence, Mapping)
 
 
@@ -37,55 +40,49 @@ class _Reading:
         return all(self.statement(node) for node in block)
 
     def statement(self, node: Node) -> bool:
-        kind = node[0]
-        if kind in _LEAVING:
-            return True
-        if kind == nodes.RETURN:
-            return node[3] is None or self.expression(node[3])
-        if kind == nodes.EXPR:
-            return self.expression(node[3])
-        if kind == nodes.ASSIGN:
-            harmless = all(target[0] == nodes.TO_NAME for target in node[3]) and self.expression(node[4])
-            self.changed = True
-            return harmless
-        if kind == nodes.DEF:
-            return not node[3] and node[4] is None
-        if kind == nodes.IF:
-            return self.expression(node[2]) and self.branches(node)
-        if kind == nodes.TRY:
-            return all(self.block(part) for part in (node[2], node[4], node[5]))
+        match node:
+            case (opcode, *_) if opcode in _LEAVING:
+                return True
+            case (nodes.RETURN, _, _, value):
+                return value is None or self.expression(value)
+            case (nodes.EXPR, _, _, value):
+                return self.expression(value)
+            case (nodes.ASSIGN, _, _, targets, value):
+                harmless = all(target[0] == nodes.TO_NAME for target in targets) and self.expression(value)
+                self.changed = True
+                return harmless
+            case (nodes.DEF, _, _, decorators, header, _):
+                return not decorators and header is None
+            case (nodes.IF, _, test, body, orelse, _):
+                return self.expression(test) and self.branches(test, body, orelse)
+            case (nodes.TRY, _, body, _, orelse, final):
+                return self.block(body) and self.block(orelse) and self.block(final)
         return False
 
-    def branches(self, node: Node) -> bool:
-        outcome = None if self.changed else test_of(self.value(node[2]))
+    def branches(self, test: Node, body: Block, orelse: Block) -> bool:
+        outcome = None if self.changed else test_of(self.value(test))
         if (
             outcome is not None
             and outcome.nominal is not None
             and not (outcome.when_true or outcome.when_false)
         ):
-            return self.block(node[3] if outcome.nominal else node[4])
-        return self.block(node[3]) and self.block(node[4])
+            return self.block(body if outcome.nominal else orelse)
+        return self.block(body) and self.block(orelse)
 
     def expression(self, node: Node) -> bool:
-        kind = node[0]
-        if kind == nodes.CONST or kind == nodes.LAMBDA:
-            return True
-        if kind == nodes.NAME:
-            return self.is_known(node) or self.is_local(node[1])
-        if kind == nodes.ATTR:
-            return _is_dotted(node) and self.is_known(node)
-        if kind == nodes.NOT:
-            return self.expression(node[1])
-        if kind == nodes.BOOL:
-            return all(self.expression(value) for value in node[2])
-        if kind == nodes.IFEXP:
-            return all(self.expression(part) for part in node[1:4])
-        if kind == nodes.COMPARE:
-            return set(node[2]) <= {"is", "is not", "==", "!="} and all(
-                self.is_known(value) for value in (node[1], *node[3])
-            )
-        if kind == nodes.SEQUENCE:
-            return node[1] != "set" and all(self.expression(element) for element in node[2])
+        match node:
+            case (nodes.CONST | nodes.LAMBDA, _):
+                return True
+            case (nodes.NAME, name, _):
+                return self.is_known(node) or self.is_local(name)
+            case (nodes.ATTR, *_):
+                return _is_dotted(node) and self.is_known(node)
+            case (nodes.NOT | nodes.BOOL | nodes.IFEXP, *_):
+                return all(self.expression(part) for part in children(node))
+            case (nodes.COMPARE, left, operators, comparators):
+                return _COMPARING.issuperset(operators) and all(map(self.is_known, (left, *comparators)))
+            case (nodes.SEQUENCE, kind, elements):
+                return kind != "set" and all(self.expression(element) for element in elements)
         return False
 
     def is_local(self, name: str) -> bool:
@@ -107,5 +104,5 @@ class _Reading:
 def _is_dotted(node: Node) -> bool:
     """`a.b.c`: reading it calls nothing on the way."""
     while node[0] == nodes.ATTR:
-        node = node[1]
+        _, node, _, _ = node
     return bool(node[0] == nodes.NAME)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, last_name
+from coldfork.source.syntax.walk import children
 
 #: Exceptions that mean to leave the program: `except Exception` lets them through.
 _LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
@@ -30,9 +31,6 @@ def handles(kinds: Node | None, raised: str) -> bool:
 
 def _exception_names(node: Node) -> set[str]:
     if node[0] == nodes.SEQUENCE:
-        return {name for element in node[2] for name in _exception_names(element)}
-    if node[0] == nodes.NAME:
-        return {node[1]}
-    if node[0] == nodes.ATTR:
-        return {node[2]}
-    return set()
+        return {name for element in children(node) for name in _exception_names(element)}
+    name = last_name(node)
+    return {name} if name is not None else set()

@@ -7,6 +7,7 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.walk import children
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Union, Value
 from coldfork.source.values.unions import alternatives
@@ -44,8 +45,9 @@ def narrowing_test(
 def _narrowed(name: str, options: list[tuple[Value, Condition | None]]) -> dict[str, Value]:
     if not options:
         return {}
-    if len(options) == 1 and options[0][1] is None:
-        return {name: options[0][0]}
+    match options:
+        case [(value, None)]:
+            return {name: value}
     return {name: Union(tuple(options))}
 
 
@@ -56,13 +58,11 @@ def _union_variable(frame: Frame, node: Node) -> str | None:
     pending = [node]
     while pending:
         current = pending.pop()
-        if current[0] == nodes.NAME and type(frame.env.names.get(current[1])) is Union:
-            name: str = current[1]
-            return name
-        if current[0] == nodes.COMPARE:
-            pending += [current[1], *current[3]]
-        elif current[0] == nodes.NOT:
-            pending.append(current[1])
-        elif current[0] == nodes.BOOL:
-            pending += current[2]
+        if current[0] == nodes.NAME:
+            name: str
+            _, name, _ = current
+            if type(frame.env.names.get(name)) is Union:
+                return name
+        elif current[0] in (nodes.COMPARE, nodes.NOT, nodes.BOOL):
+            pending += children(current)
     return None

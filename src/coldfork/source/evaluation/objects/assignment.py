@@ -32,7 +32,10 @@ def stored(frame: Frame, name: str) -> bool:
     if frame.binds is None:
         return True
     entries = frame.binds.get(name, ())
-    return len(entries) != 1 or bool(entries[0][3]) or entries[0][0] == nodes.BY_STATEMENT
+    if len(entries) != 1:
+        return True
+    ((how, _payload, _line, guards),) = entries
+    return bool(guards) or how == nodes.BY_STATEMENT
 
 
 def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
@@ -74,16 +77,21 @@ def assign(ev: Interpreter, frame: Frame, target: Node, value: Value) -> None:
     """Assign a value to a target."""
     kind = target[0]
     if kind == nodes.TO_NAME:
-        if stored(frame, target[1]):
-            bind_name(ev, frame, target[1], value)
+        _, name = target
+        if stored(frame, name):
+            bind_name(ev, frame, name, value)
     elif kind == nodes.TO_TUPLE:
-        _unpack(ev, frame, target[1], value)
+        _, targets = target
+        _unpack(ev, frame, targets, value)
     elif kind == nodes.TO_STAR:
-        assign(ev, frame, target[1], value)
+        _, starred = target
+        assign(ev, frame, starred, value)
     elif kind == nodes.TO_ATTR:
-        assign_attribute(ev, frame, ev.evaluate(frame, target[1]), target[2], value)
+        _, owner, attribute, _ = target
+        assign_attribute(ev, frame, ev.evaluate(frame, owner), attribute, value)
     elif kind == nodes.TO_INDEX:
-        _set_item(ev, frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]), value)
+        _, owner, index, _ = target
+        _set_item(ev, frame, ev.evaluate(frame, owner), ev.evaluate(frame, index), value)
 
 
 def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
@@ -157,17 +165,13 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value: Value) -> None:
     """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
-    if target[0] == nodes.TO_NAME:
-        current = name_value(ev, frame, target[1])
-    elif target[0] == nodes.TO_ATTR:
-        current = ev.attribute(frame, ev.evaluate(frame, target[1]), target[2])
-    elif target[0] == nodes.TO_INDEX:
-        current = ev.item(frame, ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2]))
-    else:
-        return
-    result = ev.operate(frame, operator, current, value)
-    if target[0] == nodes.TO_NAME:
-        if stored(frame, target[1]):
-            bind_name(ev, frame, target[1], result)
-    else:
-        assign(ev, frame, target, result)
+    match target:
+        case (nodes.TO_NAME, name):
+            current = name_value(ev, frame, name)
+        case (nodes.TO_ATTR, owner, attribute, _):
+            current = ev.attribute(frame, ev.evaluate(frame, owner), attribute)
+        case (nodes.TO_INDEX, owner, index, _):
+            current = ev.item(frame, ev.evaluate(frame, owner), ev.evaluate(frame, index))
+        case _:
+            return
+    assign(ev, frame, target, ev.operate(frame, operator, current, value))

@@ -10,13 +10,15 @@ from coldfork.source.program.module import Module
 from coldfork.source.program.program import HIERARCHY
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Class, Node, last_name
 from coldfork.source.syntax.summary import Summary
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Instance, Value
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
+#: Annotations that say of an object what the first thing in their brackets says.
+_LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
 #: Bases without source that bring no members of their own.
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
@@ -29,10 +31,13 @@ def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
     outer, ev.program.consulted = ev.program.consulted, cls.module.bit
     cls.linear = (cls,)  # a class that is its own base must not loop
     bases: list[Value] = []
-    for node in cls.node[4]:
-        expression = node[1] if node[0] in (nodes.INDEX, nodes.STAR) else node
-        value = ev.quietly(cls.module, cls.scope, expression)
-        bases.append(alternatives(value)[0][0])
+    for base in cls.statement.bases:
+        match base:
+            case (nodes.INDEX, expression, _, _) | (nodes.STAR, expression):
+                pass
+            case expression:
+                pass
+        bases.append(_nominal(ev.quietly(cls.module, cls.scope, expression)))
     orders = [linear(ev, base) if isinstance(base, ClassRef) else (base,) for base in bases]
     cls.linear = linearised(cls, bases, orders)
     cls.linear_mask = ev.program.consulted
@@ -40,12 +45,18 @@ def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
     return cls.linear
 
 
+def _nominal(value: Value) -> Value:
+    """The first of the values that a name may have."""
+    (first, _condition), *_ = alternatives(value)
+    return first
+
+
 def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
     """The class's metaclass, if the source of one is at hand."""
     for base in linear(ev, cls):
         if not isinstance(base, ClassRef):
             continue
-        for name, node in base.node[5]:
+        for name, node in base.statement.keywords:
             if name == "metaclass":
                 value = ev.quietly(base.module, base.scope, node)
                 return value if isinstance(value, ClassRef) else None
@@ -96,7 +107,7 @@ def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
         name = pending.pop().name
         for module in ev.definitions.modules_deriving_from(name):
             for node in _deriving(ev, module, name):
-                candidate = ev.definitions.class_ref(node[0], node[1], None, "")
+                candidate = ev.definitions.class_ref(*node, None, "")
                 if candidate in found or candidate is cls or cls not in linear(ev, candidate):
                     continue
                 found.append(candidate)
@@ -122,30 +133,28 @@ def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
         for how, payload, _line, _guards in entries:
             if how != nodes.BY_CLASS:
                 continue
-            for base in payload[4]:
-                last = base[2] if base[0] == nodes.ATTR else base[1] if base[0] == nodes.NAME else None
+            for base in Class._make(payload).bases:
+                last = last_name(base)
                 if last is not None:
                     yield last, payload
 
 
 def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, node: Node) -> Value:
     """An object of the annotated class or of one derived from it; Optional and quotes are looked through."""
-    if node[0] == nodes.CONST and isinstance(node[1], str):
-        return UNKNOWN
-    if node[0] == nodes.INDEX:
-        head = node[1]
-        name = head[1] if head[0] == nodes.NAME else head[2] if head[0] == nodes.ATTR else ""
-        if name in ("Optional", "Final", "ClassVar", "Annotated"):
-            inner = node[2]
-            if inner[0] == nodes.SEQUENCE and inner[2]:
-                inner = inner[2][0]
+    match node:
+        case (nodes.INDEX, head, inner, _):
+            if last_name(head) not in _LOOKED_THROUGH:
+                return UNKNOWN
+            match inner:
+                case (nodes.SEQUENCE, _, (first, *_)):
+                    inner = first
             return instance_of_annotation(ev, module, env, inner)
-        return UNKNOWN
-    if node[0] == nodes.BINARY and node[1] == "or":
-        return instance_of_annotation(ev, module, env, node[2])
-    if node[0] not in (nodes.NAME, nodes.ATTR):
-        return UNKNOWN
-    value = alternatives(ev.quietly(module, env, node))[0][0]
+        case (nodes.BINARY, "or", left, _, _):
+            return instance_of_annotation(ev, module, env, left)
+        case (nodes.NAME | nodes.ATTR, *_):
+            value = _nominal(ev.quietly(module, env, node))
+        case _:
+            return UNKNOWN
     if isinstance(value, ClassRef):
         return Instance(value, open_=True)
     return UNKNOWN

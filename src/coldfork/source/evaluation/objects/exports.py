@@ -8,6 +8,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import text_constant
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
@@ -28,8 +29,9 @@ def star_names(ev: Interpreter, target: str) -> list[str]:
     if listed:
         names: list[str] = []
         for how, payload, _line, _guards in listed:
-            if how == nodes.BY_VALUE and payload[0] == nodes.SEQUENCE:
-                names += [e[1] for e in payload[2] if e[0] == nodes.CONST and isinstance(e[1], str)]
+            match how, payload:
+                case (nodes.BY_VALUE, (nodes.SEQUENCE, _, elements)):
+                    names += [text for text in map(text_constant, elements) if text is not None]
         if names:
             return names
     return [name for name in state.summary.binds if not name.startswith("_")]

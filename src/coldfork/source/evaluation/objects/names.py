@@ -9,7 +9,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import share
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, decorators_of
 from coldfork.source.values.kinds import (
     TRUTHY,
     UNKNOWN,
@@ -185,9 +185,9 @@ def _bound(
             found.reverse()
             found.sort(key=_off_path)
             return union(found)
-        for entry in entries:
-            if entry[0] == nodes.BY_TYPE and "__getattr__" not in module.summary.binds:
-                return ev.instance_of(module, env, entry[1])
+        for how, payload, _line, _guards in entries:
+            if how == nodes.BY_TYPE and "__getattr__" not in module.summary.binds:
+                return ev.instance_of(module, env, payload)
         return None
     finally:
         del memo.resolving[resolving]
@@ -231,12 +231,14 @@ def _value_of(
     outer = cls.env if cls is not None else None
     if how == nodes.BY_DEF:
         function = ev.definitions.function(module, payload, outer, cls)
-        return ev.decorated(module, env, function, payload[3]) if payload[3] else function
+        decorators = decorators_of(payload)
+        return ev.decorated(module, env, function, decorators) if decorators else function
     if how == nodes.BY_CLASS:
         made = ev.definitions.class_ref(module, payload, outer, cls.qualified if cls else "")
         if cls is not None and made.scope is outer:
             made.scope = env
-        return ev.decorated(module, env, made, payload[3]) if payload[3] else made
+        decorators = decorators_of(payload)
+        return ev.decorated(module, env, made, decorators) if decorators else made
     if how == nodes.BY_IMPORT:
         dotted, aliased = payload
         return module_object(ev, dotted if aliased else dotted.partition(".")[0])
@@ -307,6 +309,6 @@ def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tu
         return None
     ev.memo.resolving[key] = ev.memo.level
     ev.memo.entry[key] = next(
-        (i for i, entry in enumerate(entries) if entry[2] == line and entry[0] != nodes.BY_TYPE), 0
+        (i for i, (how, _, bound, _) in enumerate(entries) if bound == line and how != nodes.BY_TYPE), 0
     )
     return key

@@ -191,7 +191,7 @@ def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
     if function is None or function.owner is None:
         return UNKNOWN
     code = ev.definitions.code_of(function)
-    names = code[0][0] if code is not None else ()
+    names = code.parameters.positional if code is not None else ()
     receiver = frame.env.names.get(names[0], UNKNOWN) if names and frame.env is not None else UNKNOWN
     return Super(function.owner, receiver)
 

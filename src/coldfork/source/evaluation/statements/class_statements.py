@@ -118,5 +118,5 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
 
 def _may_hold_an_object(entry: Node) -> bool:
     """Whether a binding may hold an object that was made for it, which then may have a `__set_name__`."""
-    how, payload = entry[0], entry[1]
+    how, payload, _line, _guards = entry
     return how in (nodes.BY_VALUE, nodes.BY_STATEMENT) and payload[0] == nodes.CALL

@@ -18,20 +18,22 @@ from coldfork.source.evaluation.statements.import_statements import from_, impor
 from coldfork.source.evaluation.statements.loops import for_, while_
 from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, last_line
 from coldfork.source.values.kinds import NONE, Const, Instance, Value
 
 
 def _expr(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[2])
-    ev.evaluate(frame, node[3])
+    _, line, end_line, expression = node
+    frame.at(line, end_line)
+    ev.evaluate(frame, expression)
     return FALLS
 
 
 def _assign(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[2])
-    value = _right_side(ev, frame, node[3], node[4], node[1])
-    for target in node[3]:
+    _, line, end_line, targets, expression = node
+    frame.at(line, end_line)
+    value = _right_side(ev, frame, targets, expression, line)
+    for target in targets:
         assign(ev, frame, target, value)
     return FALLS
 
@@ -40,7 +42,8 @@ def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: 
     """The value to assign; in a class body the names assigned to are not bound yet while it is evaluated."""
     if frame.cls is None:
         return ev.evaluate(frame, node)
-    keys = [class_name_begins(ev, frame, t[1], line) for t in targets if t[0] == nodes.TO_NAME]
+    names = [name for opcode, name, *_ in targets if opcode == nodes.TO_NAME]
+    keys = [class_name_begins(ev, frame, name, line) for name in names]
     try:
         return ev.evaluate(frame, node)
     finally:
@@ -50,16 +53,17 @@ def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: 
 
 
 def _augmented(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[2])
-    augmented(ev, frame, node[3], node[4], ev.evaluate(frame, node[5]))
+    _, line, end_line, target, operator, value = node
+    frame.at(line, end_line)
+    augmented(ev, frame, target, operator, ev.evaluate(frame, value))
     return FALLS
 
 
 def _annotated(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[2])
-    _, _, _, target, annotation, value = node
+    _, line, end_line, target, annotation, value = node
+    frame.at(line, end_line)
     if value is not None:
-        assign(ev, frame, target, _right_side(ev, frame, (target,), value, node[1]))
+        assign(ev, frame, target, _right_side(ev, frame, (target,), value, line))
     if annotation is not None:
         _in_position(ev, frame, Position.ANNOTATION, frame.symbol, annotation)
     return FALLS
@@ -76,7 +80,7 @@ def _in_position(ev: Interpreter, frame: Frame, position: Position, symbol: str,
 
 def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, test, body, orelse, span = node
-    frame.at(line, span[2])
+    frame.at(line, last_line(span))
     outcome, holding, failing = narrowing_test(ev, frame, test)
     frame.gate += 1
     try:
@@ -113,8 +117,9 @@ def _with(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _return(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[2])
-    value = NONE if node[3] is None else ev.evaluate(frame, node[3])
+    _, line, end_line, expression = node
+    frame.at(line, end_line)
+    value = NONE if expression is None else ev.evaluate(frame, expression)
     frame.returns.append((value, frame.off))
     if frame.off is None:
         frame.exit_musts.append(set(frame.must))
@@ -125,9 +130,10 @@ def _def(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, name, decorators, header, _ = node
     if header is not None:
         frame.at(line, line)
-        for default in header[0]:
+        defaults, annotations = header
+        for default in defaults:
             _in_position(ev, frame, Position.DEFAULT_ARGUMENT, name, default)
-        for annotation in header[1]:
+        for annotation in annotations:
             _in_position(ev, frame, Position.ANNOTATION, name, annotation)
     kept = stored(frame, name)
     if decorators or kept:
@@ -144,27 +150,32 @@ def _class(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _global(ev: Interpreter, frame: Frame, node: Node) -> int:
+    _, _, names = node
     if not frame.toplevel:
-        frame.globals = frame.globals | set(node[2])
+        frame.globals = frame.globals | set(names)
     return FALLS
 
 
 def _nonlocal(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.nonlocals = frame.nonlocals | set(node[2])
+    _, _, names = node
+    frame.nonlocals = frame.nonlocals | set(names)
     return FALLS
 
 
 def _delete(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[1])
-    for target in node[2]:
+    _, line, targets = node
+    frame.at(line, line)
+    for target in targets:
         if target[0] == nodes.INDEX:
-            receiver, key = ev.evaluate(frame, target[1]), ev.evaluate(frame, target[2])
+            _, owner, index, _ = target
+            receiver, key = ev.evaluate(frame, owner), ev.evaluate(frame, index)
             if isinstance(receiver, Instance):
                 ev.call(frame, ev.attribute(frame, receiver, "__delitem__"), (key,))
         elif target[0] == nodes.ATTR:
-            receiver = ev.evaluate(frame, target[1])
+            _, owner, attribute, _ = target
+            receiver = ev.evaluate(frame, owner)
             if isinstance(receiver, Instance):
-                ev.call(frame, ev.attribute(frame, receiver, "__delattr__"), (Const(target[2]),))
+                ev.call(frame, ev.attribute(frame, receiver, "__delattr__"), (Const(attribute),))
     return FALLS
 
 
@@ -177,8 +188,9 @@ def _continue(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
-    frame.at(node[1], node[3][2])
-    outcome, holding, _ = narrowing_test(ev, frame, node[2])
+    _, line, test, span = node
+    frame.at(line, last_line(span))
+    outcome, holding, _ = narrowing_test(ev, frame, test)
     if outcome.nominal is False and outcome.when_true is None:
         raise Raised("AssertionError")
     if holding and frame.env is not None:
@@ -188,7 +200,8 @@ def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
     """Dotted names that annotations read: a module's `__getattr__` may stand behind one."""
-    for dotted, line in node[2]:
+    _, _, names = node
+    for dotted, line in names:
         frame.at(line, line)
         head, *rest = dotted.split(".")
         expression: Node = (nodes.NAME, head, line)

@@ -97,13 +97,14 @@ def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: in
 
 def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `raise` statement: what it evaluates, and the name of the exception."""
-    frame.at(node[1], node[1])
+    _, line, exception = node
+    frame.at(line, line)
     kind = "other"
-    if node[2] is not None:
-        value = ev.evaluate(frame, node[2])
+    if exception is not None:
+        value = ev.evaluate(frame, exception)
         if isinstance(value, ClassRef):
             ev.call(frame, value)
-        named = node[2][1] if node[2][0] == nodes.CALL else node[2]
-        if named[0] == nodes.NAME:
-            kind = named[1]
+        match exception:
+            case (nodes.NAME, name, _) | (nodes.CALL, (nodes.NAME, name, _), *_):
+                kind = name
     raise Raised(kind, frame.gate == 0)

@@ -13,8 +13,9 @@ from coldfork.source.syntax.nodes import Node
 
 def import_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """`import a.b as c`."""
-    frame.at(node[1], node[2])
-    for name, alias in node[3]:
+    _, line, end_line, names = node
+    frame.at(line, end_line)
+    for name, alias in names:
         ev.record_import(frame, name)
         bound = alias or name.partition(".")[0]
         if stored(frame, bound):

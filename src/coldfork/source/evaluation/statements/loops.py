@@ -9,7 +9,7 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, last_line
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Sequence
 from coldfork.source.values.unions import union
@@ -56,7 +56,7 @@ def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
 def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `while` loop: its body is followed once."""
     _, line, test, body, orelse, span = node
-    frame.at(line, span[2])
+    frame.at(line, last_line(span))
     outcome, holding, _failing = narrowing_test(ev, frame, test)
     if outcome.nominal is False and outcome.when_true is None:
         return ev.execute(frame, orelse)

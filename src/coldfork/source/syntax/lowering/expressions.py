@@ -233,6 +233,7 @@ def lower_parameters(context: Context, node: ast.arguments) -> Node:
         tuple([a.arg for a in node.kwonlyargs]),
         tuple([None if value is None else lower_expression(context, value) for value in node.kw_defaults]),
         node.kwarg.arg if node.kwarg else None,
+        len(node.posonlyargs),
     )
 
 

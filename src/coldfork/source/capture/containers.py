@@ -1,0 +1,97 @@
+"""Containers in code around and inside a capture: what they hold, as long as all of it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coldfork.source.capture.following import Following
+from coldfork.source.capture.objects import ANY, SOME_CALL, Object, Value
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
+
+
+def collected(
+    f: Following, name: str, kind: str, values: list[Value] | dict[str, Value], complete: bool
+) -> Object:
+    """A container of values; `complete` when these are all that it holds."""
+    made = f.fresh(name)
+    made.kind = kind
+    pairs = values.items() if isinstance(values, dict) else enumerate(values)
+    made.parts |= {f"[{key!r}]": value for key, value in pairs}
+    return _completed(f, made, complete)
+
+
+def sequence_display(f: Following, node: Node) -> Object:
+    """What `[...]`, `(...)` or `{...}` without keys gives."""
+    _, kind, elements = node
+    values: list[Value] = []
+    others: list[Value] = []
+    for element in elements:
+        value = f.evaluate(element)
+        inner = value.elements() if element[0] == nodes.STAR and type(value) is Object else None
+        if element[0] != nodes.STAR:
+            values.append(value)
+        elif inner is not None:
+            values += inner
+        else:
+            others.append(value)
+    made = collected(f, "items", kind, values, not others)
+    made.made_by = SOME_CALL
+    if others:
+        made.parts[ANY] = others[-1]
+    return made
+
+
+def dictionary_display(f: Following, node: Node) -> Object:
+    """What `{key: value}` gives."""
+    _, keys, elements = node
+    made = f.fresh("items", SOME_CALL)
+    made.kind = "dict"
+    complete = True
+    for key, element in zip(keys, elements, strict=True):
+        value = f.evaluate(element)
+        inner = value if key is None and type(value) is Object and value.kind == "dict" else None
+        if key is not None and key[0] == nodes.CONST:
+            made.parts[f"[{key[1]!r}]"] = value
+        elif inner is not None and inner.keys is not None:
+            made.parts |= {one: inner.parts[one] for one in inner.keys}
+        else:
+            complete = False
+            made.parts[ANY] = value
+    return _completed(f, made, complete)
+
+
+def _completed(f: Following, made: Object, complete: bool) -> Object:
+    if complete:
+        made.keys, made.under = tuple(made.parts), _conditions(f)
+    return made
+
+
+def _conditions(f: Following) -> tuple[Condition, ...]:
+    return tuple(condition for frame in f.run.stack for condition in frame.conditions)
+
+
+def put(f: Following, owner: Object, key: str) -> None:
+    """Something was put into a container under a key."""
+    if owner.keys is None:
+        return
+    if _conditions(f) != owner.under:
+        owner.keys = None  # or it was not
+    elif key not in owner.keys:
+        owner.keys = (*owner.keys, key) if owner.kind == "dict" and key != ANY else None
+
+
+def reordered(given: Object) -> Object:
+    """A container of the same items, in an order of its own."""
+    made = Object(given.name, given.before, made_by=given.made_by)
+    made.parts |= given.parts
+    made.kind = "list"
+    return made
+
+
+def forget_contents(values: Iterable[Value]) -> None:
+    """Code that was not followed may have changed these."""
+    for value in values:
+        if type(value) is Object and value.kind != "tuple":
+            value.keys = None

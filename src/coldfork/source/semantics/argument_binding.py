@@ -1,0 +1,61 @@
+"""Which parameter gets which argument of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from coldfork.source.syntax.nodes import Node, Parameters
+
+V = TypeVar("V")
+
+
+class BoundArguments(NamedTuple, Generic[V]):
+    """What the parameters of a function get from a call."""
+
+    given: dict[str, V]
+    defaults: dict[str, Node]
+    """Parameters that keep the value that the function gives them."""
+    unknown: tuple[str, ...]
+    """Parameters of which the call does not tell what they get."""
+    more_positional: tuple[V, ...]
+    """What `*name` collects."""
+    more_keywords: dict[str, V]
+    """What `**name` collects."""
+
+
+def bind(
+    parameters: Parameters,
+    positional: Sequence[V],
+    keywords: Mapping[str, V],
+    star: bool = False,
+    double_star: bool = False,
+) -> BoundArguments[V]:
+    """Bind arguments to parameters.
+
+    `star` says that a `*` brings further positional arguments, nobody knows how many, and `double_star` that
+    a `**` brings keywords that nobody knows. Calls that Python refuses are bound as far as they go.
+    """
+    names, defaults, _, keyword_only, keyword_defaults, _, positional_only = parameters
+    given = dict(zip(names, positional, strict=False))
+    rest = dict(keywords)
+    kept: dict[str, Node] = {}
+    unknown: list[str] = []
+    first_default = len(names) - len(defaults)
+    for index in range(len(given), len(names)):
+        name = names[index]
+        by_name = index >= positional_only
+        if by_name and name in rest:
+            given[name] = rest.pop(name)
+        elif index >= first_default and not star and not (double_star and by_name):
+            kept[name] = defaults[index - first_default]
+        else:
+            unknown.append(name)
+    for name, default in zip(keyword_only, keyword_defaults, strict=True):
+        if name in rest:
+            given[name] = rest.pop(name)
+        elif default is not None and not double_star:
+            kept[name] = default
+        else:
+            unknown.append(name)
+    return BoundArguments(given, kept, tuple(unknown), tuple(positional[len(names) :]), rest)

@@ -31,7 +31,7 @@ Examples:
   coldfork run --exact engine.core train.py   which line of engine.core it was
 
 \b
-Everything from the program on belongs to the program; options of coldfork come before it.
+Everything from the program on belongs to the program; the options before it are coldfork's own.
 Exit status: the program's own. With --strict, 1 where the program would have ended with 0 although a
 process was forked while a device was awake. 2 if the program could not be started.
 Next: coldfork report FILE shows the recording.

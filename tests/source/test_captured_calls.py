@@ -255,6 +255,151 @@ class Model:
 def run(y):
     Model().forward(y)
 """,
+    "a method that the class has from a base with brackets": """
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+class Base(Generic[T]):
+    def forward(self, y):
+        return y.sum().item()
+
+class Model(Base[int]):
+    pass
+
+def run(y):
+    Model().forward(y)
+""",
+    "a diamond over a generic base": """
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+class Base(Generic[T]):
+    def forward(self, y):
+        return y * 2
+
+class Left(Base[int]):
+    pass
+
+class Right(Base[int]):
+    def forward(self, y):
+        return y.sum().item()
+
+class Model(Left, Right):
+    pass
+
+def run(y):
+    Model().forward(y)
+""",
+    "super with its arguments written out": """
+class Base:
+    def forward(self, y):
+        return y.sum().item()
+
+class Model(Base):
+    def forward(self, y):
+        return super(Model, self).forward(y)
+
+def run(y):
+    Model().forward(y)
+""",
+    "super from further up": """
+class Root:
+    def forward(self, y):
+        return y.sum().item()
+
+class Base(Root):
+    def forward(self, y):
+        return y * 2
+
+class Model(Base):
+    def forward(self, y):
+        return super(Base, self).forward(y)
+
+def run(y):
+    Model().forward(y)
+""",
+    "a constructor that super calls along a diamond": """
+class Base:
+    def __init__(self):
+        self.eager = False
+
+class Left(Base):
+    def __init__(self):
+        super().__init__()
+
+class Right(Base):
+    def __init__(self):
+        super().__init__()
+        self.eager = True
+
+class Model(Left, Right):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, y):
+        if self.eager:
+            return y.sum().item()
+        return y
+
+def run(y):
+    Model().forward(y)
+""",
+    "a property of a diamond": """
+class Base:
+    @property
+    def eager(self):
+        return False
+
+class Left(Base):
+    pass
+
+class Right(Base):
+    @property
+    def eager(self):
+        return True
+
+class Model(Left, Right):
+    def forward(self, y):
+        if self.eager:
+            return y.sum().item()
+        return y
+
+def run(y):
+    Model().forward(y)
+""",
+    "a method called through a base class": """
+class Base:
+    def forward(self, y):
+        return y.sum().item()
+
+class Model(Base):
+    def forward(self, y):
+        return Base.forward(self, y)
+
+def run(y):
+    Model().forward(y)
+""",
+    "a static method, and a class method": """
+class Model:
+    @staticmethod
+    def step(flag, y):
+        if flag:
+            return y.sum().item()
+        return y
+
+    @classmethod
+    def build(cls, flag, y):
+        if flag:
+            return y.sum().item()
+        return y
+
+def run(y):
+    Model.step(True, y)
+    Model.build(False, y)
+    Model().step(False, y)
+""",
 }
 
 #: Those on the arguments that a parameter gets.
@@ -463,6 +608,190 @@ class Model:
 def run(y):
     Model(*(True,), **{"other": False}).forward(y)
 """,
+    "keyword-only arguments": """
+def step(y, *, flag, other=True):
+    if flag and other:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y, flag=True)
+    step(y, flag=False)
+""",
+    "a positional-only parameter whose name is a keyword too": """
+def step(flag, y, /, **options):
+    if options["flag"] and not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(False, y, flag=True)
+""",
+    "a positional-only parameter that keeps its default": """
+def step(y, flag=False, /, **options):
+    if flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y, **{"flag": True})
+""",
+    "a default": """
+def step(y, flag=False, other=True):
+    if other and not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y)
+""",
+    "a star in the middle that collects": """
+def step(first, *rest, last):
+    if rest[1] and not last:
+        return rest[0].sum().item()
+    return first
+
+def run(y):
+    step(1, *(y, True), last=False)
+""",
+    "a star behind a named parameter": """
+def step(flag, y, *rest):
+    if not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(False, *(y, True, True))
+""",
+    "a list that grows": """
+def step(*flags, y):
+    if len(flags) == 3:
+        return y
+    return y
+
+def inner(y, first, second=False):
+    if second:
+        return y.sum().item()
+    return y
+
+def run(y):
+    flags = [y, True]
+    flags.append(True)
+    inner(*flags)
+""",
+    "a dictionary that is filled": """
+def step(y, flag=True):
+    if not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    options = {}
+    options["flag"] = False
+    step(y, **options)
+""",
+    "a dictionary made by dict": """
+def step(y, flag=True):
+    if not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y, **dict(flag=False))
+""",
+    "a dictionary out of two": """
+def step(y, flag=True, other=True):
+    if not flag and other:
+        return y.sum().item()
+    return y
+
+def run(y):
+    options = {"flag": False}
+    step(y, **{**options, "other": True})
+""",
+    "a tuple out of two": """
+def step(flag, other, y):
+    if not flag and other:
+        return y.sum().item()
+    return y
+
+def run(y):
+    args = (False, True)
+    step(*(*args, y))
+""",
+    "what stars collect, empty": """
+def step(y, *rest, **options):
+    if not rest:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y)
+""",
+    "what stars collect, asked with get": """
+def step(y, **options):
+    if options.get("flag", True):
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y)
+    step(y, flag=False)
+""",
+    "a partial function": """
+from functools import partial
+
+def step(flag, y, other=False):
+    if not flag and other:
+        return y.sum().item()
+    return y
+
+def run(y):
+    partial(step, False, other=True)(y)
+""",
+    "a partial function whose keyword is given again": """
+from functools import partial
+
+def step(y, flag=False):
+    if flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    partial(step, flag=True)(y, flag=False)
+""",
+    "arguments handed on through a method": """
+class Model:
+    def step(self, flag, y, *, other=True):
+        if not flag and not other:
+            return y.sum().item()
+        return y
+
+    def forward(self, *args, **options):
+        return self.step(*args, **options)
+
+def run(y):
+    Model().forward(False, y, other=False)
+""",
+    "a lambda with stars": """
+def step(flag, y):
+    if not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    call = lambda *args, **options: step(*args, **options)
+    call(False, y=y)
+""",
+    "a nested function with a default": """
+def run(y):
+    def step(flag=False):
+        if not flag:
+            return y.sum().item()
+        return y
+    step(*())
+    step(*(True,))
+""",
 }
 
 #: Those on loops.
@@ -484,6 +813,32 @@ def run(y):
     for flag in (False, False):
         if flag:
             y.sum().item()
+""",
+    "a loop that goes on": """
+def run(y):
+    for flag in (False, True):
+        if not flag:
+            continue
+        y.sum().item()
+""",
+    "a loop over nothing": """
+def run(y):
+    for flag in ():
+        y.sum().item()
+""",
+    "a loop over reversed flags": """
+def step(first, second, y):
+    if second:
+        return y.sum().item()
+    return y
+
+def run(y):
+    for flag in (True, False):
+        if flag:
+            break
+    else:
+        return
+    step(False, flag, y)
 """,
 }
 
@@ -787,6 +1142,277 @@ def run(y):
     match y.sum().item():
         case 1:
             pass
+""",
+    "a value pattern of an enumeration": """
+import enum
+
+class Mode(enum.Enum):
+    FULL = 1
+    PIECEWISE = 2
+
+def step(y, mode):
+    match mode:
+        case Mode.FULL:
+            return y
+        case Mode.PIECEWISE:
+            return y.sum().item()
+
+def run(y):
+    step(y, Mode.PIECEWISE)
+""",
+    "a sequence that matches": """
+def step(y, pair):
+    match pair:
+        case [first]:
+            return y
+        case [False, second]:
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, (False, 1))
+""",
+    "a sequence of another length": """
+def step(y, pair):
+    match pair:
+        case [first, second]:
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, (1, 2, 3))
+""",
+    "a sequence with a rest": """
+def step(pair):
+    match pair:
+        case [True, *rest, last]:
+            if not rest[0]:
+                return last.sum().item()
+    return None
+
+def run(y):
+    step([True, False, 1, y])
+""",
+    "a sequence with too few for its rest": """
+def step(y, pair):
+    match pair:
+        case [first, *rest, last]:
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, (1,))
+""",
+    "text is no sequence": """
+def step(y, pair):
+    match pair:
+        case [first, second]:
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, "ab")
+""",
+    "a mapping that matches": """
+def step(options):
+    match options:
+        case {"mode": "a"}:
+            return None
+        case {"mode": "b", "y": tensor}:
+            return tensor.sum().item()
+
+def run(y):
+    step({"mode": "b", "y": y})
+""",
+    "a mapping that lacks the key": """
+def step(y, options):
+    match options:
+        case {"mode": _}:
+            return y.sum().item()
+        case {}:
+            return y
+
+def run(y):
+    step(y, {"other": 1})
+""",
+    "a class with attributes": """
+class Batch:
+    def __init__(self, eager, y):
+        self.eager = eager
+        self.y = y
+
+def step(batch):
+    match batch:
+        case Batch(eager=True):
+            return None
+        case Batch(eager=False, y=tensor):
+            return tensor.sum().item()
+
+def run(y):
+    step(Batch(False, y))
+""",
+    "a class with match_args": """
+class Batch:
+    __match_args__ = ("eager", "y")
+
+    def __init__(self, y, eager):
+        self.eager = eager
+        self.y = y
+
+def step(batch):
+    match batch:
+        case Batch(True, tensor):
+            return None
+        case Batch(False, tensor):
+            return tensor.sum().item()
+
+def run(y):
+    step(Batch(y, False))
+""",
+    "a base class that matches": """
+class Base:
+    pass
+
+class Decode(Base):
+    pass
+
+def step(y, mode):
+    match mode:
+        case Base():
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, Decode())
+""",
+    "a built-in class with what it captures": """
+def step(y, mode):
+    match mode:
+        case int(flag) if flag > 1:
+            return y
+        case str(text):
+            return y.sum().item()
+
+def run(y):
+    step(y, "a")
+""",
+    "as, around alternatives": """
+def step(y, mode):
+    match mode:
+        case ("a" | "b") as kind if kind == "b":
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, "b")
+""",
+    "as, around alternatives, with a guard that does not hold": """
+def step(y, mode):
+    match mode:
+        case ("a" | "b") as kind if kind == "b":
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, "a")
+""",
+    "alternatives with None": """
+def step(y, mode):
+    match mode:
+        case None | "a":
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, None)
+""",
+    "a match in a loop": """
+def run(y):
+    for mode in ("a", "b"):
+        match mode:
+            case "b":
+                y.sum().item()
+""",
+    "a wildcard with a guard": """
+def step(y, flag):
+    match 1:
+        case _ if flag:
+            return y
+    return y.sum().item()
+
+def run(y):
+    step(y, False)
+""",
+    "a name bound by a case stays bound": """
+def step(y, mode):
+    match mode:
+        case flag:
+            pass
+    if not flag:
+        return y.sum().item()
+    return y
+
+def run(y):
+    step(y, False)
+""",
+    "a negative number": """
+def step(y, mode):
+    match mode:
+        case -1:
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, -1)
+""",
+    "a return inside a case, and what is behind the match": """
+def step(y, mode):
+    match mode:
+        case "a":
+            return y
+        case "b":
+            pass
+    return y.sum().item()
+
+def run(y):
+    step(y, "a")
+""",
+    "a nested match": """
+def step(y, mode, kind):
+    match mode:
+        case "a":
+            match kind:
+                case 1:
+                    return y
+                case _:
+                    return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, "a", 2)
+""",
+    "a pair of subjects": """
+def step(y, mode, kind):
+    match mode, kind:
+        case "a", 1:
+            return y
+        case "a", 2:
+            return y.sum().item()
+        case _:
+            return y
+
+def run(y):
+    step(y, "a", 2)
 """,
 }
 

@@ -229,6 +229,150 @@ match True:
     case _:
         torch.cuda.get_device_capability()
 """,
+    "a sequence that matches": """
+import torch
+
+match ("x", 2):
+    case [first]:
+        torch.cuda.get_device_name()
+    case ["x", count] if count > 1:
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+    case _:
+        torch.cuda.get_device_properties(0)
+""",
+    "a sequence with a rest": """
+import torch
+
+match [1, 2, 3]:
+    case [1, *rest] if len(rest) == 1:
+        torch.cuda.get_device_name()
+    case [1, *_, 3]:
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "text is no sequence": """
+import torch
+
+match "xy":
+    case [first, second]:
+        torch.cuda.get_device_name()
+    case _:
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "a mapping that matches": """
+import torch
+
+match {"kind": "x", "level": 2}:
+    case {"other": _}:
+        torch.cuda.get_device_name()
+    case {"kind": "x", "level": level} if level == 2:
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "a class of ours with its attributes": """
+import torch
+
+class Point:
+    __match_args__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+match Point(1, 2):
+    case Point(2, _):
+        torch.cuda.get_device_name()
+    case Point(1, y=3):
+        torch.cuda.get_device_properties(0)
+    case Point(1, y=2):
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "a base class in a diamond": """
+import torch
+
+class Base:
+    pass
+
+class Left(Base):
+    pass
+
+class Right(Base):
+    pass
+
+class Both(Left, Right):
+    pass
+
+match Both():
+    case str():
+        torch.cuda.get_device_name()
+    case Right():
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "a member of an enumeration": """
+import enum
+import torch
+
+class Kind(enum.Enum):
+    HOST = 1
+    DEVICE = 2
+
+def use(kind):
+    match kind:
+        case Kind.HOST:
+            return 0
+        case Kind.DEVICE:
+            return torch.cuda.get_device_capability()
+
+HOST = use(Kind.HOST)
+DEVICE = use(Kind.DEVICE)  # expect: device-init-at-import
+""",
+    "None, and what is not None": """
+import torch
+
+def use(kind):
+    match kind:
+        case None:
+            return 0
+        case True | False:
+            return 1
+        case _:
+            return torch.cuda.get_device_capability()
+
+NONE = use(None)
+YES = use(True)
+ONE = use(1)  # expect: device-init-at-import
+""",
+    "as, around alternatives": """
+import torch
+
+match "y":
+    case ("x" | "y") as kind if kind == "x":
+        torch.cuda.get_device_name()
+    case ("x" | "y") as kind if kind == "y":
+        torch.cuda.get_device_capability()  # expect: device-init-at-import
+""",
+    "a name that a case binds in a function": """
+import torch
+
+def use(kind):
+    match kind:
+        case other:
+            pass
+    if other == "x":
+        return torch.cuda.get_device_capability()
+    return 0
+
+X = use("x")  # expect: device-init-at-import
+Y = use("y")
+""",
+    "a choice by the environment": """
+import os
+import torch
+
+match os.environ.get("COLDFORK_TEST_KIND", "none"):
+    case "none":
+        pass
+    case "all":
+        torch.cuda.get_device_capability()  # expect: device-init-at-import conditional
+""",
 }
 SETTINGS = {
     "a guard that nobody knows, and a wildcard that wakes too": ANY,

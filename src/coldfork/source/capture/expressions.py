@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.binding import assign
-from coldfork.source.capture.calls import call
-from coldfork.source.capture.comparison import compared
-from coldfork.source.capture.containers import dictionary_display, sequence_display
+from coldfork.source.capture.calls.functions import call
+from coldfork.source.capture.calls.recording import record_sync, record_truth_test
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.comparison import compared
+from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
 from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    ANY,
-    SOME_CALL,
-    Constant,
-    Func,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
-from coldfork.source.capture.recording import record_sync, record_truth_test
+from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
+from coldfork.source.capture.statements.binding import assign
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.syntax.walk import children
+from coldfork.source.values.kinds import Const, External
 
 
 def evaluate(f: Following, node: Node) -> Value:
@@ -32,28 +25,18 @@ def evaluate(f: Following, node: Node) -> Value:
     handler = _EXPRESSIONS.get(node[0])
     if handler is not None:
         return handler(f, node)
-    for part in node[1:]:
-        _anything(f, part)
+    for part in children(node):
+        f.evaluate(part)
     return f.fresh("it")
 
 
-def _anything(f: Following, part: object) -> None:
-    """Evaluate the expressions in a part of a node that is not looked at closely."""
-    if type(part) is tuple and part:
-        if type(part[0]) is int and part[0] < nodes.EXPR and len(part) > 1 and part[0] in _EXPRESSIONS:
-            if not all(isinstance(one, int) for one in part):
-                evaluate(f, part)
-        elif type(part[0]) is not int:
-            for one in part:
-                _anything(f, one)
-
-
 def _const(f: Following, node: Node) -> Value:
-    return Constant(node[1])
+    _, value = node
+    return Const(value)
 
 
 def _name(f: Following, node: Node) -> Value:
-    name = node[1]
+    _, name, _ = node
     env = f.frame.env.holder(name)
     if env is not None and name not in f.frame.env.globals:
         found = env.names[name]
@@ -61,7 +44,7 @@ def _name(f: Following, node: Node) -> Value:
             f.run.touched[id(found)] = found
         return found
     value = f.names.of_module(f.frame.func.module, name)
-    return value if value is not None else Outside(name)
+    return value if value is not None else External(name)
 
 
 def _attr(f: Following, node: Node) -> Value:
@@ -84,7 +67,7 @@ def _index(f: Following, node: Node) -> Value:
         made = f.fresh("item", SOME_CALL)
         made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
         return made
-    part = owner.part(f"[{index.value!r}]" if isinstance(index, Constant) else ANY)
+    part = owner.part(f"[{index.value!r}]" if isinstance(index, Const) else ANY)
     if f.run.region is not None and type(part) is Object:
         f.run.touched[id(part)] = part
     return part
@@ -116,7 +99,7 @@ def _bool(f: Following, node: Node) -> Value:
     frame = f.frame
     outer = frame.conditions
     unsure = False
-    value: Value = Constant(is_and)
+    value: Value = Const(is_and)
     for index, (part, span) in enumerate(zip(values, spans, strict=True)):
         value = f.evaluate(part)
         truth = f.truth(value)
@@ -133,8 +116,9 @@ def _bool(f: Following, node: Node) -> Value:
 
 
 def _not(f: Following, node: Node) -> Value:
-    truth = f.truth(f.evaluate(node[1]))
-    return Constant(not truth) if truth is not None else f.fresh("it")
+    _, operand = node
+    truth = f.truth(f.evaluate(operand))
+    return Const(not truth) if truth is not None else f.fresh("it")
 
 
 def _compare(f: Following, node: Node) -> Value:
@@ -144,7 +128,7 @@ def _compare(f: Following, node: Node) -> Value:
     if len(others) == 1:
         known = compared(first, operators[0], others[0])
         if known is not None:
-            return Constant(known)
+            return Const(known)
         for one in (first, others[0]):
             if (
                 type(one) is Object
@@ -190,7 +174,8 @@ def _binary(f: Following, node: Node) -> Value:
 
 
 def _unary(f: Following, node: Node) -> Value:
-    value = f.evaluate(node[2])
+    _, _, operand = node
+    value = f.evaluate(operand)
     made = f.fresh("it")
     if type(value) is Object:
         made.tensor = value.tensor
@@ -198,21 +183,24 @@ def _unary(f: Following, node: Node) -> Value:
 
 
 def _walrus(f: Following, node: Node) -> Value:
-    value = f.evaluate(node[2])
-    f.frame.env.names[node[1]] = value
-    f.frame.env.levels[node[1]] = f.level(node[2])
+    _, name, expression = node
+    value = f.evaluate(expression)
+    f.frame.env.names[name] = value
+    f.frame.env.levels[name] = f.level(expression)
     return value
 
 
 def _joined(f: Following, node: Node) -> Value:
-    for part in node[1]:
+    _, parts, _ = node
+    for part in parts:
         value = f.evaluate(part)
         record_truth_test(f, value, part, "the text of ")
     return f.fresh("text", SOME_CALL)
 
 
 def _wrapped(f: Following, node: Node) -> Value:
-    return f.evaluate(node[1])
+    _, value, *_ = node
+    return f.evaluate(value)
 
 
 _EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {

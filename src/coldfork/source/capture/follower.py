@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture import calls, expressions, statements
+from coldfork.source.capture import expressions
+from coldfork.source.capture.calls import functions
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Outside, Tensor, Value
+from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
+from coldfork.source.capture.statements import dispatch
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Node, last_name
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import External
 
 _TENSORS = frozenset({"torch.Tensor", "torch.LongTensor", "torch.FloatTensor", "torch.nn.Parameter"})
 
@@ -25,7 +28,7 @@ class Follower(Following):
 
     def execute(self, block: Block) -> bool:
         """Follow statements; True when nothing behind them is reached."""
-        return statements.execute(self, block)
+        return dispatch.execute(self, block)
 
     def level(self, node: Node | None) -> int:
         """How much an expression depends on the batch."""
@@ -33,7 +36,7 @@ class Follower(Following):
 
     def call(self, func: Func, given: Arguments) -> Value:
         """Follow a call of a function of the checked code."""
-        return calls.enter(self, func, given)
+        return functions.enter(self, func, given)
 
     # -- the function to begin with -----------------------------------------------------------------
 
@@ -48,7 +51,7 @@ class Follower(Following):
                 self.annotate(func.module, annotated.get(name), subject)
                 env.names[name], env.levels[name] = subject, DEPENDENT
         if func.owner is not None and names:
-            own = func.bound or Object(names[0], True, func.owner)
+            own = func.bound if type(func.bound) is Object else Object(names[0], True, func.owner)
             env.names[names[0]], env.own = own, own
         self.run.stack.append(Frame(func, env))
         self.run.followed.add(func.place)
@@ -63,21 +66,21 @@ class Follower(Following):
         if annotation is None:
             return
         subject.present = subject.present or not _may_be_none(annotation)
-        if annotation[0] == nodes.BINARY and annotation[1] == "or":
-            _, _, left, right, _ = annotation
-            if (nodes.CONST, None) not in (left, right):
+        match annotation:
+            case (nodes.BINARY, "or", named, (nodes.CONST, None), _):
+                annotation = named
+            case (nodes.BINARY, "or", (nodes.CONST, None), named, _):
+                annotation = named
+            case (nodes.BINARY, "or", *_):
                 return
-            annotation = right if left == (nodes.CONST, None) else left
-        elif (
-            annotation[0] == nodes.INDEX and annotation[1][0] == nodes.NAME and annotation[1][1] == "Optional"
-        ):
-            annotation = annotation[2]
+            case (nodes.INDEX, (nodes.NAME, "Optional", _), named, _):
+                annotation = named
         meaning = self.names.static(module, annotation)
         if isinstance(meaning, ClassDef):
             subject.typed = meaning
-        elif isinstance(meaning, Outside) and meaning.name in _TENSORS:
+        elif isinstance(meaning, External) and meaning.name in _TENSORS:
             subject.tensor = Tensor()
-        elif isinstance(meaning, Outside) and meaning.name == "numpy.ndarray":
+        elif isinstance(meaning, External) and meaning.name == "numpy.ndarray":
             subject.made_by = meaning.name
 
     # -- regions ------------------------------------------------------------------------------------
@@ -118,11 +121,10 @@ class Follower(Following):
 
 def _may_be_none(annotation: Node) -> bool:
     """True for an annotation that allows None, or says nothing."""
-    op = annotation[0]
-    if op == nodes.CONST:
-        return True
-    if op == nodes.BINARY:
-        return _may_be_none(annotation[2]) or _may_be_none(annotation[3])
-    name = annotation[1] if op == nodes.INDEX else annotation
-    last = name[2] if name[0] == nodes.ATTR else name[1] if name[0] == nodes.NAME else ""
-    return last in ("Optional", "Union", "Any", "object", "")
+    match annotation:
+        case (nodes.CONST, _):
+            return True
+        case (nodes.BINARY, _, left, right, _):
+            return _may_be_none(left) or _may_be_none(right)
+        case (nodes.INDEX, name, _, _) | name:
+            return last_name(name) in ("Optional", "Union", "Any", "object", None)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import Arguments, ClassDef, Constant, Func, Object, Value
+from coldfork.source.capture.objects import Arguments, ClassDef, Func, Object, Value
 from coldfork.source.capture.state import Frame, Run
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const
 
 
 class Following(ABC):
@@ -64,7 +65,7 @@ class Following(ABC):
 
     def truth(self, value: Value) -> bool | None:
         """Whether a value is true, when that is known."""
-        if isinstance(value, Constant):
+        if isinstance(value, Const):
             return bool(value.value)
         if isinstance(value, (Func, ClassDef)):
             return True

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from coldfork.source.capture.objects import ClassDef, Constant, Env, Func, Inside, Object, Outside, Value
+from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node, code_of
+from coldfork.source.syntax.nodes import Binding, Class, Node, called, code_of, last_name, text_constant
 from coldfork.source.syntax.walk import walk
+from coldfork.source.values.kinds import Const, External, ModuleRef
 
 _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
@@ -27,10 +28,10 @@ _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "e
 
 
 #: What the bases of a class can be; an object where that is not to be known.
-Base = ClassDef | Outside | Object
+Base = ClassDef | External | Object
 
 
-class Names(Hierarchy[Base, tuple[Node, ...]]):
+class Names(Hierarchy[Base, list[Binding]]):
     """Looks names up in the checked modules and their classes."""
 
     def __init__(self, program: Program, bases: frozenset[str] = frozenset()) -> None:
@@ -54,7 +55,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
 
     def imported(self, dotted: str) -> Value:
         """What `import dotted` gives."""
-        return Inside(dotted) if self.module(dotted) is not None else Outside(dotted)
+        return ModuleRef(dotted) if self.module(dotted) is not None else External(dotted)
 
     def of_module(self, module: Module, name: str) -> Value | None:
         """What a name of a module means; None when it has none, an object when that is not to be known."""
@@ -63,7 +64,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
             return shared.parts[name]
         if self._depth > _DEEPEST:
             return None
-        entries = [e for e in module.summary.binds.get(name, ()) if e[0] != nodes.BY_TYPE]
+        entries = _values(module.summary.binds, name)
         if not entries:
             return self.imported(f"{module.name}.{name}") if self._submodule(module, name) else None
         self._depth += 1
@@ -79,14 +80,14 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
     def _submodule(self, module: Module, name: str) -> bool:
         return module.located.is_package and self.module(f"{module.name}.{name}") is not None
 
-    def _bound(self, module: Module, owner: ClassDef | None, name: str, entry: Node | None) -> Value:
+    def _bound(self, module: Module, owner: ClassDef | None, name: str, entry: Binding | None) -> Value:
         if entry is None:
             return Object(name, True)
         how, payload, _line, _guards = entry
         if how == nodes.BY_DEF:
             return self.function(module, payload, None, owner) or Object(name, True)
         if how == nodes.BY_CLASS:
-            return ClassDef(module, payload)
+            return ClassDef(module, Class._make(payload))
         if how == nodes.BY_IMPORT:
             dotted, aliased = payload
             return self.imported(dotted if aliased else dotted.partition(".")[0])
@@ -101,38 +102,38 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         """What `from target import name` gives."""
         module = self.module(target)
         if module is None:
-            return Outside(f"{target}.{name}")
+            return External(f"{target}.{name}")
         found = self.of_module(module, name)
         if found is None and self.module(f"{target}.{name}") is not None:
-            return Inside(f"{target}.{name}")
+            return ModuleRef(f"{target}.{name}")
         return found if found is not None else Object(name, True)
 
     def _constant(self, module: Module, name: str, node: Node) -> Value:
         """A value that can be read off: a constant, another name, an instance of a class of ours."""
-        if node[0] == nodes.CONST:
-            return Constant(node[1])
-        if node[0] in (nodes.NAME, nodes.ATTR):
-            return self.static(module, node) or Object(name, True)
-        if node[0] == nodes.CALL:
-            made = self.static(module, node[1])
-            if isinstance(made, ClassDef):
-                return Object(name, True, made)
-            if isinstance(made, Outside):
-                return Object(name, True, made_by=made.name)
-        return Object(name, True)
+        match node:
+            case (nodes.CONST, value):
+                return Const(value)
+            case (nodes.CALL, function, *_):
+                made = self.static(module, function)
+                if isinstance(made, ClassDef):
+                    return Object(name, True, made)
+                return Object(name, True, made_by=made.name if isinstance(made, External) else "")
+        return self.static(module, node) or Object(name, True)
 
     def static(self, module: Module, node: Node) -> Value | None:
         """The meaning of a dotted expression at module level."""
         if node[0] == nodes.NAME:
-            return self.of_module(module, node[1])
+            _, name, _ = node
+            return self.of_module(module, name)
         if node[0] != nodes.ATTR:
             return None
-        base = self.static(module, node[1])
-        if isinstance(base, Outside):
-            return Outside(f"{base.name}.{node[2]}")
-        if isinstance(base, Inside):
-            return self.from_module(base.name, node[2])
-        return self.of_class(base, node[2]) if isinstance(base, ClassDef) else None
+        _, owner, name, _ = node
+        base = self.static(module, owner)
+        if isinstance(base, External):
+            return External(f"{base.name}.{name}")
+        if isinstance(base, ModuleRef):
+            return self.from_module(base.name, name)
+        return self.of_class(base, name) if isinstance(base, ClassDef) else None
 
     # -- functions and classes ----------------------------------------------------------------------
 
@@ -147,11 +148,11 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         return Func(module, code, name, line, env, owner)
 
     def _transparent(self, module: Module, decorator: Node) -> bool:
-        callee = decorator[1] if decorator[0] == nodes.CALL else decorator
-        if callee[0] == nodes.NAME and callee[1] in _TRANSPARENT:
+        callee = called(decorator)
+        if callee[0] == nodes.NAME and last_name(callee) in _TRANSPARENT:
             return True
         meaning = self.static(module, callee)
-        if not isinstance(meaning, Outside):
+        if not isinstance(meaning, External):
             return False
         return meaning.name in _TRANSPARENT or meaning.name.partition(".")[0] in _TRANSPARENT_ROOTS
 
@@ -161,36 +162,38 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         known = self._orders.get(cls.key)
         if known is None:
             self._orders[cls.key] = (cls,)  # a class that is its own base must not loop
-            bases = [self._base(cls, node) for node in cls.node[4]]
+            bases = [self._base(cls, node) for node in cls.statement.bases]
             orders = [self.order(base) for base in bases]
             known = self._orders[cls.key] = linearised(cls, bases, orders)
         return known
 
     def _base(self, cls: ClassDef, node: Node) -> Base:
         """What a class derives from; an object where that is not to be known."""
-        meaning = self.static(cls.module, node[1] if node[0] == nodes.INDEX else node)
-        return meaning if isinstance(meaning, (ClassDef, Outside)) else Object("", True)
+        if node[0] == nodes.INDEX:
+            _, node, _, _ = node
+        meaning = self.static(cls.module, node)
+        return meaning if isinstance(meaning, (ClassDef, External)) else Object("", True)
 
-    def held(self, cls: Base, name: str) -> tuple[Node, ...] | None:
-        entries = cls.node[7].get(name, ()) if isinstance(cls, ClassDef) else ()
-        return tuple([entry for entry in entries if entry[0] != nodes.BY_TYPE]) or None
+    def held(self, cls: Base, name: str) -> list[Binding] | None:
+        return (_values(cls.statement.binds, name) if isinstance(cls, ClassDef) else []) or None
 
     def defined(
         self, cls: ClassDef, name: str, after: ClassDef | None = None
-    ) -> tuple[ClassDef, Node] | None:
+    ) -> tuple[ClassDef, Binding] | None:
         """Where a class or its bases define a name, and how; `after` skips the classes up to that one."""
         found = self.definition(cls, name, after)
-        if found is None or not isinstance(found[0], ClassDef):
+        if found is None:
             return None
-        entry = _likeliest(found[1])
-        return (found[0], entry) if entry is not None else None
+        owner, entries = found
+        entry = _likeliest(entries)
+        return (owner, entry) if entry is not None and isinstance(owner, ClassDef) else None
 
     def may_be_overridden(self, cls: ClassDef, owner: ClassDef) -> bool:
         """True when a class that is searched before the one that defines a name may define it too."""
         for base in self.order(cls):
             if base == owner:
                 return False
-            if isinstance(base, Object) or (isinstance(base, Outside) and base.name not in _BARE):
+            if isinstance(base, Object) or (isinstance(base, External) and base.name not in _BARE):
                 return True
         return False
 
@@ -200,40 +203,50 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         if found is None:
             return None
         owner, entry = found
-        if self.is_enum(owner) and entry[0] == nodes.BY_VALUE:
-            return Outside(f"{owner.module.name}.{owner.name}.{name}")
+        if self.is_enum(owner) and entry.how == nodes.BY_VALUE:
+            return External(f"{owner.module.name}.{owner.name}.{name}")
         return self._bound(owner.module, owner, name, entry)
 
     def only(self, cls: ClassDef | None) -> ClassDef | None:
         """A class that nothing in the checked code derives from: what is declared to be one, is one."""
         if cls is None or cls.name in self._bases:
             return None
-        abstract = any(isinstance(one, Outside) and one.name in _ABSTRACT for one in self.order(cls))
+        abstract = any(isinstance(one, External) and one.name in _ABSTRACT for one in self.order(cls))
         return None if abstract else cls
 
     def is_enum(self, cls: ClassDef) -> bool:
         """True for a class whose attributes are the members of an enumeration."""
-        return any(isinstance(one, Outside) and one.name in _ENUMS for one in self.order(cls))
+        return any(isinstance(one, External) and one.name in _ENUMS for one in self.order(cls))
 
     def fields(self, cls: ClassDef) -> list[str]:
         """The names that a data class or named tuple takes, in their order."""
         names: dict[str, None] = {}
         for one in reversed(self.order(cls)):
             if isinstance(one, ClassDef):
-                names |= dict.fromkeys(
-                    name for name, es in one.node[7].items() if any(e[0] == nodes.BY_TYPE for e in es)
-                )
+                binds = one.statement.binds
+                names |= dict.fromkeys(name for name in binds if _annotations(binds, name))
         return list(names)
+
+    def match_arguments(self, cls: ClassDef) -> list[str] | None:
+        """The attributes that positional patterns of a class stand for, if that is known."""
+        found = self.defined(cls, "__match_args__")
+        if found is None:
+            return None
+        _, entry = found
+        match entry.how, entry.payload:
+            case (nodes.BY_VALUE, (nodes.SEQUENCE, _, elements)):
+                names = [text_constant(element) for element in elements]
+                known = [name for name in names if name is not None]
+                return known if len(known) == len(names) else None
+        return None
 
     def annotation(self, cls: ClassDef, name: str) -> tuple[ClassDef, Node] | None:
         """The annotation that a class body gives a name."""
         for one in self.order(cls):
-            entries = one.node[7].get(name, ()) if isinstance(one, ClassDef) else ()
-            typed = [
-                entry for entry in entries if entry[0] == nodes.BY_TYPE and entry[1] != (nodes.CONST, None)
-            ]
-            if typed and isinstance(one, ClassDef):
-                return one, typed[-1][1]
+            if isinstance(one, ClassDef):
+                typed = [a for a in _annotations(one.statement.binds, name) if a != (nodes.CONST, None)]
+                if typed:
+                    return one, typed[-1]
         return None
 
     # -- what __init__ leaves ---------------------------------------------------------------------------
@@ -266,12 +279,23 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
 
     def made_by(self, module: Module, node: Node) -> Value | None:
         """The class or function of torch's whose call an expression is."""
-        return self.static(module, node[1]) if node[0] == nodes.CALL else None
+        return self.static(module, called(node)) if node[0] == nodes.CALL else None
 
 
-def _likeliest(entries: Sequence[Node]) -> Node | None:
+def _values(binds: dict[str, tuple[Node, ...]], name: str) -> list[Binding]:
+    """What gives a name a value, rather than only saying of what type it is."""
+    return [Binding._make(entry) for entry in binds.get(name, ()) if entry[0] != nodes.BY_TYPE]
+
+
+def _annotations(binds: dict[str, tuple[Node, ...]], name: str) -> list[Node]:
+    """The annotations of a name without a value."""
+    return [payload for how, payload, _line, _guards in binds.get(name, ()) if how == nodes.BY_TYPE]
+
+
+def _likeliest(entries: Sequence[Binding]) -> Binding | None:
     """The only thing that a name can mean, once stand-ins for what is missing are left out."""
-    real = [e for e in entries if not (e[0] == nodes.BY_VALUE and e[1] == (nodes.CONST, None))] or entries
-    if len(real) > 1 and all(e[0] in (nodes.BY_IMPORT, nodes.BY_FROM) for e in real):
-        return real[0] if len({e[:2] for e in real}) == 1 else None
+    missing = (nodes.BY_VALUE, (nodes.CONST, None))
+    real = [entry for entry in entries if (entry.how, entry.payload) != missing] or entries
+    if len(real) > 1 and all(entry.how in (nodes.BY_IMPORT, nodes.BY_FROM) for entry in real):
+        return real[0] if len({(entry.how, entry.payload) for entry in real}) == 1 else None
     return real[0] if len(real) == 1 else None

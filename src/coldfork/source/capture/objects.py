@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coldfork.source.program.module import Module
-from coldfork.source.syntax.nodes import Code, Node
+from coldfork.source.syntax.nodes import Class, Code
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, External, ModuleRef
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
 SOME_CALL = "()"
@@ -19,39 +20,21 @@ SOME_CALL = "()"
 ANY = "[*]"
 
 
-class Constant(NamedTuple):
-    """A constant of the source."""
-
-    value: object
-
-
-class Outside(NamedTuple):
-    """A dotted name that does not belong to the checked code."""
-
-    name: str
-
-
-class Inside(NamedTuple):
-    """A module of the checked code."""
-
-    name: str
-
-
 class ClassDef(NamedTuple):
     """A class of the checked code."""
 
     module: Module
-    node: Node
+    statement: Class
 
     @property
     def name(self) -> str:
         """The name behind `class`."""
-        return str(self.node[2])
+        return self.statement.name
 
     @property
     def key(self) -> tuple[str, int]:
         """What tells it from every other class."""
-        return self.module.name, self.node[1]
+        return self.module.name, self.statement.line
 
 
 class Above(NamedTuple):
@@ -99,7 +82,7 @@ class Func:
         line: int,
         env: Env | None = None,
         owner: ClassDef | None = None,
-        bound: Object | None = None,
+        bound: Object | ClassDef | None = None,
     ) -> None:
         self.module = module
         self.code = code
@@ -119,12 +102,18 @@ class Func:
         """Where it is defined."""
         return self.module.name, self.line
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it, with what it is bound to, from every other function."""
+        bound = self.bound.key if isinstance(self.bound, ClassDef) else self.bound
+        return "function", *self.place, bound
+
     def around(self) -> Iterator[Env]:
         """The functions around it, the innermost first."""
         return self.env.outwards() if self.env is not None else iter(())
 
-    def of(self, owner: Object) -> Func:
-        """The same function as a method of an object."""
+    def of(self, owner: Object | ClassDef) -> Func:
+        """The same function as a method of an object, or of a class."""
         return Func(self.module, self.code, self.name, self.line, self.env, self.owner, owner)
 
 
@@ -184,8 +173,8 @@ class Object:
         """`list`, `tuple`, `set` or `dict`, when it is known to be one."""
         self.keys: tuple[str, ...] | None = None
         """The keys of its parts that make up the whole container, when these are all."""
-        self.under: tuple[Condition, ...] = ()
-        """What had to hold for a container to be made."""
+        self.under: tuple[object, ...] = ()
+        """What had to hold where a container was made, and the loops around it."""
         self.tensor: Tensor | None = None
         self.present = False
         """True when an annotation says that it is not None."""
@@ -260,4 +249,4 @@ class Arguments(NamedTuple):
         return [*self.positional, *self.spread, *self.keywords.values(), *self.options]
 
 
-Value = Constant | Outside | Inside | ClassDef | Above | Func | Object
+Value = Const | External | ModuleRef | ClassDef | Above | Func | Object

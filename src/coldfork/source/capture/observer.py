@@ -218,7 +218,8 @@ def _definitions(state: Module) -> Iterator[tuple[int, tuple[ClassDef | None, No
                 if how == nodes.BY_DEF:
                     yield line_of(payload), (owner, payload)
                 elif how == nodes.BY_CLASS:
-                    pending.append((ClassDef(state, payload), Class._make(payload).binds))
+                    statement = Class._make(payload)
+                    pending.append((ClassDef(state, statement), statement.binds))
 
 
 def _as_function(state: Module) -> Code:

@@ -19,7 +19,18 @@ _DEEPEST = 14
 class Frame:
     """One function that is being followed."""
 
-    __slots__ = ("aliases", "arguments", "column", "conditions", "end", "env", "func", "line", "returns")
+    __slots__ = (
+        "aliases",
+        "arguments",
+        "column",
+        "conditions",
+        "continued",
+        "end",
+        "env",
+        "func",
+        "line",
+        "returns",
+    )
 
     def __init__(self, func: Func, env: Env, arguments: tuple[Value, ...] = ()) -> None:
         self.func = func
@@ -28,6 +39,8 @@ class Frame:
         self.conditions: tuple[Condition, ...] = ()
         self.line = func.line
         self.column = 0
+        self.continued = False
+        """True when the round of a loop that is followed has ended in `continue`."""
         self.end = func.line
         self.returns: list[tuple[Value, int]] = []
         self.aliases: dict[str, tuple[Object, str, str]] = {}
@@ -136,6 +149,8 @@ class Run:
         """What captured code called."""
         self.nested: list[Func] = []
         self.followed: set[tuple[str, int]] = set()
+        self.rounds: list[int] = []
+        """The loops that are followed for one round, though they may run more: their lines."""
         self._steps = 0
 
     def count_statement(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from coldfork.source.capture.objects import Constant, Object, Tensor, Value
+from coldfork.source.capture.objects import Object, Tensor, Value
+from coldfork.source.values.kinds import Const
 
 #: Functions that wait for the whole device.
 WAITING = frozenset(
@@ -112,7 +113,7 @@ def of_truth(value: Value, text: str) -> Sync | None:
 
 def device_of(value: Value | None) -> str | None:
     """`cuda` or `cpu` when a device argument says so, empty when it says something unknown, else None."""
-    if isinstance(value, Constant):
+    if isinstance(value, Const):
         if isinstance(value.value, int) and not isinstance(value.value, bool):
             return "cuda"
         if isinstance(value.value, str):
@@ -171,6 +172,6 @@ def of_tensor_method(
 
 def copies_to_host(method: str, arguments: list[Value], keywords: dict[str, Value]) -> bool:
     """True for `.to("cpu")` that waits."""
-    if method != "to" or keywords.get("non_blocking") not in (None, Constant(False)):
+    if method != "to" or keywords.get("non_blocking") not in (None, Const(False)):
         return False
     return "cpu" in [device_of(value) for value in (*arguments[:1], keywords.get("device"))]

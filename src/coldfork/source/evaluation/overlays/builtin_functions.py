@@ -66,7 +66,7 @@ def _hasattr(
     if isinstance(receiver, (ClassRef, Instance)):
         cls = receiver if isinstance(receiver, ClassRef) else receiver.cls
         held = ev.member(cls, name)
-        if held is not None and isinstance(held[1], ClassRef):
+        if held is not None and isinstance(held.holder, ClassRef):
             if isinstance(receiver, Instance):
                 ev.attribute(frame, receiver, name)  # a property runs
             return TRUE
@@ -115,10 +115,8 @@ def _isinstance(
         order = linear(ev, value.cls)
         if any(kind in order for kind in wanted):
             return TRUE
-        known = all(isinstance(kind, ClassRef) for kind in wanted) and all(
-            isinstance(b, ClassRef) for b in order
-        )
-        return FALSE if known else UNKNOWN
+        known = all(isinstance(kind, ClassRef) or _is_builtin_class(kind) for kind in wanted)
+        return FALSE if known and all(isinstance(base, ClassRef) for base in order) else UNKNOWN
     if isinstance(value, Const):
         names = {kind.name.removeprefix("builtins.") for kind in wanted if isinstance(kind, External)}
         own = {base.__name__ for base in type(value.value).__mro__}
@@ -145,6 +143,12 @@ def _isinstance(
         ):
             return FALSE
     return UNKNOWN
+
+
+def _is_builtin_class(value: Value) -> bool:
+    """True for a built-in class that an object only belongs to if its class derives from it."""
+    known = _builtin(value) if isinstance(value, External) else None
+    return isinstance(known, type) and known is not object
 
 
 def _issubclass(
@@ -204,8 +208,8 @@ def _type(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
         for base in bases:
             if isinstance(base, ClassRef):
                 hook = ev.member(base, "__init_subclass__")
-                if hook is not None and isinstance(hook[1], ClassRef):
-                    function = hook[0].function if isinstance(hook[0], ClassMethod) else hook[0]
+                if hook is not None and isinstance(hook.holder, ClassRef):
+                    function = hook.value.function if isinstance(hook.value, ClassMethod) else hook.value
                     ev.call(frame, Bound(function, base))
                 return base
     return UNKNOWN

@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture import external_calls, graph_managers
-from coldfork.source.capture.arguments import arguments_of, bind_arguments
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.containers import forget_contents
+from coldfork.source.capture.calls import external_calls, graph_managers
+from coldfork.source.capture.calls.arguments import arguments_of, bind_arguments
+from coldfork.source.capture.calls.recording import mark_escaped, record_call
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    SOME_CALL,
-    Above,
-    Arguments,
-    ClassDef,
-    Constant,
-    Env,
-    Func,
-    Object,
-    Outside,
-    Value,
-)
-from coldfork.source.capture.recording import mark_escaped, record_call
+from coldfork.source.capture.objects import SOME_CALL, Above, Arguments, ClassDef, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, called, is_name
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, External
 
 
 def call(f: Following, node: Node) -> Value:
     """What a call gives."""
     _, callee, positional, named, line, column, end = node
-    if callee[0] == nodes.NAME and callee[1] == "super" and not positional:
-        return _super(f)
+    if is_name(callee, "super"):
+        return _super(f, [f.evaluate(one) for one in positional])
     receiver: Value | None = None
     method = ""
     if callee[0] == nodes.ATTR:
-        receiver, method = f.evaluate(callee[1]), callee[2]
+        _, owner, method, _ = callee
+        receiver = f.evaluate(owner)
         target = attribute(f, receiver, method)
     else:
         target = f.evaluate(callee)
     given = arguments_of(f, positional, named)
     frame = f.frame
     frame.line, frame.column, frame.end = line, column, end
-    if isinstance(target, Outside):
+    if isinstance(target, External):
         return external_calls.function(f, node, target.name, given)
     ours = graph_managers.call(f, receiver, method, given, (line, column, end))
     if ours is not None:
@@ -57,8 +48,13 @@ def call(f: Following, node: Node) -> Value:
     return _object(f, node, target, given)
 
 
-def _super(f: Following) -> Value:
+def _super(f: Following, given: list[Value]) -> Value:
     frame = f.frame
+    if given:
+        match given:
+            case [ClassDef() as owner, Object() as instance]:
+                return Above(owner, instance)
+        return f.fresh("super")
     own = frame.env.own
     if frame.func.owner is None or own is None:
         return f.fresh("super")
@@ -69,7 +65,7 @@ def _super(f: Following) -> Value:
 
 
 def _function(f: Following, node: Node, func: Func, given: Arguments) -> Value:
-    first = record_call(f, ("function", *func.place, func.bound), node, func)
+    first = record_call(f, func.identity, node, func)
     with graph_managers.watched(f, first, closure=True):
         return enter(f, func, given)
 
@@ -111,8 +107,9 @@ def _that_it_is_run(f: Following, func: Func) -> tuple[Condition, ...]:
     """What has to hold for a method to be the one that its name finds."""
     if func.bound is None or func.owner is None:
         return ()
-    cls = func.bound.cls
+    cls = func.bound if isinstance(func.bound, ClassDef) else func.bound.cls
     if cls is None:
+        assert type(func.bound) is Object
         return (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
     if f.names.may_be_overridden(cls, func.owner):
         words = f"{func.name} of {cls.name} is the one of {func.owner.name}"
@@ -139,11 +136,11 @@ def _crossing(value: Value | None, level: int) -> int:
 def _result(f: Following, func: Func, frame: Frame) -> Value:
     values = [value for value, _ in frame.returns]
     if not values:
-        return Constant(None)
+        return Const(None)
     first = values[0]
     if all(value is first or value == first for value in values):
         return first
-    real = [value for value in values if value != Constant(None)]
+    real = [value for value in values if value != Const(None)]
     if len(real) == 1:
         return real[0]
     return f.fresh(func.name, SOME_CALL if real == values else "")
@@ -192,10 +189,11 @@ def _object(f: Following, node: Node, target: Value, given: Arguments) -> Value:
     forget_contents(given.values)
     made = f.fresh(target.name, SOME_CALL)
     if f.run.listeners:
-        if node[1][0] == nodes.INDEX:  # kernel[grid](...)
+        callee = called(node)
+        if callee[0] == nodes.INDEX:  # kernel[grid](...)
             device_work.launched(f, node, given.values)
         else:
-            device_work.of_function(f, node, f"?.{text_of(node[1])}", made, given.values)
+            device_work.of_function(f, node, f"?.{text_of(callee)}", made, given.values)
     return made
 
 

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Arguments, Constant, Func, Object, Outside, Value
+from coldfork.source.capture.objects import ANY, Arguments, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, Captor, Observed
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, called
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.values.kinds import Const, External
 
 _MANAGER = "coldfork.graphs.GraphManager"
 _CHECK = "coldfork.graphs.check"
@@ -51,14 +52,14 @@ def _managed(f: Following, given: Arguments, place: Place) -> Value:
     pair = states.part(ANY) if type(states) is Object else None
     made: dict[str, Value] = {}
     for phase in ("warmup", "capture"):
-        handed: list[Value] = [f.fresh("descriptor"), Outside(f"{_PHASE}.{phase.upper()}")]
+        handed: list[Value] = [f.fresh("descriptor"), External(f"{_PHASE}.{phase.upper()}")]
         if type(pair) is Object:
             handed.append(pair.part(phase))
         result = invoke(f, create, handed)
         forward = result.part("[0]") if type(result) is Object else result
         made[phase] = result.part("[1]") if type(result) is Object else f.fresh("state")
         if phase == "capture":
-            f.begin(*(place[0], place[1], place[2]))
+            f.begin(*place)
         if callable_here(forward):
             invoke(f, forward, [f.fresh("mode")])
     f.end()
@@ -76,7 +77,7 @@ def _graphed(f: Following, given: Arguments, place: Place) -> Value:
     samples = others[0] if others else f.fresh("samples")
     handed = samples.items() if type(samples) is Object else []
     callables = [one for one in several or [target] if callable_here(one)]
-    if given.keywords.get("num_warmup_iters") != Constant(0):
+    if given.keywords.get("num_warmup_iters") != Const(0):
         for one in callables:
             invoke(f, one, list(handed))
     for one in callables:
@@ -97,7 +98,7 @@ def invoke(f: Following, target: Value, arguments: list[Value]) -> Value:
     given = Arguments(arguments, {}, [DEPENDENT if type(one) is Object else FIXED for one in arguments])
     if isinstance(target, Func):
         if f.run.region is not None:
-            f.run.called.append((("function", *target.place, target.bound), target))
+            f.run.called.append((target.identity, target))
         return f.call(target, given)
     if type(target) is Object and target.cls is not None:
         for name in ("__call__", "forward"):
@@ -136,7 +137,7 @@ def first_run(f: Following, identity: object, node: Node, target: Func | Object)
     if type(target) is Func and (target.env is None or target.bound is not None or _ran(f, identity, target)):
         return None  # a function that others can call may have run anywhere
     run.ran.add(identity)
-    text = text_of(node[1])
+    text = text_of(called(node))
     assert run.region is not None
     sink = f"{text}, for the first time"
     return Observed(CaptureKind.NOT_WARMED_UP, run.region, run.steps(), sink, text, run.conditions())

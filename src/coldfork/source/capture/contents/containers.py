@@ -8,7 +8,6 @@ from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, SOME_CALL, Object, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
 
 
 def collected(
@@ -53,7 +52,8 @@ def dictionary_display(f: Following, node: Node) -> Object:
         value = f.evaluate(element)
         inner = value if key is None and type(value) is Object and value.kind == "dict" else None
         if key is not None and key[0] == nodes.CONST:
-            made.parts[f"[{key[1]!r}]"] = value
+            _, name = key
+            made.parts[f"[{name!r}]"] = value
         elif inner is not None and inner.keys is not None:
             made.parts |= {one: inner.parts[one] for one in inner.keys}
         else:
@@ -64,22 +64,35 @@ def dictionary_display(f: Following, node: Node) -> Object:
 
 def _completed(f: Following, made: Object, complete: bool) -> Object:
     if complete:
-        made.keys, made.under = tuple(made.parts), _conditions(f)
+        made.keys, made.under = tuple(made.parts), _circumstances(f)
     return made
 
 
-def _conditions(f: Following) -> tuple[Condition, ...]:
-    return tuple(condition for frame in f.run.stack for condition in frame.conditions)
+def _circumstances(f: Following) -> tuple[object, ...]:
+    """What has to hold at the present line, and the loops around it of which one round stands for all."""
+    conditions = [condition for frame in f.run.stack for condition in frame.conditions]
+    return (*conditions, *f.run.rounds)
 
 
 def put(f: Following, owner: Object, key: str) -> None:
     """Something was put into a container under a key."""
     if owner.keys is None:
         return
-    if _conditions(f) != owner.under:
+    if _circumstances(f) != owner.under:
         owner.keys = None  # or it was not
     elif key not in owner.keys:
         owner.keys = (*owner.keys, key) if owner.kind == "dict" and key != ANY else None
+
+
+def appended(f: Following, owner: Object, values: list[Value] | None) -> None:
+    """Something was added to the end of a container; None where it is not known how much."""
+    known = owner.keys
+    if known is None or values is None or owner.kind != "list" or _circumstances(f) != owner.under:
+        owner.keys = None
+        return
+    added = {f"[{index}]": value for index, value in enumerate(values, len(known))}
+    owner.parts |= added
+    owner.keys = (*known, *added)
 
 
 def reordered(given: Object) -> Object:

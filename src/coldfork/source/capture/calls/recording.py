@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture import graph_managers
+from coldfork.source.capture.calls import graph_managers
 from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.device.synchronisation import Sync
 from coldfork.source.capture.following import Following

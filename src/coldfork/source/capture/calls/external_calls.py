@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import builtins
 
-from coldfork.source.capture import graph_managers
-from coldfork.source.capture.comparison import instance_of
-from coldfork.source.capture.containers import collected, forget_contents, reordered
+from coldfork.source.capture.calls import graph_managers
+from coldfork.source.capture.calls.recording import mark_escaped, record_call, record_sync, record_truth_test
+from coldfork.source.capture.contents.comparison import instance_of
+from coldfork.source.capture.contents.containers import appended, collected, forget_contents, reordered
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import (
-    ANY,
-    SOME_CALL,
-    Arguments,
-    Constant,
-    Object,
-    Outside,
-    Tensor,
-    Value,
-)
-from coldfork.source.capture.recording import mark_escaped, record_call, record_sync, record_truth_test
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.capture.objects import ANY, SOME_CALL, Arguments, Object, Tensor, Value
+from coldfork.source.syntax.nodes import Node, place_of
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.values.kinds import Const, External
 
 _GRAPHS = frozenset(
     {"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "coldfork.virtual.capture"}
@@ -53,7 +45,7 @@ def function(f: Following, node: Node, name: str, given: Arguments) -> Value:
     known = _known(f, node, name, given)
     if known is not None:
         return known
-    managed = graph_managers.function(f, name, given, (node[4], node[5], node[6]))
+    managed = graph_managers.function(f, name, given, place_of(node))
     if managed is not None:
         return managed
     mark_escaped(f, given)
@@ -95,20 +87,21 @@ def _known(f: Following, node: Node, name: str, given: Arguments) -> Value | Non
     """What a function gives of which more is known than that it is not ours; None for every other."""
     arguments = given.positional
     if name in _CAPTURING_NOW:
-        return Constant(f.run.region is not None)
+        return Const(f.run.region is not None)
     if name in _NEVER:
-        return Constant(False)
+        return Const(False)
     if name == "torch.cuda.is_available":
-        return Constant(True)  # or there is nothing to capture
+        return Const(True)  # or there is nothing to capture
     if name == "torch.get_device_module":
-        return Outside("torch.cuda")
+        return External("torch.cuda")
     if name == "isinstance" and len(arguments) == 2:
         known = instance_of(f.names, arguments[0], arguments[1])
-        return Constant(known) if known is not None else f.fresh(name)
+        return Const(known) if known is not None else f.fresh(name)
     if name == "bool" and arguments and f.truth(arguments[0]) is not None:
-        return Constant(f.truth(arguments[0]))
+        return Const(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:
-        for value, expression in zip(arguments, node[2], strict=False):
+        _, _, expressions, *_ = node
+        for value, expression in zip(arguments, expressions, strict=False):
             record_truth_test(f, value, expression, f"{name} of ")
         return f.fresh(name)
     if name in _HANDING_ON and arguments:
@@ -144,7 +137,8 @@ def method_of(
         return shaped
     if method not in _LOOKING:
         forget_contents([receiver])
-    text = text_of(node[1][1])
+    _, (_, owner, _, _), *_ = node
+    text = text_of(owner)
     sync = synchronisation.of_method(receiver, method, text, keywords)
     if sync is None and synchronisation.copies_to_host(method, arguments, keywords):
         sync = (
@@ -194,14 +188,14 @@ def _pairs(f: Following, receiver: Object) -> Value:
 def _of_graph(f: Following, node: Node, method: str, arguments: list[Value]) -> Value | None:
     """A method that begins or ends a capture; None for every other."""
     if method == "capture_begin":
-        f.begin(node[4], node[5], node[6])
-        return Constant(None)
+        f.begin(*place_of(node))
+        return Const(None)
     if method == "capture_end":
         f.end()
-        return Constant(None)
+        return Const(None)
     if method == "enter_context" and arguments:
         if captures(arguments[0]):
-            f.begin(node[4], node[5], node[6])
+            f.begin(*place_of(node))
         return arguments[0]
     return None
 
@@ -211,10 +205,11 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     if receiver.tensor is not None:
         return None
     if method in _FILLING and arguments:
-        receiver.parts[ANY] = arguments[-1]
-        receiver.keys = None
+        appended(f, receiver, _added(method, arguments[-1]))
+        if receiver.keys is None:
+            receiver.parts[ANY] = arguments[-1]
         device_work.stored(f, receiver, arguments[-1])
-        return Constant(None)
+        return Const(None)
     if method == "items" and not arguments:
         return _pairs(f, receiver)
     if receiver.cls is None and method == "values":
@@ -224,11 +219,18 @@ def _of_container(f: Following, receiver: Object, method: str, arguments: list[V
     return None
 
 
+def _added(method: str, given: Value) -> list[Value] | None:
+    """What a method adds to the end of a list, if that is known."""
+    if method == "append":
+        return [given]
+    return given.elements() if method == "extend" and type(given) is Object else None
+
+
 def _taken_out(receiver: Object, method: str, arguments: list[Value]) -> Value:
-    key = f"[{arguments[0].value!r}]" if isinstance(arguments[0], Constant) else ANY
+    key = f"[{arguments[0].value!r}]" if isinstance(arguments[0], Const) else ANY
     missing = receiver.keys is not None and key != ANY and key not in receiver.keys
     if method == "pop":
         receiver.keys = None
     if missing:
-        return arguments[1] if len(arguments) > 1 else Constant(None)
+        return arguments[1] if len(arguments) > 1 else Const(None)
     return receiver.part(key)

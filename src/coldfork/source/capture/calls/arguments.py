@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture.containers import collected
+from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import SOME_CALL, Arguments, Constant, Env, Func, Object, Value
+from coldfork.source.capture.objects import SOME_CALL, Arguments, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED
 from coldfork.source.semantics.argument_binding import bind
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import Const
 
 
 def arguments_of(
@@ -48,7 +49,7 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
         env.names[name] = value
         env.levels[name] = levels.get(name, DEPENDENT if type(value) is Object else FIXED)
     for name, default in bound.defaults.items():
-        env.names[name] = Constant(default[1]) if default[0] == nodes.CONST else f.fresh(name)
+        env.names[name] = Const(default[1]) if default[0] == nodes.CONST else f.fresh(name)
     for name in bound.unknown:
         env.names[name] = f.fresh(name)
         env.levels[name] = DEPENDENT
@@ -60,7 +61,7 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
     if parameters.double_star is not None:
         more = collected(f, parameters.double_star, "dict", bound.more_keywords, not given.options)
         env.names[parameters.double_star], env.levels[parameters.double_star] = more, DEPENDENT
-    if func.bound is not None and parameters.positional:
+    if type(func.bound) is Object and parameters.positional:
         env.own = func.bound
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture.containers import put
+from coldfork.source.capture.contents.containers import put
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, ClassDef, Constant, Env, First, Func, Inside, Object, Value
+from coldfork.source.capture.objects import ANY, ClassDef, Env, First, Func, Object, Value
 from coldfork.source.capture.state import FIXED, MAYBE, Leftover, Work, contradictory
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, is_name
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.syntax.walk import walk
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, ModuleRef
 
 #: An object, its attribute or item, and how the source writes it.
 Access = tuple[Object, str, str]
@@ -145,7 +146,7 @@ def _asked_for(f: Following, call: Node) -> Access | None:
 def attribute_of(f: Following, node: Node, name: str) -> tuple[Object, str] | None:
     """The object that holds an attribute, and under which key."""
     owner = f.evaluate(node)
-    if isinstance(owner, Inside):
+    if isinstance(owner, ModuleRef):
         module = f.names.module(owner.name)
         return (f.names.globals_of(module), name) if module is not None else None
     if isinstance(owner, ClassDef):
@@ -227,7 +228,7 @@ def _known_set(owner: Object, key: str) -> bool:
     if key not in owner.given:
         return False
     value = owner.parts[key]
-    return not (isinstance(value, Constant) and not value.value)
+    return not (isinstance(value, Const) and not value.value)
 
 
 def _initialise(f: Following, lazy: Lazy) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coldfork.source.capture.attributes import attribute
-from coldfork.source.capture.branches import Way, either, follow_ways
-from coldfork.source.capture.comparison import compared, instance_of
-from coldfork.source.capture.containers import collected
+from coldfork.source.capture.calls.recording import record_truth_test
+from coldfork.source.capture.contents.attributes import attribute
+from coldfork.source.capture.contents.comparison import compared, instance_of
+from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Constant, Object, Outside, Value
-from coldfork.source.capture.recording import record_truth_test
+from coldfork.source.capture.objects import ClassDef, Object, Value
+from coldfork.source.capture.statements.branches import Way, either, follow_ways
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import Const, External
 
 
 def match_(f: Following, node: Node) -> bool:
@@ -50,6 +51,7 @@ class _Matching(Matching[Value]):
     def holds(self, candidate: Candidate[Value]) -> bool | None:
         assert candidate.case is not None
         _, guard, _, line = candidate.case
+        assert guard is not None
         frame = self.f.frame
         condition, _, names = self.way(candidate)
         outer = frame.conditions
@@ -69,7 +71,7 @@ class _Matching(Matching[Value]):
         return known
 
     def is_constant(self, subject: Value, constant: bool | None) -> bool | None:
-        return compared(subject, "is", Constant(constant))
+        return compared(subject, "is", Const(constant))
 
     def is_instance(self, subject: Value, cls: Node) -> bool | None:
         return instance_of(self.f.names, subject, self.f.evaluate(cls))
@@ -88,7 +90,7 @@ class _Matching(Matching[Value]):
 
     def entry(self, subject: Value, key: Node) -> tuple[bool | None, Value]:
         wanted = self.f.evaluate(key)
-        if type(subject) is Object and isinstance(wanted, Constant):
+        if type(subject) is Object and isinstance(wanted, Const):
             place = f"[{wanted.value!r}]"
             if subject.keys is None:
                 return None, subject.part(place)
@@ -105,9 +107,9 @@ class _Matching(Matching[Value]):
 
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
         kind = self.f.evaluate(cls)
-        if isinstance(kind, Outside):
+        if isinstance(kind, External):
             return (None,) if kind.name in SELF_MATCHING else None
-        return None
+        return self.f.names.match_arguments(kind) if isinstance(kind, ClassDef) else None
 
     def either(self, values: Sequence[Value]) -> Value:
         return either(self.f, "it", list(values))

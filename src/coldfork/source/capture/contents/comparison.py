@@ -5,25 +5,26 @@ from __future__ import annotations
 import builtins
 
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import SOME_CALL, ClassDef, Constant, Object, Outside, Value
+from coldfork.source.capture.objects import SOME_CALL, ClassDef, Object, Value
+from coldfork.source.values.kinds import Const, External
 
 
 def compared(first: Value, operator: str, second: Value) -> bool | None:
     """What comparing two values gives, if that is known."""
     same: bool | None = None
-    if isinstance(first, Constant) and isinstance(second, Constant):
+    if isinstance(first, Const) and isinstance(second, Const):
         same = bool(first.value == second.value)
         if operator.startswith("is"):
             same = same and type(first.value) is type(second.value)
-    elif isinstance(first, Outside) and isinstance(second, Outside):
+    elif isinstance(first, External) and isinstance(second, External):
         root = first.name.rpartition(".")[0]
         if first == second:
             same = True
         elif root and root == second.name.rpartition(".")[0]:
             same = False
-    elif second == Constant(None) and operator in ("is", "is not"):
+    elif second == Const(None) and operator in ("is", "is not"):
         same = is_none(first)
-    elif _is_tensor(first) and isinstance(second, Constant) and isinstance(second.value, str):
+    elif _is_tensor(first) and isinstance(second, Const) and isinstance(second.value, str):
         same = False
     if same is None or operator not in ("is", "is not", "==", "!="):
         return None
@@ -44,14 +45,14 @@ def is_none(value: Value) -> bool | None:
 
 def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
     """Whether a value is an object of a class, if that is known."""
-    if isinstance(value, Constant):
+    if isinstance(value, Const):
         return _constant_is(value.value, kind)
     if type(value) is not Object:
         return None
     if value.tensor is not None:
-        return True if kind == Outside("torch.Tensor") else False if isinstance(kind, ClassDef) else None
+        return True if kind == External("torch.Tensor") else False if isinstance(kind, ClassDef) else None
     if value.kind:
-        name = kind.name if isinstance(kind, Outside) else ""
+        name = kind.name if isinstance(kind, External) else ""
         return name == value.kind if hasattr(builtins, name) and name != "object" else None
     if value.cls is None:
         return None
@@ -65,5 +66,5 @@ def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
 def _constant_is(value: object, kind: Value) -> bool | None:
     if isinstance(kind, ClassDef):
         return False
-    known = getattr(builtins, kind.name, None) if isinstance(kind, Outside) else None
+    known = getattr(builtins, kind.name, None) if isinstance(kind, External) else None
     return isinstance(value, known) if isinstance(known, type) else None

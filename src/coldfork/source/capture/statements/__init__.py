@@ -1,0 +1,1 @@
+"""Statements of code around and inside a capture."""

@@ -125,7 +125,7 @@ def test_a_wrong_value_says_which_there_are(configure: Configure) -> None:
         "[tool.coldfork] rules: there is no rule 'waking-imports'; did you mean waking-import?"
     )
     assert refusal(configure('target-version = "2.7"\n')) == snapshot(
-        "[tool.coldfork] target-version: '2.7' is no version of Python 3; write 3.13, for example"
+        "[tool.coldfork] target-version: '2.7' is not a version of Python 3; write 3.13, for example"
     )
     assert refusal(configure("jobs = -1\n")) == snapshot(
         "[tool.coldfork] jobs: there cannot be fewer than 0 processes"
@@ -147,9 +147,9 @@ def test_all_problems_are_named_at_once(configure: Configure) -> None:
 def test_a_damaged_file_is_named(project: Path) -> None:
     file = project / "pyproject.toml"
     file.write_text("[tool.coldfork\n", encoding="utf-8")
-    assert refusal(file).startswith("this is no TOML: ")
+    assert refusal(file).startswith("this is not TOML: ")
     file.write_bytes(b"[tool.coldfork]\nprofile = '\xff'\n")
-    assert refusal(file).startswith("this is no TOML: ")
+    assert refusal(file).startswith("this is not TOML: ")
     file.write_text("tool = {coldfork = 3}\n", encoding="utf-8")
     assert refusal(file) == snapshot("tool.coldfork has to be a table: [tool.coldfork]")
 

@@ -228,7 +228,7 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.decode() == (
-        "\ncoldfork: interrupted: what was not imported by then is called not testable\n"
+        "\ncoldfork: interrupted: findings whose modules were not imported by then count as not testable\n"
     )
     found = json.loads(out)["findings"]
     assert [(one["module"], one["confirmed"]) for one in found] == [
@@ -372,7 +372,7 @@ def test_what_only_imports_need_is_refused_without_them(run: Run, flag: tuple[st
     result = run("check", *flag)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"coldfork: {flag[0]} is for imports, and nothing is imported without --confirm\n"
+        f"coldfork: {flag[0]} is about imports, and nothing is imported without --confirm\n"
     )
 
 

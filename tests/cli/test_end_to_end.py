@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,49 +16,85 @@ pytestmark = pytest.mark.once
 WAKING = "import torch\n\n\nclass Kernel:\n    capability = torch.cuda.get_device_capability()\n"
 
 
-@pytest.fixture
-def package(project: Path) -> Path:
+NO_PACKAGES = ("--site-packages", "nothing")
+"""Torch, where it is installed, takes ten seconds to read; where nothing depends on its source, it is not."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A folder with a package in it, and a cache beside it."""
+
+    folder: Path
+    cache: Path
+
+    def write(self, core: str) -> None:
+        """Write `engine.core`."""
+        engine = self.folder / "src" / "engine"
+        engine.mkdir(parents=True, exist_ok=True)
+        (engine / "__init__.py").write_text("", encoding="utf-8")
+        (engine / "core.py").write_text(core, encoding="utf-8")
+
+    def coldfork(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command as a user does."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")}
+        return subprocess.run(
+            [sys.executable, "-m", "coldfork", *arguments],
+            cwd=self.folder,
+            env={**ours, "PYTHONUTF8": "1", "COLDFORK_CACHE_DIR": str(self.cache)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+
+def package(folder: Path) -> Package:
     """`engine.core` wakes CUDA in a class body."""
-    (project / "src" / "engine" / "core.py").write_text(WAKING, encoding="utf-8")
-    return project
+    made = Package(folder, folder / "cache")
+    (folder / "nothing").mkdir()
+    made.write(WAKING)
+    return made
 
 
-def coldfork(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    return subprocess.run(
-        [sys.executable, "-m", "coldfork", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "PYTHONUTF8": "1"},
-    )
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Package, subprocess.CompletedProcess[str]]:
+    """A package, and what is said when the cache is empty: torch is read where it is installed."""
+    waking = package(tmp_path_factory.mktemp("first"))
+    return waking, waking.coldfork("check", "--format", "concise")
 
 
-def test_the_waking_line_is_named_and_fails_the_check(package: Path) -> None:
-    done = coldfork("check", "--format", "json")
+def test_the_waking_line_is_named_and_fails_the_check(
+    first: tuple[Package, subprocess.CompletedProcess[str]],
+) -> None:
+    waking, _ = first
+    done = waking.coldfork("check", "--format", "json")
     assert (done.returncode, done.stderr) == (1, "")
     (finding,) = json.loads(done.stdout)["findings"]
     assert (finding["rule"], finding["verdict"]) == ("device-init-at-import", "certain")
     assert (finding["path"], finding["line"], finding["position"]) == ("engine/core.py", 5, "class-body")
-    text = coldfork("check")
+    text = waking.coldfork("check")
     assert "src/engine/core.py:5  in the body of class Kernel" in text.stdout
 
 
-def test_an_ignore_comment_a_baseline_and_another_machine_let_it_pass(package: Path) -> None:
-    assert coldfork("check", "--profile", "cpu").returncode == 0
-    assert coldfork("baseline", "write").returncode == 0
-    assert coldfork("check", "--baseline", "coldfork-baseline.json").returncode == 0
-    core = package / "src" / "engine" / "core.py"
-    core.write_text(f"# a line more\n{WAKING}", encoding="utf-8")
-    assert coldfork("check", "--baseline", "coldfork-baseline.json").returncode == 0
-    core.write_text(
-        WAKING.replace("()\n", "()  # coldfork: ignore[device-init-at-import] a script\n"), encoding="utf-8"
+def test_an_ignore_comment_a_baseline_and_another_machine_let_it_pass(tmp_path: Path) -> None:
+    waking = package(tmp_path)
+    assert waking.coldfork("check", *NO_PACKAGES).returncode == 1
+    assert waking.coldfork("check", *NO_PACKAGES, "--profile", "cpu").returncode == 0
+    assert waking.coldfork("baseline", "write", *NO_PACKAGES).returncode == 0
+    accepted = ("--baseline", "coldfork-baseline.json")
+    assert waking.coldfork("check", *NO_PACKAGES, *accepted).returncode == 0
+    waking.write(f"# a line more\n{WAKING}")
+    assert waking.coldfork("check", *NO_PACKAGES, *accepted).returncode == 0
+    waking.write(
+        WAKING.replace("()\n", "()  # coldfork: ignore[device-init-at-import] a script\n"),
     )
-    assert coldfork("check").returncode == 0
+    assert waking.coldfork("check", *NO_PACKAGES).returncode == 0
 
 
-def test_a_run_with_a_filled_cache_says_the_same(package: Path) -> None:
-    first, second = (coldfork("check", "--format", "concise") for _ in range(2))
-    assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
-    assert first.stdout.startswith("src/engine/core.py:5:")
+def test_a_run_with_a_filled_cache_says_the_same(
+    first: tuple[Package, subprocess.CompletedProcess[str]],
+) -> None:
+    waking, cold = first
+    again = waking.coldfork("check", "--format", "concise")
+    assert (cold.returncode, cold.stdout) == (again.returncode, again.stdout)
+    assert cold.stdout.startswith("src/engine/core.py:5:")

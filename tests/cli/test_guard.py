@@ -95,7 +95,7 @@ Next: COLDFORK_GUARD=off switches it off for one program
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
-  COLDFORK_GUARD=log is set here, and outranks the mode
+  COLDFORK_GUARD=log is set here, and overrides the mode
 """)
     assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.pth_file_path.name]
     assert Said(venv, "uninstall", *here).out == snapshot("Removed SITE/coldfork-guard.pth\n")

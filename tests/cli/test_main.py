@@ -68,7 +68,7 @@ Commands:
     coldfork rule device-init-at-import      what a rule means and what to write instead
     coldfork baseline write                  accept today's findings
 
-  Exit status of check: 0 nothing found, 1 findings, 2 it could not do its work.
+  Exit status of check: 0 nothing found, 1 findings, 2 the check itself failed.
   Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyproject.toml.
 """)
 

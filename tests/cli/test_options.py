@@ -124,7 +124,7 @@ def test_refusals_teach(run: Run, engine: Any) -> None:
         "coldfork: --rules: there is no rule 'wakingimport'; did you mean waking-import?\n"
     )
     assert run("check", "--target-version", "2.7").stderr == snapshot(
-        "coldfork: --target-version: '2.7' is no version of Python 3; write 3.13, for example\n"
+        "coldfork: --target-version: '2.7' is not a version of Python 3; write 3.13, for example\n"
     )
     assert run("check", env={"COLDFORK_IGNORE": "xxx"}).stderr == snapshot(
         "coldfork: COLDFORK_IGNORE: there is no rule 'xxx'; `coldfork rule` lists them all\n"

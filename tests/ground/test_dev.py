@@ -27,7 +27,8 @@ case "$*" in
 *"-m venv"*) sleep "${SLOW:-0}"; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
 *"-m pip"*) sleep "${SLOW:-0}"; [ -z "${OFFLINE:-}" ] || exit 1 ;;
 *"-m coldfork"*) echo "coldfork ran in $PWD with $*" ;;
-*"-m pytest"*) echo "pytest ran in $PWD with $*" ;;
+*near.py*) echo "${NEAR:-}"; [ -n "${NEAR:-}" ] || exit 2 ;;
+*"-m pytest"*) echo "pytest ran in $PWD with $*${PYTHONDONTWRITEBYTECODE+ and compiles all anew}" ;;
 esac
 """
 
@@ -132,6 +133,32 @@ def test_what_is_generated_has_a_command_and_lint_checks_it(clone: Clone, tmp_pa
         assert f"tools/{tool}.py" in clone.starts()
     assert clone.dev("lint").returncode == 0
     assert {f"tools/{tool}.py --check" for tool in tools.values()} <= set(clone.starts())
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "passed_on"),
+    [
+        (["--near"], "HEAD", ""),
+        (["--near", "-q"], "HEAD", " -q"),
+        (["--near", "main", "-k", "x"], "main", " -k x"),
+    ],
+)
+def test_near_runs_what_the_tool_chooses(clone: Clone, words: list[str], asked: str, passed_on: str) -> None:
+    clone.dev("test")
+    clone.starts()
+    done = clone.dev("test", *words, NEAR="tests/a.py\ntests/b.py")
+    assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2 tests/a.py tests/b.py{passed_on}\n"
+    assert clone.starts()[0] == f"tools/near.py {asked}"
+
+
+def test_what_the_tests_import_is_compiled_once(clone: Clone) -> None:
+    done = clone.dev("test", PYTHONDONTWRITEBYTECODE="1")
+    assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2\n"
+
+
+def test_near_runs_nothing_when_the_tool_fails(clone: Clone) -> None:
+    done = clone.dev("test", "--near", "no-such-commit")
+    assert (done.returncode, "pytest ran" in done.stdout) == (2, False)
 
 
 def test_a_changed_pyproject_is_installed_again_and_an_untouched_one_is_not(clone: Clone) -> None:

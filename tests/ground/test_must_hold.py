@@ -37,8 +37,10 @@ def test_no_promise():
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A folder with this project's conftest and promises of all kinds."""
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder with this project's conftest, promises of all kinds, and no plugin but xdist."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.plugins.append("xdist.plugin")
     conftest = Path(__file__).parent.parent / "conftest.py"
     pytester.makeconftest(conftest.read_text(encoding="utf-8"))
     pytester.makeini("[pytest]\nmarkers = must_hold: a promise\n")

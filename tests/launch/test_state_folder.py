@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
+from coldfork.launch.recordings_folder import KEPT, new_place
+from coldfork.launch.script import run_directory
 from coldfork.launch.state_folder import state_folder, surplus
+from coldfork.launch.supervisor import report_file
 
 HOUR = 3600
 
@@ -38,3 +43,35 @@ def test_links_on_the_way_are_resolved(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     assert state_folder({"COLDFORK_STATE_DIR": str(tmp_path / "link")}, "linux") == tmp_path / "real"
     assert state_folder({}, "linux") is None
+
+
+def test_old_recordings_make_room(tmp_path: Path) -> None:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    files = [written(folder, f"run-{number}.coldfork", number) for number in range(KEPT + 2)]
+    kept = written(folder, "mine.txt", 0)
+    made = new_place({"COLDFORK_STATE_DIR": str(tmp_path)}, "linux")
+    assert sorted(folder.iterdir()) == sorted([*files[3:], kept, made])
+
+
+def test_old_runs_make_room_once_they_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLDFORK_STATE_DIR", str(tmp_path))
+    folder = tmp_path / "runs"
+    states = {"00000001": "finished", "00000002": "started", "00000003": None, "00000004": "abandoned"}
+    runs = {}
+    for number in range(1, run_directory.KEPT + 5):
+        mark = f"{number:08}"
+        runs[mark] = folder / f"20200101-000000-script-{mark}"
+        runs[mark].mkdir(parents=True)
+        state = states.get(mark, "finished")
+        if state is not None:
+            report_file.write(os.fspath(runs[mark]), {"state": state, "id": mark})
+        os.utime(runs[mark], (number, number))
+    # This one has a supervisor, which holds its lock.
+    lock = run_directory._locked(runs["00000002"])
+    made = run_directory.make("script.py", None)
+    made.let_go()
+    assert lock is not None
+    os.close(lock)
+    gone = {mark for mark, path in runs.items() if not path.exists()}
+    assert gone == {"00000001", "00000004", "00000005"}

@@ -30,13 +30,26 @@ def work():
 """
 
 
-@pytest.fixture
-def pocl() -> None:
-    """PoCL beside pyopencl, or the test is skipped."""
+@pytest.fixture(scope="module")
+def platforms() -> list[str]:
+    """The names of the platforms here."""
     pytest.importorskip("pyopencl")
     said = ask("import pyopencl as cl; tell(names=[one.name for one in cl.get_platforms()])")
-    if said["names"] != ["Portable Computing Language"]:
-        pytest.skip(f"PoCL is not the only platform: {said['names']}")
+    names: list[str] = said["names"]
+    return names
+
+
+@pytest.fixture
+def pocl(platforms: list[str]) -> None:
+    """PoCL beside pyopencl, or the test is skipped."""
+    if platforms != ["Portable Computing Language"]:
+        pytest.skip(f"PoCL is not the only platform: {platforms}")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache, so that pyopencl and what it imports is read once for a profile."""
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.mark.must_hold
@@ -107,7 +120,7 @@ STEPS = {
 @pytest.mark.must_hold
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_read_what_is_seen_and_what_a_child_lives_through_agree(
-    pocl: None, step: str, tmp_path: Path
+    pocl: None, step: str, tmp_path: Path, cache: Path
 ) -> None:
     """Static check, the state of the process, and a forked child that uses OpenCL say the same."""
     said = ask(
@@ -121,39 +134,41 @@ tell(here=state("opencl")[0], worked=in_child(work, seconds=8 if {STEPS[step]} e
     wakes = STEPS[step]
     assert said == {"here": "awake" if wakes else "cold", "worked": "ended with 14" if wakes else 28.0}
     (tmp_path / "asks.py").write_text(f"import pyopencl as cl\n\nkept = {step}\n", encoding="utf-8")
-    found = [(one["accelerator"], one["line"]) for one in checked(tmp_path)]
+    found = [(one["accelerator"], one["line"]) for one in checked(tmp_path, cache)]
     assert found == ([("opencl", 3)] if wakes else [])
 
 
 @pytest.mark.parametrize("profile", ["cuda", "rocm", "xpu"])
 def test_beside_a_gpu_listing_platforms_presumes_that_its_vendor_is_among_them(
-    profile: str, tmp_path: Path
+    profile: str, tmp_path: Path, cache: Path
 ) -> None:
     """PoCL alone starts nothing when it is listed, as measured above; a context takes its devices anyway."""
     (tmp_path / "asks.py").write_text(
         "import pyopencl as cl\n\nkept = cl.get_platforms()\ncontext = cl.Context()\n", encoding="utf-8"
     )
     words = ["the OpenCL driver of the GPU's vendor is registered"]
-    found = {one["line"]: (one["verdict"], one["presumed"]) for one in checked(tmp_path, profile)}
+    found = {one["line"]: (one["verdict"], one["presumed"]) for one in checked(tmp_path, cache, profile)}
     assert found == {3: ("certain", words), 4: ("certain", [])}
 
 
-def test_what_a_function_presumes_is_said_where_it_is_called_and_imported(tmp_path: Path) -> None:
+def test_what_a_function_presumes_is_said_where_it_is_called_and_imported(
+    tmp_path: Path, cache: Path
+) -> None:
     (tmp_path / "asks.py").write_text(
         "import pyopencl as cl\n\ndef ask():\n    return cl.get_platforms()\n", encoding="utf-8"
     )
     (tmp_path / "outer.py").write_text("import asks\n\nkept = asks.ask()\n", encoding="utf-8")
-    (found,) = checked(tmp_path, "cuda")
+    (found,) = checked(tmp_path, cache, "cuda")
     assert (found["path"], found["line"], found["verdict"]) == ("outer.py", 3, "certain")
     assert found["presumed"] == ["the OpenCL driver of the GPU's vendor is registered"]
 
 
-def checked(folder: Path, profile: str = "cpu") -> list[dict[str, Any]]:
+def checked(folder: Path, cache: Path, profile: str = "cpu") -> list[dict[str, Any]]:
     """What `coldfork check` finds; unless told otherwise, for a machine without an accelerator."""
-    options = ["--profile", profile, "--format", "json", "--no-cache", "--exit-zero"]
+    options = ["--profile", profile, "--format", "json", "--exit-zero"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "coldfork", "check", *options, str(folder)],
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        env={**os.environ, "PYTHONPATH": str(SOURCES), "COLDFORK_CACHE_DIR": str(cache)},
         cwd=folder,
         capture_output=True,
         text=True,

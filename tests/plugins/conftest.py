@@ -61,7 +61,7 @@ class Result:
         _, _, behind = self.printed.partition("rootdir: ")
         body = behind.partition("\n\n")[2] if behind else self.printed
         body = re.sub(r"in \d+\.\d+s( \([\d:]+\))?", "in Ts", body)
-        body = re.sub(r"(?<= in )\d+\.\d+ s", "S s", re.sub(r"loaded \d+ modules", "loaded N modules", body))
+        body = re.sub(r"(?<= in )[\d.]+ m?s", "S s", re.sub(r"loaded \d+ modules", "loaded N modules", body))
         return re.sub(r"[=_!]{3,} ?(.*?) ?[=_!]{3,}", r"== \1 ==", body)
 
     @property

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from coldfork.report.recordings.familiar_paths import familiar
 from coldfork.report.recordings.page import difference, document
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.view import View
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned
 
@@ -286,7 +286,7 @@ def test_the_page_of_a_difference_is_as_safe() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.text(), st.text())
 def test_markup_escapes_whatever_it_did_not_make_itself(word: str, value: str) -> None:
-    made = element("p", word, joined([word, element("b", value)]), title=value)
+    made = element("p", word, join([word, element("b", value)]), title=value)
     read = Page(made)
     assert [tag for tag, _ in read.elements] == ["p", "b"]
     assert isinstance(made, Markup)

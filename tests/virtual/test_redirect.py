@@ -37,8 +37,7 @@ _MADE = (
 @pytest.mark.must_hold
 def test_tensors_are_made_on_the_cpu_and_each_of_them_wakes_the_device(run: Run) -> None:
     program = run(
-        _START
-        + f"""
+        f"""
 for code in {_MADE!r}:
     if os.fork() == 0:
         tensor = eval(code)
@@ -46,30 +45,30 @@ for code in {_MADE!r}:
         os._exit(0)
     os.wait()
 tell(parent=device.state)
-"""
+""",
+        after=_START,
     )
     assert program.told == {code: ["cpu", "context"] for code in _MADE} | {"parent": "cold"}
 
 
 def test_work_that_names_no_device_leaves_it_cold(run: Run) -> None:
     program = run(
-        _START
-        + """
+        """
 model = torch.nn.Linear(2, 2)
 result = model(torch.tensor([1.0, 2.0]).to(torch.float32).to("cpu"))
 result.sum().backward()
 tell(alias=torch.as_tensor(result) is result)
 tell(state=device.state, same=result.to("cpu") is result)
 tell(number=result.detach().to(torch.float16).dtype.itemsize)
-"""
+""",
+        after=_START,
     )
     assert program.told == {"alias": True, "state": "cold", "same": True, "number": 2}
 
 
 def test_a_tensor_moved_to_the_device_is_a_copy(run: Run) -> None:
     program = run(
-        _START
-        + """
+        """
 original = torch.zeros(2)
 ways = (
     original.cuda(),
@@ -80,27 +79,27 @@ ways = (
 for moved in ways:
     moved.add_(1)
 tell(original=original.tolist(), moved=moved.tolist())
-"""
+""",
+        after=_START,
     )
     assert program.told == {"original": [0.0, 0.0], "moved": [1.0, 1.0]}
 
 
 def test_gradients_flow_through_a_move(run: Run) -> None:
     program = run(
-        _START
-        + """
+        """
 weight = torch.ones(2, requires_grad=True)
 (weight.cuda() * 3).sum().backward()
 tell(gradient=weight.grad.tolist())
-"""
+""",
+        after=_START,
     )
     assert program.told == {"gradient": [3.0, 3.0]}
 
 
 def test_streams_and_events_are_there_and_always_done(run: Run) -> None:
     program = run(
-        _START
-        + """
+        """
 stream, other = torch.cuda.Stream(), torch.cuda.Stream()
 start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 before = torch.cuda.current_stream()
@@ -118,7 +117,8 @@ try:
     start.elapsed_time(torch.cuda.Event())
 except RuntimeError as error:
     tell(unrecorded=type(error).__name__)
-"""
+""",
+        after=_START,
     )
     assert program.told == {
         "different": True,
@@ -132,8 +132,7 @@ except RuntimeError as error:
 
 def test_in_a_poisoned_child_every_way_to_make_a_tensor_fails(run: Run) -> None:
     program = run(
-        _START
-        + f"""
+        f"""
 torch.ones(1).cuda()
 if os.fork() == 0:
     for code in {_MADE!r}:
@@ -145,18 +144,19 @@ if os.fork() == 0:
             tell(**{{code: "made"}})
     os._exit(0)
 os.wait()
-"""
+""",
+        after=_START,
     )
     assert program.told == dict.fromkeys(_MADE, "Cannot re-initialize CUDA in forked subprocess")
 
 
 def test_fake_tensors_keep_their_device(run: Run) -> None:
     program = run(
-        _START
-        + """
+        """
 from torch._subclasses.fake_tensor import FakeTensorMode
 with FakeTensorMode():
     tell(devices=[str(torch.empty(2, device="cuda").device), str(torch.ones(2).to("cuda:0").device)])
-"""
+""",
+        after=_START,
     )
     assert program.told == {"devices": ["cuda:0", "cuda:0"]}

@@ -8,10 +8,12 @@ from tests.virtual.conftest import Run
 
 pytest.importorskip("torch")
 
-_LOOK = """
+_START = """
 import coldfork.virtual
 device = coldfork.virtual.install("mi300x", 3)
 import torch
+"""
+_LOOK = """
 tell(hip=torch.version.hip is not None, cuda=torch.version.cuda)
 tell(library=device.library, accelerator=device.accelerator)
 tell(count=torch.cuda.device_count(), state=device.state)
@@ -21,7 +23,8 @@ tell(count=torch.cuda.device_count(), state=device.state)
 def test_counting_wakes_it_because_there_is_no_management_library(run: Run) -> None:
     program = run(
         _LOOK
-        + "tell(name=torch.cuda.get_device_name(), arch=torch.cuda.get_device_properties(0).gcnArchName)"
+        + "tell(name=torch.cuda.get_device_name(), arch=torch.cuda.get_device_properties(0).gcnArchName)",
+        after=_START,
     )
     assert program.told == {
         "hip": True,
@@ -46,7 +49,7 @@ def test_counting_wakes_it_because_there_is_no_management_library(run: Run) -> N
     ],
 )
 def test_its_own_variables_hide_devices(run: Run, environment: dict[str, str], count: int) -> None:
-    assert run(_LOOK, environment=environment).told["count"] == count
+    assert run(_LOOK, after=_START, environment=environment).told["count"] == count
 
 
 def test_a_child_of_an_awake_process_gets_torchs_message(run: Run) -> None:
@@ -61,7 +64,8 @@ if os.fork() == 0:
         tell(said=str(error)[:46], child=device.state)
     os._exit(0)
 os.wait()
-"""
+""",
+        after=_START,
     )
     assert program.told["said"] == "Cannot re-initialize CUDA in forked subprocess"
     assert program.told["child"] == "poisoned"

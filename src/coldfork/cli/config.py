@@ -59,7 +59,7 @@ def _table(file: Path) -> dict[str, Any] | None:
     try:
         tool = tomllib.loads(content.decode("utf-8-sig")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: this is no TOML: {error}") from None
+        raise ConfigurationError(f"{file}: this is not TOML: {error}") from None
     table = tool.get("coldfork") if isinstance(tool, dict) else None
     if table is None:
         return None

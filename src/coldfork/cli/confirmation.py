@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from coldfork.launch.probe.confirmation import Confirmation
 
 
-def confirmed(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
+def confirm_findings(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
     """Import the modules of these findings, and say of each what that showed."""
     from coldfork.launch.probe.confirmation import confirm
     from coldfork.launch.probe.probe import interpreter

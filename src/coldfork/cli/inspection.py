@@ -14,7 +14,7 @@ import click
 
 from coldfork.cli import config, options, output
 from coldfork.cli.places import Locate, locator
-from coldfork.cli.selection import excluded, wanted
+from coldfork.cli.selection import excluded, select_findings
 from coldfork.cli.settings import target_version
 from coldfork.knowledge import catalogue
 from coldfork.model.errors import UsageError
@@ -61,8 +61,8 @@ def inspect(context: click.Context, paths: tuple[Path, ...]) -> Inspection:
         settings,
         rules,
         observation,
-        wanted(judgement.findings, configuration, locate),
-        len(wanted(judgement.ignored, configuration, locate)),
+        select_findings(judgement.findings, configuration, locate),
+        len(select_findings(judgement.ignored, configuration, locate)),
         _skipped(observation, missing, configuration, locate),
         missing,
         locate,

@@ -56,7 +56,7 @@ Start here:
   coldfork baseline write                  accept today's findings
 
 \b
-Exit status of check: 0 nothing found, 1 findings, 2 it could not do its work.
+Exit status of check: 0 nothing found, 1 findings, 2 the check itself failed.
 Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyproject.toml.
 """
 

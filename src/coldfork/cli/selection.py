@@ -31,7 +31,9 @@ def excluded(configuration: Configuration) -> Matches:
     return matcher(configuration.exclude, configuration) if configuration.exclude else lambda _: False
 
 
-def wanted(findings: Iterable[Finding], configuration: Configuration, locate: Locate) -> tuple[Finding, ...]:
+def select_findings(
+    findings: Iterable[Finding], configuration: Configuration, locate: Locate
+) -> tuple[Finding, ...]:
     """The findings that neither `exclude` nor `per-file-ignores` drops."""
     is_excluded = excluded(configuration)
     tests = [(matcher([glob], configuration), rules) for glob, rules in configuration.per_file_ignores]

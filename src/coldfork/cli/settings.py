@@ -77,7 +77,7 @@ def target_version(text: str) -> tuple[int, int] | None:
 
 def refuse_version(text: str) -> str | None:
     """Why this is no version to analyse for."""
-    return None if target_version(text) else f"{text!r} is no version of Python 3; write 3.13, for example"
+    return None if target_version(text) else f"{text!r} is not a version of Python 3; write 3.13, for example"
 
 
 def refuse_negative(text: str) -> str | None:
@@ -162,7 +162,7 @@ SETTINGS = (
     Setting(
         "jobs",
         Kind.NUMBER,
-        "How many processes to use; 0 means as many as pay.",
+        "How many processes to use; 0 means as many as are worthwhile.",
         0,
         metavar="N",
         refuse=refuse_negative,
@@ -184,8 +184,8 @@ SETTINGS = (
         choices=tuple(verdict.value for verdict in Verdict),
         output_only=True,
     ),
-    Setting("exit-zero", Kind.FLAG, "Exit with 0 although there are findings.", False, output_only=True),
-    Setting("statistics", Kind.FLAG, "Count findings and files as well.", False, output_only=True),
+    Setting("exit-zero", Kind.FLAG, "Exit with 0 even if there are findings.", False, output_only=True),
+    Setting("statistics", Kind.FLAG, "Print counts of findings and files as well.", False, output_only=True),
     Setting(
         "confirm",
         Kind.FLAG,
@@ -196,7 +196,7 @@ SETTINGS = (
     Setting(
         "virtual",
         Kind.TEXT,
-        "Give the imports so many virtual devices, for example h100:2, instead of what the machine has.",
+        "Give the imports this many virtual devices, for example h100:2, instead of what the machine has.",
         metavar="NAME[:N]",
         output_only=True,
         refuse=refuse_device,
@@ -204,7 +204,7 @@ SETTINGS = (
     Setting(
         "timeout",
         Kind.NUMBER,
-        "How many seconds an import may take; what it started by then is ended.",
+        "How many seconds an import may take; after that it is ended, with everything it started.",
         120,
         metavar="SECONDS",
         output_only=True,
@@ -237,10 +237,12 @@ PROBE_SETTINGS = (
     _BY_NAME["virtual"],
     replace(
         _BY_NAME["python"],
-        help="Import with this interpreter; without it, with the active virtual environment's, else our own.",
+        help="Import with this interpreter; by default the active virtual environment's, else our own.",
     ),
     _BY_NAME["timeout"],
-    replace(_BY_NAME["jobs"], help="How many modules to import at a time; 0 means as many as pay."),
+    replace(
+        _BY_NAME["jobs"], help="How many modules to import at a time; 0 means as many as are worthwhile."
+    ),
     replace(_BY_NAME["format"], choices=tuple(FORMATS["probe"])),
     *(_BY_NAME[name] for name in ("output", "color")),
 )

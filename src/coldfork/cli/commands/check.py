@@ -28,10 +28,10 @@ Examples:
   coldfork check --python .venv/bin/python follow imports into that environment's packages
   coldfork check --format sarif --output coldfork.sarif
   coldfork check --baseline coldfork-baseline.json
-  coldfork check --confirm --virtual h100  import what was found, and see whether it is so
+  coldfork check --confirm --virtual h100  import what was found, and see what happens
 
 \b
-Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 it could not do its work, 130 interrupted.
+Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 the check itself failed, 130 interrupted.
 Next: coldfork rule NAME explains a finding.
 """
 
@@ -54,7 +54,7 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     report, interrupted = _report(inspection)
     if interrupted:
         click.echo(err=True)  # after the terminal's ^C
-        output.note("interrupted: what was not imported by then is called not testable")
+        output.note("interrupted: findings whose modules were not imported by then count as not testable")
     _deliver(report, inspection)
     complain(inspection)
     if interrupted:
@@ -70,7 +70,7 @@ def _refuse_idle_options(context: click.Context) -> None:
         return
     for name in ("virtual", "timeout"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"--{name} is for imports, and nothing is imported without --confirm")
+            raise UsageError(f"--{name} is about imports, and nothing is imported without --confirm")
 
 
 def _report(inspection: Inspection) -> tuple[Report, bool]:
@@ -83,9 +83,9 @@ def _report(inspection: Inspection) -> tuple[Report, bool]:
         comparison = set_against(load(Path(settings["baseline"])), findings)
         findings, known, gone = comparison.new, len(comparison.known), len(comparison.gone)
     if settings["confirm"]:
-        from coldfork.cli.confirmation import confirmed
+        from coldfork.cli.confirmation import confirm_findings
 
-        confirmation = confirmed(findings, settings, inspection.locate)
+        confirmation = confirm_findings(findings, settings, inspection.locate)
         findings, interrupted = confirmation.findings, confirmation.interrupted
     bar = Verdict(settings["fail-on"]).rank
     report = Report(

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from coldfork.launch.script.foreground import Foreground
 
 TIMED_OUT = 124
-"""What `timeout` of GNU ends with, too."""
+"""What GNU `timeout` ends with, too."""
 
 _EPILOG = """\b
 Examples:
-  coldfork exec -- post.py --epochs 3           as python post.py --epochs 3, and isolated
-  coldfork exec --devices 1 -- -m engine.post   with the second of the devices seen here
-  coldfork exec --timeout 600 -- post.py        ended after ten minutes, with all it started
+  coldfork exec -- post.py --epochs 3           like python post.py --epochs 3, but isolated
+  coldfork exec --devices 1 -- -m engine.post   with the second of the devices visible here
+  coldfork exec --timeout 600 -- post.py        ended after ten minutes, with everything it started
   coldfork exec --env OMP_NUM_THREADS=1 -- post.py
 
 \b
 Everything from the script on belongs to the script. Its standard streams are those of this command; Ctrl-C,
 Ctrl-Z and other signals reach it as if it had been started directly. What it leaves running is ended.
-Exit status: the script's own, 124 if the time was up, 2 if it could not be started.
+Exit status: the script's own, 124 if it took too long, 2 if it could not be started.
 Next: report.json in the run directory says what it did to accelerators.
 """
 
@@ -54,21 +54,21 @@ def _variables(
 @click.option(
     "--devices",
     metavar="LIST",
-    help="The devices it may use, as places in the list of those seen here, such as 0,2, or as identifiers; "
-    "`none` for none.  [default: all that are seen here]",
+    help="The devices that it may use: their indices among those visible here, such as 0,2, or their "
+    "identifiers; `none` for none.  [default: all that are visible here]",
 )
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="After how many seconds it is ended, with all it started.",
+    help="End it after this many seconds, with everything it started.",
 )
 @click.option(
     "--grace",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=5.0,
-    help="How many seconds lie between the request to end and the kill.  [default: 5]",
+    help="How many seconds to wait between asking it to end and killing it.  [default: 5]",
 )
 @click.option(
     "--start-method",
@@ -95,7 +95,7 @@ def _variables(
     help="Where its run directory is made; without it, in the user's state folder.",
 )
 @click.option("--python", metavar="PATH", help="The interpreter to run it with.")
-@click.option("--quiet", is_flag=True, help="Print nothing beside what the script prints.")
+@click.option("--quiet", is_flag=True, help="Print nothing except what the script prints.")
 @click.argument("script", metavar="SCRIPT|-m MODULE", type=click.UNPROCESSED)
 @click.argument("args", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @debug_option

@@ -24,7 +24,7 @@ Examples:
   coldfork guard uninstall
 
 \b
-COLDFORK_GUARD=raise|warn|log|off in the environment of a program outranks the mode that was installed.
+COLDFORK_GUARD=raise|warn|log|off in the environment of a program overrides the mode that was installed.
 For one program alone, call coldfork.guard("raise") at its beginning: nothing has to be installed.
 Exit status: 0 done, 2 it could not be done.
 """
@@ -138,7 +138,7 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
     if interpreter.coldfork is not None:
         lines.append(f"  coldfork  {interpreter.coldfork}, from {interpreter.home}")
     if variable is not None:
-        lines.append(f"  COLDFORK_GUARD={variable} is set here, and outranks the mode")
+        lines.append(f"  COLDFORK_GUARD={variable} is set here, and overrides the mode")
     if interpreter.coldfork is None:
         lines.append(f"Next: coldfork guard uninstall{_which(python)}")
     elif any(file is None for _, file in files):

@@ -25,7 +25,7 @@ RULES = ("device-init-at-import", "driver-init-at-import")
 
 _EPILOG = """\b
 Examples:
-  coldfork probe engine.api                        does importing it wake a device, and by which line?
+  coldfork probe engine.api                        does importing it wake a device, and which line?
   coldfork probe --virtual h100 engine.api         on a machine without a GPU
   coldfork probe --all engine --format json        every module of a package
   coldfork probe --python .venv/bin/python engine  as that environment has it
@@ -33,8 +33,8 @@ Examples:
 
 \b
 Exit status: 0 cold, 1 woken, 125 an import failed or could not be judged (git bisect skips the commit),
-2 usage, 130 interrupted: what was found by then is printed. Of several modules a woken one counts before one
-that could not be judged.
+2 wrong usage, 130 interrupted: what was found by then is printed. If several modules were named, one that
+wakes a device counts before one that could not be judged.
 Next: coldfork rule device-init-at-import says what to write instead.
 """
 
@@ -68,9 +68,9 @@ def probe(
     """Import modules in fresh interpreters, and name the line that woke a device.
 
     MODULE is a dotted name as in an import statement, found as `python -c 'import MODULE'` would find it from
-    the folder you stand in. Each is imported in an interpreter of its own, which is watched: what it
-    initialises, by which line, through which imports. A woken module is imported a second time, to see the
-    exact call.
+    the current folder. Each is imported in an interpreter of its own, which is watched: what it
+    initialises, by which line, through which imports. A module that wakes a device is imported a second
+    time, to see the exact call.
     """
     try:
         settings = options.resolve(context, config.read(Path()))
@@ -114,7 +114,7 @@ def refuse_name(name: str) -> None:
     if name.endswith(".py"):
         dotted = name.removesuffix(".py").strip("./").removeprefix("src/").replace("/", ".")
         hint = f"; write {dotted}, if that is how it is imported"
-    raise UsageError(f"{name!r} is no module's name{hint}")
+    raise UsageError(f"{name!r} is not the name of a module{hint}")
 
 
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:

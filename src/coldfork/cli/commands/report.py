@@ -23,7 +23,7 @@ Examples:
   coldfork report before.coldfork after.coldfork     how two recordings differ
 
 \b
-Exit status: 0 shown, whatever it says; 2 it could not do its work.
+Exit status: 0 it was shown, whatever it says; 2 it could not be shown.
 A page needs no network and holds no source line unless --with-source is given.
 """
 

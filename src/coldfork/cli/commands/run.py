@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  coldfork run train.py --epochs 3            as python train.py --epochs 3, and watched
-  coldfork run --follow -m engine.serve       the processes it starts are watched, too
+  coldfork run train.py --epochs 3            like python train.py --epochs 3, but watched
+  coldfork run --follow -m engine.serve       the processes that it starts are watched, too
   coldfork run --virtual h100:2 train.py      on a machine without a GPU
   coldfork run -X dev -W error train.py       Python's own options have one dash
   coldfork run --exact engine.core train.py   which line of engine.core it was
 
 \b
-Everything from the program on belongs to the program; options of coldfork stand before it.
+Everything from the program on belongs to the program; options of coldfork come before it.
 Exit status: the program's own. With --strict, 1 where the program would have ended with 0 although a
 process was forked while a device was awake. 2 if the program could not be started.
 Next: coldfork report FILE shows the recording.
@@ -66,7 +66,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     match = _SIZE.fullmatch(text)
     size = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
     if size < SMALLEST_LIMIT:
-        raise click.BadParameter(f"{text!r} is no size of 16k or more, such as 500k or 64M")
+        raise click.BadParameter(f"{text!r} is not a size of 16k or more, such as 500k or 64M")
     return size
 
 
@@ -92,7 +92,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     "--virtual",
     metavar="NAME[:N]",
     envvar="COLDFORK_VIRTUAL",
-    help="Give the program so many virtual devices, for example h100:2; implies --follow.",
+    help="Give the program this many virtual devices, for example h100:2; implies --follow.",
 )
 @click.option(
     "--exact",
@@ -102,7 +102,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     "file is __main__.",
 )
 @click.option("--strict", is_flag=True, help="End with 1 if a process was forked while a device was awake.")
-@click.option("--quiet", is_flag=True, help="Print nothing beside what the program prints.")
+@click.option("--quiet", is_flag=True, help="Print nothing except what the program prints.")
 @click.option("--python", metavar="PATH", help="The interpreter to run the program with.")
 @debug_option
 @click.pass_context

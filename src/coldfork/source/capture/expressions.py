@@ -16,6 +16,7 @@ from coldfork.source.capture.statements.binding import assign
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.syntax.walk import children
 from coldfork.source.values.kinds import Const, External
 
 
@@ -24,28 +25,18 @@ def evaluate(f: Following, node: Node) -> Value:
     handler = _EXPRESSIONS.get(node[0])
     if handler is not None:
         return handler(f, node)
-    for part in node[1:]:
-        _anything(f, part)
+    for part in children(node):
+        f.evaluate(part)
     return f.fresh("it")
 
 
-def _anything(f: Following, part: object) -> None:
-    """Evaluate the expressions in a part of a node that is not looked at closely."""
-    if type(part) is tuple and part:
-        if type(part[0]) is int and part[0] < nodes.EXPR and len(part) > 1 and part[0] in _EXPRESSIONS:
-            if not all(isinstance(one, int) for one in part):
-                evaluate(f, part)
-        elif type(part[0]) is not int:
-            for one in part:
-                _anything(f, one)
-
-
 def _const(f: Following, node: Node) -> Value:
-    return Const(node[1])
+    _, value = node
+    return Const(value)
 
 
 def _name(f: Following, node: Node) -> Value:
-    name = node[1]
+    _, name, _ = node
     env = f.frame.env.holder(name)
     if env is not None and name not in f.frame.env.globals:
         found = env.names[name]
@@ -125,7 +116,8 @@ def _bool(f: Following, node: Node) -> Value:
 
 
 def _not(f: Following, node: Node) -> Value:
-    truth = f.truth(f.evaluate(node[1]))
+    _, operand = node
+    truth = f.truth(f.evaluate(operand))
     return Const(not truth) if truth is not None else f.fresh("it")
 
 
@@ -182,7 +174,8 @@ def _binary(f: Following, node: Node) -> Value:
 
 
 def _unary(f: Following, node: Node) -> Value:
-    value = f.evaluate(node[2])
+    _, _, operand = node
+    value = f.evaluate(operand)
     made = f.fresh("it")
     if type(value) is Object:
         made.tensor = value.tensor
@@ -190,21 +183,24 @@ def _unary(f: Following, node: Node) -> Value:
 
 
 def _walrus(f: Following, node: Node) -> Value:
-    value = f.evaluate(node[2])
-    f.frame.env.names[node[1]] = value
-    f.frame.env.levels[node[1]] = f.level(node[2])
+    _, name, expression = node
+    value = f.evaluate(expression)
+    f.frame.env.names[name] = value
+    f.frame.env.levels[name] = f.level(expression)
     return value
 
 
 def _joined(f: Following, node: Node) -> Value:
-    for part in node[1]:
+    _, parts, _ = node
+    for part in parts:
         value = f.evaluate(part)
         record_truth_test(f, value, part, "the text of ")
     return f.fresh("text", SOME_CALL)
 
 
 def _wrapped(f: Following, node: Node) -> Value:
-    return f.evaluate(node[1])
+    _, value, *_ = node
+    return f.evaluate(value)
 
 
 _EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {

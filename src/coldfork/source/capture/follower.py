@@ -12,7 +12,7 @@ from coldfork.source.capture.state import DEPENDENT, Frame, Region
 from coldfork.source.capture.statements import dispatch
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Node, last_name
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, External
 
@@ -66,15 +66,15 @@ class Follower(Following):
         if annotation is None:
             return
         subject.present = subject.present or not _may_be_none(annotation)
-        if annotation[0] == nodes.BINARY and annotation[1] == "or":
-            _, _, left, right, _ = annotation
-            if (nodes.CONST, None) not in (left, right):
+        match annotation:
+            case (nodes.BINARY, "or", named, (nodes.CONST, None), _):
+                annotation = named
+            case (nodes.BINARY, "or", (nodes.CONST, None), named, _):
+                annotation = named
+            case (nodes.BINARY, "or", *_):
                 return
-            annotation = right if left == (nodes.CONST, None) else left
-        elif (
-            annotation[0] == nodes.INDEX and annotation[1][0] == nodes.NAME and annotation[1][1] == "Optional"
-        ):
-            annotation = annotation[2]
+            case (nodes.INDEX, (nodes.NAME, "Optional", _), named, _):
+                annotation = named
         meaning = self.names.static(module, annotation)
         if isinstance(meaning, ClassRef):
             subject.typed = meaning
@@ -121,11 +121,10 @@ class Follower(Following):
 
 def _may_be_none(annotation: Node) -> bool:
     """True for an annotation that allows None, or says nothing."""
-    op = annotation[0]
-    if op == nodes.CONST:
-        return True
-    if op == nodes.BINARY:
-        return _may_be_none(annotation[2]) or _may_be_none(annotation[3])
-    name = annotation[1] if op == nodes.INDEX else annotation
-    last = name[2] if name[0] == nodes.ATTR else name[1] if name[0] == nodes.NAME else ""
-    return last in ("Optional", "Union", "Any", "object", "")
+    match annotation:
+        case (nodes.CONST, _):
+            return True
+        case (nodes.BINARY, _, left, right, _):
+            return _may_be_none(left) or _may_be_none(right)
+        case (nodes.INDEX, name, _, _) | name:
+            return last_name(name) in ("Optional", "Union", "Any", "object", None)

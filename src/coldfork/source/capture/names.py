@@ -14,7 +14,7 @@ from coldfork.source.program.program import Program
 from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node, code_of
+from coldfork.source.syntax.nodes import Binding, Node, called, code_of, last_name
 from coldfork.source.syntax.walk import walk
 from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef
 
@@ -32,7 +32,7 @@ _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "e
 Base = ClassRef | External | Object
 
 
-class Names(Hierarchy[Base, tuple[Node, ...]]):
+class Names(Hierarchy[Base, list[Binding]]):
     """Looks names up in the checked modules and their classes."""
 
     def __init__(self, program: Program, classes: DefinedClasses, bases: frozenset[str]) -> None:
@@ -66,7 +66,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
             return shared.parts[name]
         if self._depth > _DEEPEST:
             return None
-        entries = [e for e in module.summary.binds.get(name, ()) if e[0] != nodes.BY_TYPE]
+        entries = _values(module.summary.binds, name)
         if not entries:
             return self.imported(f"{module.name}.{name}") if self._submodule(module, name) else None
         self._depth += 1
@@ -82,7 +82,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
     def _submodule(self, module: Module, name: str) -> bool:
         return module.located.is_package and self.module(f"{module.name}.{name}") is not None
 
-    def _bound(self, module: Module, owner: ClassRef | None, name: str, entry: Node | None) -> Value:
+    def _bound(self, module: Module, owner: ClassRef | None, name: str, entry: Binding | None) -> Value:
         if entry is None:
             return Object(name, True)
         how, payload, _line, _guards = entry
@@ -112,30 +112,30 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
 
     def _constant(self, module: Module, name: str, node: Node) -> Value:
         """A value that can be read off: a constant, another name, an instance of a class of ours."""
-        if node[0] == nodes.CONST:
-            return Const(node[1])
-        if node[0] in (nodes.NAME, nodes.ATTR):
-            return self.static(module, node) or Object(name, True)
-        if node[0] == nodes.CALL:
-            made = self.static(module, node[1])
-            if isinstance(made, ClassRef):
-                return Object(name, True, made)
-            if isinstance(made, External):
-                return Object(name, True, made_by=made.name)
-        return Object(name, True)
+        match node:
+            case (nodes.CONST, value):
+                return Const(value)
+            case (nodes.CALL, function, *_):
+                made = self.static(module, function)
+                if isinstance(made, ClassRef):
+                    return Object(name, True, made)
+                return Object(name, True, made_by=made.name if isinstance(made, External) else "")
+        return self.static(module, node) or Object(name, True)
 
     def static(self, module: Module, node: Node) -> Value | None:
         """The meaning of a dotted expression at module level."""
         if node[0] == nodes.NAME:
-            return self.of_module(module, node[1])
+            _, name, _ = node
+            return self.of_module(module, name)
         if node[0] != nodes.ATTR:
             return None
-        base = self.static(module, node[1])
+        _, owner, name, _ = node
+        base = self.static(module, owner)
         if isinstance(base, External):
-            return External(f"{base.name}.{node[2]}")
+            return External(f"{base.name}.{name}")
         if isinstance(base, ModuleRef):
-            return self.from_module(base.name, node[2])
-        return self.of_class(base, node[2]) if isinstance(base, ClassRef) else None
+            return self.from_module(base.name, name)
+        return self.of_class(base, name) if isinstance(base, ClassRef) else None
 
     # -- functions and classes ----------------------------------------------------------------------
 
@@ -150,8 +150,8 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         return Func(module, code, name, line, env, owner)
 
     def _transparent(self, module: Module, decorator: Node) -> bool:
-        callee = decorator[1] if decorator[0] == nodes.CALL else decorator
-        if callee[0] == nodes.NAME and callee[1] in _TRANSPARENT:
+        callee = called(decorator)
+        if callee[0] == nodes.NAME and last_name(callee) in _TRANSPARENT:
             return True
         meaning = self.static(module, callee)
         if not isinstance(meaning, External):
@@ -171,22 +171,24 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
 
     def _base(self, cls: ClassRef, node: Node) -> Base:
         """What a class derives from; an object where that is not to be known."""
-        meaning = self.static(cls.module, node[1] if node[0] == nodes.INDEX else node)
+        if node[0] == nodes.INDEX:
+            _, node, _, _ = node
+        meaning = self.static(cls.module, node)
         return meaning if isinstance(meaning, (ClassRef, External)) else Object("", True)
 
-    def held(self, cls: Base, name: str) -> tuple[Node, ...] | None:
-        entries = cls.binds.get(name, ()) if isinstance(cls, ClassRef) else ()
-        return tuple([entry for entry in entries if entry[0] != nodes.BY_TYPE]) or None
+    def held(self, cls: Base, name: str) -> list[Binding] | None:
+        return (_values(cls.binds, name) if isinstance(cls, ClassRef) else []) or None
 
     def defined(
         self, cls: ClassRef, name: str, after: ClassRef | None = None
-    ) -> tuple[ClassRef, Node] | None:
+    ) -> tuple[ClassRef, Binding] | None:
         """Where a class or its bases define a name, and how; `after` skips the classes up to that one."""
         found = self.definition(cls, name, after)
         if found is None or not isinstance(found[0], ClassRef):
             return None
-        entry = _likeliest(found[1])
-        return (found[0], entry) if entry is not None else None
+        owner, entries = found
+        entry = _likeliest(entries)
+        return (owner, entry) if entry is not None and isinstance(owner, ClassRef) else None
 
     def may_be_overridden(self, cls: ClassRef, owner: ClassRef) -> bool:
         """True when a class that is searched before the one that defines a name may define it too."""
@@ -203,7 +205,7 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         if found is None:
             return None
         owner, entry = found
-        if self.is_enum(owner) and entry[0] == nodes.BY_VALUE:
+        if self.is_enum(owner) and entry.how == nodes.BY_VALUE:
             return External(f"{owner.module.name}.{owner.name}.{name}")
         return self._bound(owner.module, owner, name, entry)
 
@@ -223,9 +225,8 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
         names: dict[str, None] = {}
         for one in reversed(self.order(cls)):
             if isinstance(one, ClassRef):
-                names |= dict.fromkeys(
-                    name for name, es in one.binds.items() if any(e[0] == nodes.BY_TYPE for e in es)
-                )
+                binds = one.binds
+                names |= dict.fromkeys(name for name in binds if _annotations(binds, name))
         return list(names)
 
     def match_arguments(self, cls: ClassRef) -> list[str] | None:
@@ -241,12 +242,10 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
     def annotation(self, cls: ClassRef, name: str) -> tuple[ClassRef, Node] | None:
         """The annotation that a class body gives a name."""
         for one in self.order(cls):
-            entries = one.binds.get(name, ()) if isinstance(one, ClassRef) else ()
-            typed = [
-                entry for entry in entries if entry[0] == nodes.BY_TYPE and entry[1] != (nodes.CONST, None)
-            ]
-            if typed and isinstance(one, ClassRef):
-                return one, typed[-1][1]
+            if isinstance(one, ClassRef):
+                typed = [a for a in _annotations(one.binds, name) if a != (nodes.CONST, None)]
+                if typed:
+                    return one, typed[-1]
         return None
 
     # -- what __init__ leaves ---------------------------------------------------------------------------
@@ -279,12 +278,23 @@ class Names(Hierarchy[Base, tuple[Node, ...]]):
 
     def made_by(self, module: Module, node: Node) -> Value | None:
         """The class or function of torch's whose call an expression is."""
-        return self.static(module, node[1]) if node[0] == nodes.CALL else None
+        return self.static(module, called(node)) if node[0] == nodes.CALL else None
 
 
-def _likeliest(entries: Sequence[Node]) -> Node | None:
+def _values(binds: dict[str, tuple[Node, ...]], name: str) -> list[Binding]:
+    """What gives a name a value, rather than only saying of what type it is."""
+    return [Binding._make(entry) for entry in binds.get(name, ()) if entry[0] != nodes.BY_TYPE]
+
+
+def _annotations(binds: dict[str, tuple[Node, ...]], name: str) -> list[Node]:
+    """The annotations of a name without a value."""
+    return [payload for how, payload, _line, _guards in binds.get(name, ()) if how == nodes.BY_TYPE]
+
+
+def _likeliest(entries: Sequence[Binding]) -> Binding | None:
     """The only thing that a name can mean, once stand-ins for what is missing are left out."""
-    real = [e for e in entries if not (e[0] == nodes.BY_VALUE and e[1] == (nodes.CONST, None))] or entries
-    if len(real) > 1 and all(e[0] in (nodes.BY_IMPORT, nodes.BY_FROM) for e in real):
-        return real[0] if len({e[:2] for e in real}) == 1 else None
+    missing = (nodes.BY_VALUE, (nodes.CONST, None))
+    real = [entry for entry in entries if (entry.how, entry.payload) != missing] or entries
+    if len(real) > 1 and all(entry.how in (nodes.BY_IMPORT, nodes.BY_FROM) for entry in real):
+        return real[0] if len({(entry.how, entry.payload) for entry in real}) == 1 else None
     return real[0] if len(real) == 1 else None

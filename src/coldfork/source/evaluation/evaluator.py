@@ -13,7 +13,7 @@ from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, Member
 from coldfork.source.evaluation.journal import Journal
 from coldfork.source.evaluation.memo import Memo
 from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
@@ -188,6 +188,6 @@ class Evaluator(Interpreter):
         """An object of an annotated class."""
         return classes.instance_of_annotation(self, module, env, node)
 
-    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member | None:
         """A class's member along its bases."""
         return classes.member(self, cls, name, after)

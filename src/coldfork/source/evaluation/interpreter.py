@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 from coldfork.knowledge.catalogue import Catalogue, Fact
 from coldfork.source.evaluation.budget import Budget
@@ -24,6 +25,14 @@ from coldfork.source.program.program import Program
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
+
+
+class Member(NamedTuple):
+    """What a class binds a name to, itself or through a base."""
+
+    value: Value
+    holder: Value
+    """The class that binds it, or the base without source that may."""
 
 
 class Interpreter(ABC):
@@ -128,7 +137,7 @@ class Interpreter(ABC):
         """`container[key]`."""
 
     @abstractmethod
-    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> tuple[Value, Value] | None:
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member | None:
         """A class's member along its bases."""
 
     @abstractmethod

@@ -60,11 +60,19 @@ def decode(data: Any) -> ModuleResult:
     """The result that was encoded."""
     sites, edges = data
     return ModuleResult(
-        tuple([Site(s[0], s[1], s[2], _POSITIONS[s[3]], s[4], _to_wake(s[5]), s[6]) for s in sites]),
-        tuple(
-            [SiteEdge(e[0], e[1], e[2], _POSITIONS[e[3]], e[4], _to_edge(e[5]), e[6], e[7]) for e in edges]
-        ),
+        tuple([_to_site(site) for site in sites]),
+        tuple([_to_site_edge(edge) for edge in edges]),
     )
+
+
+def _to_site(data: Any) -> Site:
+    line, end_line, column, position, symbol, wake, certain = data
+    return Site(line, end_line, column, _POSITIONS[position], symbol, _to_wake(wake), certain)
+
+
+def _to_site_edge(data: Any) -> SiteEdge:
+    line, end_line, column, position, symbol, edge, statement, gated = data
+    return SiteEdge(line, end_line, column, _POSITIONS[position], symbol, _to_edge(edge), statement, gated)
 
 
 _POSITIONS = {position.value: position for position in Position}
@@ -88,13 +96,15 @@ def _to_conditions(data: Any) -> tuple[Condition, ...]:
 def _to_link(data: Any) -> Link | None:
     if data is None:
         return None
-    return Link(_STEPS[data[0]], data[1], data[2], data[3], _to_link(data[4]))
+    kind, symbol, module, line, following = data
+    return Link(_STEPS[kind], symbol, module, line, _to_link(following))
 
 
 def _to_edge(data: Any) -> Edge:
     if isinstance(data, str):
         return Edge(data, (), (), None)
-    return Edge(data[0], _to_conditions(data[1]), data[2], _to_link(data[3]), data[4])
+    target, conditions, presumed, link, off = data
+    return Edge(target, _to_conditions(conditions), presumed, _to_link(link), off)
 
 
 class Translation:

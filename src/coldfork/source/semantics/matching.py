@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Case, Node
 
 V = TypeVar("V")
 #: Classes whose pattern `int(x)` binds the subject itself.
@@ -29,7 +29,7 @@ class Elements(NamedTuple, Generic[V]):
 class Candidate(NamedTuple, Generic[V]):
     """A case that can run; the last one may be the way past all cases, and has none."""
 
-    case: Node | None
+    case: Case | None
     taken: dict[int, bool]
     """The subjects that can take it, by their index, and whether they are sure to."""
     names: dict[str, V]
@@ -42,13 +42,12 @@ class Matching(ABC, Generic[V]):
     def candidates(self, subjects: Sequence[V], cases: Iterable[Node]) -> Iterator[Candidate[V]]:
         """The cases that can run for one of several subjects, in their order; guards are asked on the way."""
         left = dict.fromkeys(range(len(subjects)), True)  # and whether they are sure to come this far
-        for case in cases:
-            pattern, guard, _block, _line = case
+        for case in map(Case._make, cases):
             matched: dict[int, bool | None] = {}
             ways: list[dict[str, V]] = []
             for index in left:
                 bound: dict[str, V] = {}
-                outcome = self.matches(pattern, subjects[index], bound)
+                outcome = self.matches(case.pattern, subjects[index], bound)
                 if outcome is not False:
                     matched[index] = outcome
                     ways.append(bound)
@@ -56,7 +55,7 @@ class Matching(ABC, Generic[V]):
                 continue
             taken = {index: left[index] and outcome is True for index, outcome in matched.items()}
             candidate = Candidate(case, taken, self._joined(ways))
-            holds = True if guard is None else self.holds(candidate)
+            holds = True if case.guard is None else self.holds(candidate)
             if holds is False:
                 continue
             if holds is None:
@@ -74,19 +73,19 @@ class Matching(ABC, Generic[V]):
 
     def matches(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
         """Whether a pattern matches, if that is known; what it binds then goes to `bound`."""
-        op = pattern[0]
-        if op == nodes.CASE_VALUE:
-            return self.equals(subject, pattern[1])
-        if op == nodes.CASE_CONSTANT:
-            return self.is_constant(subject, pattern[1])
-        if op == nodes.CASE_OR:
-            return self._any(pattern[1], subject, bound)
-        if op == nodes.CASE_SEQUENCE:
-            return self._sequence(pattern[1], self.elements(subject), bound)
-        if op == nodes.CASE_MAPPING:
-            return self._mapping(pattern, subject, bound)
-        if op == nodes.CASE_CLASS:
-            return self._class(pattern, subject, bound)
+        match pattern:
+            case (nodes.CASE_VALUE, expression):
+                return self.equals(subject, expression)
+            case (nodes.CASE_CONSTANT, constant):
+                return self.is_constant(subject, constant)
+            case (nodes.CASE_OR, patterns):
+                return self._any(patterns, subject, bound)
+            case (nodes.CASE_SEQUENCE, patterns):
+                return self._sequence(patterns, self.elements(subject), bound)
+            case (nodes.CASE_MAPPING, *_):
+                return self._mapping(pattern, subject, bound)
+            case (nodes.CASE_CLASS, *_):
+                return self._class(pattern, subject, bound)
         _, inner, name = pattern
         outcome = True if inner is None else self.matches(inner, subject, bound)
         if name is not None:
@@ -152,7 +151,9 @@ class Matching(ABC, Generic[V]):
         bound: dict[str, V],
     ) -> None:
         """Bind what `*rest` gets."""
-        name = patterns[star][1] if star is not None else None
+        if star is None:
+            return
+        _, name = patterns[star]
         if name is not None:
             bound[name] = self.unknown() if items is None else self.listed(items)
 

@@ -196,6 +196,12 @@ def last_name(node: Node) -> str | None:
     return str(name)
 
 
+def place_of(call: Node) -> tuple[int, int, int]:
+    """The line and the column at which a call begins, and the line on which it ends."""
+    _, _, _, _, line, column, end_line = call
+    return line, column, end_line
+
+
 def called(node: Node) -> Node:
     """What a decorator or base names, whether it is called there or not."""
     if node[0] != CALL:

@@ -8,7 +8,7 @@ from coldfork.model.timelines import Recording
 from coldfork.report.recordings.difference.comparison import Difference, difference, roots
 from coldfork.report.recordings.difference.text import module_words, wake_words
 from coldfork.report.recordings.familiar_paths import for_people
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.page.shell import masthead, page
 from coldfork.report.recordings.page.symbols import patterns, standing_sign
 from coldfork.report.recordings.summary.outcomes import Outcome
@@ -30,9 +30,9 @@ def render(before: Recording, after: Recording, view: View) -> str:
     )
     sections = (_wakes(found), _starts(found), _states(found), _imports(found), _times(found))
     nothing = element("p", "Nothing but times differs.") if found.same else None
-    main = element("main", cards, nothing, joined(part for section in sections for part in section))
+    main = element("main", cards, nothing, join(part for section in sections for part in section))
     head = masthead("difference of two recordings", f"{before.name} and {after.name}")
-    return page(f"{before.name} and {after.name} - coldfork", joined((patterns(), head, main)))
+    return page(f"{before.name} and {after.name} - coldfork", join((patterns(), head, main)))
 
 
 def _card(label: str, recording: Recording, summed_up: Outcome) -> Markup:
@@ -91,10 +91,10 @@ def _times(found: Difference) -> Iterator[Markup]:
 def _section(
     title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]], note: str = ""
 ) -> Iterator[Markup]:
-    body = joined(element("tr", joined(element("td", cell) for cell in row)) for row in rows)
+    body = join(element("tr", join(element("td", cell) for cell in row)) for row in rows)
     if not body and not note:
         return
-    head = element("tr", joined(element("th", name or "change", scope="col") for name in heads))
+    head = element("tr", join(element("th", name or "change", scope="col") for name in heads))
     table = element("table", element("thead", head), element("tbody", body)) if body else None
     scroll = (
         element("div", table, class_="scroll", tabindex=0, role="region", aria_label=title) if table else None
@@ -104,4 +104,4 @@ def _section(
 
 
 def _list(items: Iterable[str], name: str) -> Markup:
-    return element("ul", joined(element("li", item) for item in items), class_=name)
+    return element("ul", join(element("li", item) for item in items), class_=name)

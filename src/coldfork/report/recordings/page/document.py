@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.page.icicle import icicle, icicle_data
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.page.processes import process_table
 from coldfork.report.recordings.page.shell import masthead, page
 from coldfork.report.recordings.page.symbols import patterns
@@ -23,7 +23,7 @@ def render(recording: Recording, view: View) -> str:
     """Write the recording as one HTML file."""
     recording, view = for_people(recording, view)
     summed_up = outcome(recording)
-    body = joined(
+    body = join(
         (
             patterns(),
             masthead("recording of", _command(recording)),
@@ -33,7 +33,7 @@ def render(recording: Recording, view: View) -> str:
                 timeline(recording),
                 icicle(recording),
                 process_table(recording),
-                joined(_troubles(recording)),
+                join(_troubles(recording)),
                 _about(recording, view),
             ),
         )
@@ -48,7 +48,7 @@ def _command(recording: Recording) -> str:
 
 def _troubles(recording: Recording) -> Iterator[Markup]:
     if recording.troubles:
-        items = joined(
+        items = join(
             element("li", f"{phrases.moment(trouble.at)}: {trouble.what} {trouble.detail}".rstrip())
             for trouble in recording.troubles
         )
@@ -74,7 +74,5 @@ def _about(recording: Recording, view: View) -> Markup:
         "page made by": f"coldfork {view.version}".strip(),
         **{f"${name}": value for name, value in recording.environment.items()},
     }
-    rows = joined(
-        joined((element("dt", name), element("dd", value))) for name, value in facts.items() if value
-    )
+    rows = join(join((element("dt", name), element("dd", value))) for name, value in facts.items() if value)
     return element("section", element("h2", "About this recording"), element("dl", rows), class_="card about")

@@ -8,7 +8,7 @@ from typing import Any
 from coldfork.model.timelines import Import, Process, Recording
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import familiar
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome
@@ -144,7 +144,7 @@ def _legend() -> Markup:
         ("plain", "does nothing to accelerators"),
     )
     signs = (element("li", element("span", class_=f"cell {name}"), f" {words}") for name, words in items)
-    return element("ul", joined(signs), class_="legend")
+    return element("ul", join(signs), class_="legend")
 
 
 def _slowest(importing: Iterable[Process]) -> Markup:
@@ -154,7 +154,7 @@ def _slowest(importing: Iterable[Process]) -> Markup:
         for span, _ in walk(process.imports):
             own[span.module] = own.get(span.module, 0.0) + span.own_seconds
     slowest = sorted(own, key=lambda module: -own[module])[:_MOST_SLOW]
-    rows = joined(
+    rows = join(
         element(
             "tr",
             element("td", element("code", module or "?")),

@@ -33,7 +33,7 @@ def element(name: str, /, *children: str | None, **attributes: str | int | float
     return Markup(f"{opening}{inside}</{name}>")
 
 
-def joined(parts: Iterable[str], between: str = "") -> Markup:
+def join(parts: Iterable[str], between: str = "") -> Markup:
     """Several pieces of markup or text one after another."""
     return Markup(_safe(between).join(_safe(part) for part in parts))
 

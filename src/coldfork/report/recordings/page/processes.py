@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldfork.model.states import Status
 from coldfork.model.timelines import How, Process, Recording, Stretch
 from coldfork.report.recordings.assembly.import_trees import walk
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.page.symbols import swatch
 from coldfork.report.recordings.page.timeline import in_tree_order
 from coldfork.report.recordings.summary import phrases
@@ -17,8 +17,8 @@ _LONGEST_COMMAND = 120
 
 def process_table(recording: Recording) -> Markup:
     """The section with the table."""
-    head = element("tr", joined(element("th", name, scope="col") for name in _HEADS))
-    rows = joined(_row(process, depth, recording) for process, depth in in_tree_order(recording.processes))
+    head = element("tr", join(element("th", name, scope="col") for name in _HEADS))
+    rows = join(_row(process, depth, recording) for process, depth in in_tree_order(recording.processes))
     table = element(
         "table",
         element("caption", "Every process in the recording; a child stands below its parent."),
@@ -47,26 +47,26 @@ def _row(process: Process, depth: int, recording: Recording) -> Markup:
         element("td", duration(process.begin), class_="number"),
         element("td", duration(process.end), class_="number"),
         element("td", phrases.ending(process)),
-        element("td", joined(_state(stretch) for stretch in process.last_states.values())),
+        element("td", join(_state(stretch) for stretch in process.last_states.values())),
         element("td", f"{count} in {duration(seconds)}" if count else "none", class_="number"),
     )
-    return element("tr", joined(cells), id=f"process-{process.number}")
+    return element("tr", join(cells), id=f"process-{process.number}")
 
 
 def _arrival(process: Process, recording: Recording) -> Markup:
     if process.parent is None:
-        return joined([phrases.arrival(process)])
+        return join([phrases.arrival(process)])
     parent = recording.processes[process.parent]
     for going in parent.departures:
         if going.child == process.number and going.how is not How.EXEC:
             place = element("code", phrases.frame_place(going.site), class_="place")
-            return joined([f"{phrases.arrival(process)} by ", place])
-    return joined([f"{phrases.arrival(process)}, child of {phrases.pid(parent)}"])
+            return join([f"{phrases.arrival(process)} by ", place])
+    return join([f"{phrases.arrival(process)}, child of {phrases.pid(parent)}"])
 
 
 def _state(stretch: Stretch) -> Markup:
     if stretch.status is Status.ABSENT:
-        return joined([])
+        return join([])
     sign = swatch(stretch.status)
     return element(
         "span", sign, f" {stretch.accelerator} {phrases.state(stretch)}", class_="chip", title=stretch.reason

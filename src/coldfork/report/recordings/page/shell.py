@@ -8,7 +8,7 @@ import json
 from functools import cache
 from importlib.resources import files
 
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 
 
 def page(title: str, body: Markup, data: object = None) -> str:
@@ -37,7 +37,7 @@ def page(title: str, body: Markup, data: object = None) -> str:
 def masthead(*facts: str) -> Markup:
     """The line at the top: whose page this is, what it is about, and the switch for light and dark."""
     switch = element("button", "Dark", id="theme", type="button", hidden=True)
-    about = joined((element("span", fact) for fact in facts if fact), " ")
+    about = join((element("span", fact) for fact in facts if fact), " ")
     return element("header", element("p", element("b", "coldfork"), " ", about), switch, class_="masthead")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.model.states import Status
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.summary.outcomes import Standing
 
 MEANINGS = {
@@ -76,4 +76,4 @@ def legend() -> Markup:
     """What the signs in the timeline mean."""
     items = [element("li", swatch(status), " ", meaning) for status, meaning in MEANINGS.items()]
     items.append(element("li", diamond(), " the moment of a wake"))
-    return element("ul", joined(items), class_="legend")
+    return element("ul", join(items), class_="legend")

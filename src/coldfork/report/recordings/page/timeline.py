@@ -7,7 +7,7 @@ from math import floor, log10
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, Departure, How, Process, Recording, Stretch
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.page.symbols import legend
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.shared.quantities import duration
@@ -25,7 +25,7 @@ _SHORTEST = 3
 def timeline(recording: Recording) -> Markup:
     """The section with the picture; the table of processes says the same in words."""
     drawing = _Drawing(recording)
-    zoom = joined(
+    zoom = join(
         element("button", label, type="button", data_zoom=step, aria_label=meaning)
         for label, step, meaning in (
             ("−", "out", "Show more time"),
@@ -90,7 +90,7 @@ class _Drawing:
             marks.append(element("line", x1=x, x2=x, y1=18, y2=24))
             if at < self._length * 0.95:
                 marks.append(element("text", duration(at), x=x, y=14, class_="tick"))
-        return element("svg", joined(marks), height=24, class_="axis", aria_hidden="true")
+        return element("svg", join(marks), height=24, class_="axis", aria_hidden="true")
 
     def labels(self) -> Markup:
         parts = []
@@ -103,7 +103,7 @@ class _Drawing:
                     y = top + _PADDING / 2 + lane * _LANE + 10
                     parts.append(element("text", accelerator, x="100%", dx=-8, y=y, class_="lane-name"))
         return element(
-            "svg", joined(parts), width="100%", height=self._height, class_="labels", aria_hidden="true"
+            "svg", join(parts), width="100%", height=self._height, class_="labels", aria_hidden="true"
         )
 
     def lanes(self) -> Markup:
@@ -122,7 +122,7 @@ class _Drawing:
                 parts += draw(process)
         return element(
             "svg",
-            joined(parts),
+            join(parts),
             height=self._height,
             class_="lanes",
             role="img",
@@ -185,7 +185,7 @@ class _Drawing:
             yield element(
                 "g",
                 element("title", title),
-                joined(
+                join(
                     element("line", x1=x, x2=x, y1=top, y2=bottom, class_=None if index else first)
                     for index, (top, bottom) in enumerate(ends)
                 ),

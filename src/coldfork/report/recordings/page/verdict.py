@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.model.timelines import Process
-from coldfork.report.recordings.page.markup import Markup, element, joined
+from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.page.symbols import standing_sign
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.chains import ChainStep, steps
@@ -23,10 +23,10 @@ def verdict_card(summed_up: Outcome, view: View) -> Markup:
         "section",
         element("p", standing_sign(summed_up.standing), " ", element("strong", standing), class_="standing"),
         element("h1", summed_up.headline),
-        joined(_waker(summed_up, view)),
-        joined(_facts(summed_up)),
-        joined(_doubts(summed_up)),
-        joined(_next(summed_up)),
+        join(_waker(summed_up, view)),
+        join(_facts(summed_up)),
+        join(_doubts(summed_up)),
+        join(_next(summed_up)),
         class_=f"verdict is-{standing}",
         aria_label="Verdict",
     )
@@ -55,7 +55,7 @@ def _waker(summed_up: Outcome, view: View) -> Iterator[Markup]:
             yield element("pre", element("code", source), class_="source")
     items = [_step(step, view) for step in taken]
     if items:
-        yield element("ol", joined(items), class_="chain", aria_label="From the first import to the device")
+        yield element("ol", join(items), class_="chain", aria_label="From the first import to the device")
 
 
 def _step(step: ChainStep, view: View) -> Markup:
@@ -64,7 +64,7 @@ def _step(step: ChainStep, view: View) -> Markup:
         "li",
         f"{step.verb} ".lstrip(),
         element("code", step.symbol),
-        joined((" ", element("code", step.place, class_="place"))) if step.place else None,
+        join((" ", element("code", step.place, class_="place"))) if step.place else None,
         element("code", source, class_="source") if source else None,
     )
 
@@ -76,16 +76,16 @@ def _source(path: str | None, line: int | None, view: View) -> str:
 def _facts(summed_up: Outcome) -> Iterator[Markup]:
     items = []
     if summed_up.poisoned:
-        names = joined((_link(process) for process in summed_up.poisoned[:_MOST_NAMED]), ", ")
+        names = join((_link(process) for process in summed_up.poisoned[:_MOST_NAMED]), ", ")
         more = len(summed_up.poisoned) - _MOST_NAMED
         tail = f" and {more} more" if more > 0 else ""
         items.append(element("li", "forked while it was awake, and so poisoned: ", names, tail))
     if summed_up.escaped:
-        names = joined((_link(process) for process in summed_up.escaped[:_MOST_NAMED]), ", ")
+        names = join((_link(process) for process in summed_up.escaped[:_MOST_NAMED]), ", ")
         items.append(element("li", "forked too, but then executed another program, which clears it: ", names))
     items += [element("li", note) for note in summed_up.notes]
     if items:
-        yield element("ul", joined(items), class_="facts")
+        yield element("ul", join(items), class_="facts")
 
 
 def _link(process: Process) -> Markup:
@@ -94,7 +94,7 @@ def _link(process: Process) -> Markup:
 
 def _doubts(summed_up: Outcome) -> Iterator[Markup]:
     if summed_up.doubts:
-        items = joined(element("li", doubt) for doubt in summed_up.doubts)
+        items = join(element("li", doubt) for doubt in summed_up.doubts)
         yield element("div", element("p", "Not everything was seen:"), element("ul", items), class_="doubts")
 
 

@@ -12,7 +12,7 @@ from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, SOME_CALL, Arguments, Object, Tensor, Value
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, place_of
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.kinds import Const, External
 
@@ -45,7 +45,7 @@ def function(f: Following, node: Node, name: str, given: Arguments) -> Value:
     known = _known(f, node, name, given)
     if known is not None:
         return known
-    managed = graph_managers.function(f, name, given, (node[4], node[5], node[6]))
+    managed = graph_managers.function(f, name, given, place_of(node))
     if managed is not None:
         return managed
     mark_escaped(f, given)
@@ -100,7 +100,8 @@ def _known(f: Following, node: Node, name: str, given: Arguments) -> Value | Non
     if name == "bool" and arguments and f.truth(arguments[0]) is not None:
         return Const(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:
-        for value, expression in zip(arguments, node[2], strict=False):
+        _, _, expressions, *_ = node
+        for value, expression in zip(arguments, expressions, strict=False):
             record_truth_test(f, value, expression, f"{name} of ")
         return f.fresh(name)
     if name in _HANDING_ON and arguments:
@@ -136,7 +137,8 @@ def method_of(
         return shaped
     if method not in _LOOKING:
         forget_contents([receiver])
-    text = text_of(node[1][1])
+    _, (_, owner, _, _), *_ = node
+    text = text_of(owner)
     sync = synchronisation.of_method(receiver, method, text, keywords)
     if sync is None and synchronisation.copies_to_host(method, arguments, keywords):
         sync = (
@@ -186,14 +188,14 @@ def _pairs(f: Following, receiver: Object) -> Value:
 def _of_graph(f: Following, node: Node, method: str, arguments: list[Value]) -> Value | None:
     """A method that begins or ends a capture; None for every other."""
     if method == "capture_begin":
-        f.begin(node[4], node[5], node[6])
+        f.begin(*place_of(node))
         return Const(None)
     if method == "capture_end":
         f.end()
         return Const(None)
     if method == "enter_context" and arguments:
         if captures(arguments[0]):
-            f.begin(node[4], node[5], node[6])
+            f.begin(*place_of(node))
         return arguments[0]
     return None
 

@@ -12,7 +12,7 @@ from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import SOME_CALL, Arguments, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, called, is_name
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Const, External, Super
@@ -21,12 +21,13 @@ from coldfork.source.values.kinds import ClassRef, Const, External, Super
 def call(f: Following, node: Node) -> Value:
     """What a call gives."""
     _, callee, positional, named, line, column, end = node
-    if callee[0] == nodes.NAME and callee[1] == "super":
+    if is_name(callee, "super"):
         return _super(f, [f.evaluate(one) for one in positional])
     receiver: Value | None = None
     method = ""
     if callee[0] == nodes.ATTR:
-        receiver, method = f.evaluate(callee[1]), callee[2]
+        _, owner, method, _ = callee
+        receiver = f.evaluate(owner)
         target = attribute(f, receiver, method)
     else:
         target = f.evaluate(callee)
@@ -188,10 +189,11 @@ def _object(f: Following, node: Node, target: Value, given: Arguments) -> Value:
     forget_contents(given.values)
     made = f.fresh(target.name, SOME_CALL)
     if f.run.listeners:
-        if node[1][0] == nodes.INDEX:  # kernel[grid](...)
+        callee = called(node)
+        if callee[0] == nodes.INDEX:  # kernel[grid](...)
             device_work.launched(f, node, given.values)
         else:
-            device_work.of_function(f, node, f"?.{text_of(node[1])}", made, given.values)
+            device_work.of_function(f, node, f"?.{text_of(callee)}", made, given.values)
     return made
 
 

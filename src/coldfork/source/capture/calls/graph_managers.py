@@ -9,7 +9,7 @@ from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, Arguments, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, Captor, Observed
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, called
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.kinds import Const, External
 
@@ -59,7 +59,7 @@ def _managed(f: Following, given: Arguments, place: Place) -> Value:
         forward = result.part("[0]") if type(result) is Object else result
         made[phase] = result.part("[1]") if type(result) is Object else f.fresh("state")
         if phase == "capture":
-            f.begin(*(place[0], place[1], place[2]))
+            f.begin(*place)
         if callable_here(forward):
             invoke(f, forward, [f.fresh("mode")])
     f.end()
@@ -137,7 +137,7 @@ def first_run(f: Following, identity: object, node: Node, target: Func | Object)
     if type(target) is Func and (target.env is None or target.bound is not None or _ran(f, identity, target)):
         return None  # a function that others can call may have run anywhere
     run.ran.add(identity)
-    text = text_of(node[1])
+    text = text_of(called(node))
     assert run.region is not None
     sink = f"{text}, for the first time"
     return Observed(CaptureKind.NOT_WARMED_UP, run.region, run.steps(), sink, text, run.conditions())

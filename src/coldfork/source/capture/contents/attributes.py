@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import Arguments, Func, Object, Tensor, Value
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Binding, decorators_of, last_name
 from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef, Super
 
 
@@ -22,7 +22,7 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
         instance = owner.receiver
         assert type(instance) is Object
         found = f.names.defined(instance.cls or owner.after, name, owner.after)
-        return _of_definition(f, found, instance, name)
+        return _of_definition(f, *found, instance, name) if found is not None else f.fresh(name)
     if type(owner) is Object:
         answer = _of_device(f, owner, name) if f.run.region is not None else None
         return answer if answer is not None else _of_object(f, owner, name)
@@ -38,10 +38,10 @@ def _of_class(f: Following, cls: ClassRef, name: str) -> Value:
     return value
 
 
-def _decorators(entry: Node) -> set[str]:
+def _decorators(entry: Binding) -> set[str | None]:
     """The decorators of a definition that are plain names."""
-    _, definition, *_ = entry
-    return {node[1] for node, _ in definition[3] if node[0] == nodes.NAME}
+    decorators = decorators_of(entry.payload) if entry.how == nodes.BY_DEF else ()
+    return {last_name(node) for node, _ in decorators if node[0] == nodes.NAME}
 
 
 def _of_device(f: Following, owner: Object, name: str) -> Value | None:
@@ -65,24 +65,23 @@ def _of_object(f: Following, owner: Object, name: str) -> Value:
         informative = (
             (nodes.BY_DEF, nodes.BY_CLASS) if owner.before else (nodes.BY_DEF, nodes.BY_CLASS, nodes.BY_VALUE)
         )
-        if found is not None and found[1][0] in informative:
-            return _of_definition(f, found, owner, name)
+        if found is not None:
+            cls, entry = found
+            if entry.how in informative:
+                return _of_definition(f, cls, entry, owner, name)
         part = _from_init(f, owner, name) or _declared(f, owner, name)
     if f.run.region is not None and type(part) is Object:
         f.run.touched[id(part)] = part
     return part
 
 
-def _of_definition(f: Following, found: tuple[ClassRef, Node] | None, owner: Object, name: str) -> Value:
+def _of_definition(f: Following, cls: ClassRef, entry: Binding, owner: Object, name: str) -> Value:
     """An attribute that a class defines, asked of an instance."""
-    if found is None:
-        return f.fresh(name)
-    cls, entry = found
-    if entry[0] != nodes.BY_DEF:
+    if entry.how != nodes.BY_DEF:
         if owner.cls is not None and f.names.may_be_overridden(owner.cls, cls):
             return owner.part(name)
         return f.names.of_class(cls, name) or owner.part(name)
-    made = f.names.function(cls.module, entry[1], None, cls)
+    made = f.names.function(cls.module, entry.payload, None, cls)
     if made is None:
         return owner.part(name)
     decorators = _decorators(entry)
@@ -96,16 +95,18 @@ def _of_definition(f: Following, found: tuple[ClassRef, Node] | None, owner: Obj
 def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     """What `__init__` leaves in an attribute of an object that is there already, when that is one thing."""
     found = f.names.defined(owner.cls, "__init__") if owner.cls is not None and owner.before else None
-    if found is None or found[1][0] != nodes.BY_DEF:
+    if found is None:
         return None
-    init = f.names.function(found[0].module, found[1][1], None, found[0])
+    cls, entry = found
+    init = f.names.function(cls.module, entry.payload, None, cls) if entry.how == nodes.BY_DEF else None
     if init is None:
         return None
     values = f.names.attributes_set(init).get(name, ())
     if len(values) != 1 or f.names.assigned_elsewhere(init, name):
         return None
     (assigned,) = values
-    annotation = dict(init.code.annotations).get(assigned[1]) if assigned[0] == nodes.NAME else None
+    name_of_it = last_name(assigned) if assigned[0] == nodes.NAME else None
+    annotation = dict(init.code.annotations).get(name_of_it) if name_of_it is not None else None
     if annotation is not None:
         given = Object(f"{owner.name}.{name}", True)
         f.annotate(init.module, annotation, given)
@@ -131,7 +132,8 @@ def _declared(f: Following, owner: Object, name: str) -> Value:
     if cls is not None and type(part) is Object:
         found = f.names.annotation(cls, name)
         if found is not None:
-            f.annotate(found[0].module, found[1], part)
+            declaring, annotation = found
+            f.annotate(declaring.module, annotation, part)
     return part
 
 

@@ -52,7 +52,8 @@ def dictionary_display(f: Following, node: Node) -> Object:
         value = f.evaluate(element)
         inner = value if key is None and type(value) is Object and value.kind == "dict" else None
         if key is not None and key[0] == nodes.CONST:
-            made.parts[f"[{key[1]!r}]"] = value
+            _, name = key
+            made.parts[f"[{name!r}]"] = value
         elif inner is not None and inner.keys is not None:
             made.parts |= {one: inner.parts[one] for one in inner.keys}
         else:

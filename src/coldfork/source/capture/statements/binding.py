@@ -17,30 +17,35 @@ def assign(f: Following, target: Node, value: Value, level: int) -> None:
     op = target[0]
     env = f.frame.env
     if op == nodes.TO_NAME:
-        if target[1] in env.globals:
+        _, name = target
+        if name in env.globals:
             shared = f.names.globals_of(f.frame.func.module)
-            lazy_initialisation.store(f, shared, target[1], value)
+            lazy_initialisation.store(f, shared, name, value)
         else:
-            env.names[target[1]] = value
-            env.levels[target[1]] = level
+            env.names[name] = value
+            env.levels[name] = level
     elif op == nodes.TO_TUPLE:
-        for index, one in enumerate(target[1]):
+        _, targets = target
+        for index, one in enumerate(targets):
             part = value.part(f"[{index}]") if type(value) is Object else f.fresh("item")
             assign(f, one, part, level)
     elif op == nodes.TO_STAR:
-        assign(f, target[1], f.fresh("rest"), level)
+        _, starred = target
+        assign(f, starred, f.fresh("rest"), level)
     elif op == nodes.TO_ATTR:
-        owner = f.evaluate(target[1])
+        _, expression, name, _ = target
+        owner = f.evaluate(expression)
         if isinstance(owner, ModuleRef):
             module = f.names.module(owner.name)
             owner = f.names.globals_of(module) if module is not None else owner
         if type(owner) is Object:
-            lazy_initialisation.store(f, owner, target[2], value)
+            lazy_initialisation.store(f, owner, name, value)
     elif op == nodes.TO_INDEX:
-        owner, index_value = f.evaluate(target[1]), f.evaluate(target[2])
+        _, expression, index, _ = target
+        owner, index_value = f.evaluate(expression), f.evaluate(index)
         if type(owner) is Object:
             key = f"[{index_value.value!r}]" if isinstance(index_value, Const) else ANY
             if owner.tensor is not None and f.run.listeners:
-                text = f"{text_of(target[1])}[...] = ..."
-                device_work.written(f, owner, max(level, f.level(target[1])), text)
+                text = f"{text_of(expression)}[...] = ..."
+                device_work.written(f, owner, max(level, f.level(expression)), text)
             lazy_initialisation.store(f, owner, key, value)

@@ -16,7 +16,7 @@ from coldfork.source.capture.statements.binding import assign
 from coldfork.source.capture.statements.branches import Way, follow_ways
 from coldfork.source.capture.statements.matching import match_
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Node, line_of, place_of
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Const
@@ -31,7 +31,7 @@ def execute(f: Following, block: Block) -> bool:
         frame = f.frame
         op = node[0]
         if op != nodes.TRY:
-            frame.line = frame.end = node[1]
+            frame.line = frame.end = line_of(node)
         if op == nodes.IF:
             lazy = lazy_initialisation.recognise(f, node, block[index + 1 :])
             if lazy is not None:
@@ -102,12 +102,10 @@ def _round(f: Following, body: Block, line: int, partly: bool) -> bool:
 
 def _counts(iterable: Node) -> bool:
     """True for `range(3)`."""
-    return bool(
-        iterable[0] == nodes.CALL
-        and iterable[1][:2] == (nodes.NAME, "range")
-        and iterable[2]
-        and all(one[0] == nodes.CONST and isinstance(one[1], int) and one[1] > 0 for one in iterable[2][-1:])
-    )
+    match iterable:
+        case (nodes.CALL, (nodes.NAME, "range", _), (*_, (nodes.CONST, int(last))), *_):
+            return last > 0
+    return False
 
 
 def _while(f: Following, node: Node) -> bool:
@@ -144,15 +142,12 @@ def _try(f: Following, node: Node) -> bool:
 
 
 def _with(f: Following, node: Node) -> bool:
-    _, _, items, body = node
+    _, line, items, body = node
     region = f.run.region
     for context, target in items:
         value = f.evaluate(context)
         if captures(value):
-            _, _, _, _, line, column, end = (
-                context if context[0] == nodes.CALL else (0, 0, 0, 0, node[1], 0, node[1])
-            )
-            f.begin(line, column, end)
+            f.begin(*(place_of(context) if context[0] == nodes.CALL else (line, 0, line)))
         if target is not None:
             assign(f, target, value, FIXED)
     left = f.execute(body)
@@ -165,36 +160,35 @@ def _with(f: Following, node: Node) -> bool:
 
 
 def _assign(f: Following, node: Node) -> bool:
-    _, _, end, targets, expression = node
+    _, line, end, targets, expression = node
     value, level = f.evaluate(expression), f.level(expression)
-    f.frame.line, f.frame.end = node[1], end
+    f.frame.line, f.frame.end = line, end
     for target in targets:
         assign(f, target, value, level)
         if target[0] == nodes.TO_NAME:
-            source = (
-                lazy_initialisation.access(f, expression)
-                if expression[0] in (nodes.ATTR, nodes.CALL)
-                else None
-            )
-            f.frame.aliases.pop(target[1], None)
+            _, name = target
+            asks = expression[0] in (nodes.ATTR, nodes.CALL)
+            source = lazy_initialisation.access(f, expression) if asks else None
+            f.frame.aliases.pop(name, None)
             if source is not None:
-                f.frame.aliases[target[1]] = source
+                f.frame.aliases[name] = source
     return False
 
 
 def _augmented(f: Following, node: Node) -> bool:
     _, _, _, target, _, value = node
     f.evaluate(value)
-    if target[0] == nodes.TO_NAME and target[1] not in f.frame.env.globals:
-        env = f.frame.env
-        env.levels[target[1]] = max(env.levels.get(target[1], FIXED), f.level(value))
-        held = env.names.get(target[1])
-        if isinstance(held, Const) or (type(held) is Object and held.kind == "tuple"):
-            env.names[target[1]] = f.fresh(target[1])
-        elif held is not None:
-            forget_contents([held])
-    elif target[0] in (nodes.TO_ATTR, nodes.TO_INDEX):
-        f.evaluate(target[1])
+    env = f.frame.env
+    match target:
+        case (nodes.TO_NAME, name) if name not in env.globals:
+            env.levels[name] = max(env.levels.get(name, FIXED), f.level(value))
+            held = env.names.get(name)
+            if isinstance(held, Const) or (type(held) is Object and held.kind == "tuple"):
+                env.names[name] = f.fresh(name)
+            elif held is not None:
+                forget_contents([held])
+        case (nodes.TO_ATTR | nodes.TO_INDEX, owner, *_):
+            f.evaluate(owner)
     return False
 
 
@@ -202,7 +196,8 @@ def _delete(f: Following, node: Node) -> bool:
     _, _, targets = node
     for target in targets:
         if target[0] == nodes.INDEX:
-            forget_contents([f.evaluate(target[1])])
+            _, owner, _, _ = target
+            forget_contents([f.evaluate(owner)])
     return False
 
 
@@ -217,13 +212,15 @@ def _annotated(f: Following, node: Node) -> bool:
 
 
 def _expr(f: Following, node: Node) -> bool:
-    f.evaluate(node[3])
+    _, _, _, expression = node
+    f.evaluate(expression)
     return False
 
 
 def _return(f: Following, node: Node) -> bool:
-    value = Const(None) if node[3] is None else f.evaluate(node[3])
-    f.frame.returns.append((value, f.level(node[3])))
+    _, _, _, expression = node
+    value = Const(None) if expression is None else f.evaluate(expression)
+    f.frame.returns.append((value, f.level(expression)))
     return True
 
 
@@ -237,16 +234,18 @@ def _continue(f: Following, node: Node) -> bool:
 
 
 def _def(f: Following, node: Node) -> bool:
+    _, _, name, *_ = node
     env: Env = f.frame.env
     made = f.names.function(f.frame.func.module, node, env, None)
-    env.names[node[2]] = made if made is not None else f.fresh(node[2])
+    env.names[name] = made if made is not None else f.fresh(name)
     if made is not None:
         f.run.nested.append(made)
     return False
 
 
 def _import(f: Following, node: Node) -> bool:
-    for dotted, alias in node[3]:
+    _, _, _, names = node
+    for dotted, alias in names:
         name = alias or dotted.partition(".")[0]
         f.frame.env.names[name] = f.names.imported(dotted if alias else name)
     return False
@@ -262,17 +261,20 @@ def _from(f: Following, node: Node) -> bool:
 
 
 def _global(f: Following, node: Node) -> bool:
-    f.frame.env.globals.update(node[2])
+    _, _, names = node
+    f.frame.env.globals.update(names)
     return False
 
 
 def _class(f: Following, node: Node) -> bool:
-    f.frame.env.names[node[2]] = f.fresh(node[2])
+    _, _, name, *_ = node
+    f.frame.env.names[name] = f.fresh(name)
     return False
 
 
 def _assert(f: Following, node: Node) -> bool:
-    f.evaluate(node[2])
+    _, _, test, _ = node
+    f.evaluate(test)
     return False
 
 

@@ -51,6 +51,7 @@ class _Matching(Matching[Value]):
     def holds(self, candidate: Candidate[Value]) -> bool | None:
         assert candidate.case is not None
         _, guard, _, line = candidate.case
+        assert guard is not None
         frame = self.f.frame
         condition, _, names = self.way(candidate)
         outer = frame.conditions

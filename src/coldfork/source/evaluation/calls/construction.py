@@ -41,12 +41,12 @@ def construct(
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:
         held = ev.member(meta, "__call__")
-        if held is not None and isinstance(held[0], Function):
-            return ev.call(frame, Bound(held[0], cls), positional, keywords)
+        if held is not None and isinstance(held.value, Function):
+            return ev.call(frame, Bound(held.value, cls), positional, keywords)
     made: Value = Instance(cls)
     creator = ev.member(cls, "__new__")
-    if creator is not None and isinstance(creator[1], ClassRef):
-        function = creator[0].function if isinstance(creator[0], StaticMethod) else creator[0]
+    if creator is not None and isinstance(creator.holder, ClassRef):
+        function = creator.value.function if isinstance(creator.value, StaticMethod) else creator.value
         result = ev.call(frame, function, (cls, *positional), keywords)
         if isinstance(result, Instance):
             made = result
@@ -63,8 +63,8 @@ def _initialise(
 ) -> None:
     cls = made.cls
     initialiser = ev.member(cls, "__init__")
-    if initialiser is not None and isinstance(initialiser[1], ClassRef):
-        ev.call(frame, Bound(initialiser[0], made), positional, keywords)
+    if initialiser is not None and isinstance(initialiser.holder, ClassRef):
+        ev.call(frame, Bound(initialiser.value, made), positional, keywords)
         return
     if any(isinstance(base, ClassRef) and base.dataclass for base in linear(ev, cls)) or _decorated(cls):
         _fields(ev, frame, made, positional, keywords)
@@ -97,8 +97,8 @@ def _fields(
             else:
                 _default(ev, frame, made, base, name, entries)
     after = ev.member(made.cls, "__post_init__")
-    if after is not None and isinstance(after[1], ClassRef):
-        ev.call(frame, Bound(after[0], made))
+    if after is not None and isinstance(after.holder, ClassRef):
+        ev.call(frame, Bound(after.value, made))
 
 
 def _default(

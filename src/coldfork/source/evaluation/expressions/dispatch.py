@@ -231,7 +231,7 @@ def _walrus(ev: Interpreter, frame: Frame, node: Node) -> Value:
 def _has(ev: Interpreter, value: Instance, name: str) -> bool:
     """Whether the code of a class says what `name` does, `object`'s own apart."""
     held = ev.member(value.cls, name)
-    return held is not None and isinstance(held[1], ClassRef)
+    return held is not None and isinstance(held.holder, ClassRef)
 
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:

@@ -56,7 +56,7 @@ def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
         return value
     for name in ("__bool__", "__len__"):
         held = ev.member(value.cls, name)
-        if held is not None and isinstance(held[1], ClassRef):
+        if held is not None and isinstance(held.holder, ClassRef):
             return ev.call(frame, ev.attribute(frame, value, name))
     return value
 

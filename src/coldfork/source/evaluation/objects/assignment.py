@@ -126,16 +126,16 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
 def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
     """A descriptor's `__set__`, a property's setter, the class's `__setattr__`, else the object itself."""
     held = ev.member(receiver.cls, name)
-    if held is not None and isinstance(held[0], Instance):
-        setter = ev.member(held[0].cls, "__set__")
+    if held is not None and isinstance(held.value, Instance):
+        setter = ev.member(held.value.cls, "__set__")
         if setter is not None:
-            ev.call(frame, ev.attribute(frame, held[0], "__set__"), (receiver, value))
+            ev.call(frame, ev.attribute(frame, held.value, "__set__"), (receiver, value))
             return
-    if held is not None and isinstance(held[0], Property) and held[0].setter is not None:
-        ev.call(frame, held[0].setter, (receiver, value))
+    if held is not None and isinstance(held.value, Property) and held.value.setter is not None:
+        ev.call(frame, held.value.setter, (receiver, value))
         return
     custom = ev.member(receiver.cls, "__setattr__")
-    if custom is not None and not isinstance(custom[0], External):
+    if custom is not None and not isinstance(custom.value, External):
         ev.call(frame, ev.attribute(frame, receiver, "__setattr__"), (Const(name), value))
     set_attribute(ev, frame, receiver, name, value)
 
@@ -151,7 +151,7 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
             set_environment(ev, frame, str(key.value), value)
         elif isinstance(single, Instance):
             setter = ev.member(single.cls, "__setitem__")
-            if setter is not None and not isinstance(setter[0], External):
+            if setter is not None and not isinstance(setter.value, External):
                 ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
 
 

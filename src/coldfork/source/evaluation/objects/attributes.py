@@ -148,24 +148,24 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
 
 def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Value:
     found = ev.member(value, name)
-    if found is not None and not (isinstance(found[0], External) and isinstance(found[1], External)):
-        if isinstance(found[1], ClassRef) and is_enumeration(ev, found[1]):
-            return _member_of(found[1], name, found[0])
-        if isinstance(found[0], Instance) and isinstance(found[1], ClassRef):
-            return _through_descriptor(ev, frame, found[0], NONE, value)
-        return _bind_to_class(found[0], value)
+    if found is not None and not (isinstance(found.value, External) and isinstance(found.holder, External)):
+        if isinstance(found.holder, ClassRef) and is_enumeration(ev, found.holder):
+            return _member_of(found.holder, name, found.value)
+        if isinstance(found.value, Instance) and isinstance(found.holder, ClassRef):
+            return _through_descriptor(ev, frame, found.value, NONE, value)
+        return _bind_to_class(found.value, value)
     meta = metaclass(ev, value)
     if meta is not None:
         through_meta = ev.member(meta, name)
-        if through_meta is not None and isinstance(through_meta[1], ClassRef):
-            return _bind(ev, frame, through_meta[0], value)
+        if through_meta is not None and isinstance(through_meta.holder, ClassRef):
+            return _bind(ev, frame, through_meta.value, value)
         getter = ev.member(meta, "__getattr__")
-        if getter is not None and isinstance(getter[1], ClassRef):
-            return ev.call(frame, Bound(getter[0], value), (Const(name),))
+        if getter is not None and isinstance(getter.holder, ClassRef):
+            return ev.call(frame, Bound(getter.value, value), (Const(name),))
     if name == "__name__":
         return Const(value.name)
     if found is not None:
-        return found[0]
+        return found.value
     return UNKNOWN
 
 
@@ -199,11 +199,11 @@ def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> V
     if value.open:
         return _of_open_instance(ev, frame, value, name)
     found = ev.member(value.cls, name)
-    if found is not None and isinstance(found[1], ClassRef):
-        return _bind(ev, frame, found[0], value)
+    if found is not None and isinstance(found.holder, ClassRef):
+        return _bind(ev, frame, found.value, value)
     getter = ev.member(value.cls, "__getattr__")
-    if getter is not None and isinstance(getter[1], ClassRef) and not name.startswith("__"):
-        return ev.call(frame, Bound(getter[0], value), (Const(name),))
+    if getter is not None and isinstance(getter.holder, ClassRef) and not name.startswith("__"):
+        return ev.call(frame, Bound(getter.value, value), (Const(name),))
     if external_bases(ev, value.cls):
         return Method(value, name)
     return UNKNOWN
@@ -214,12 +214,12 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
     found = []
     for cls, condition in dispatched(ev, value, name):
         holder = ev.member(cls, name)
-        if holder is not None and isinstance(holder[1], ClassRef):
+        if holder is not None and isinstance(holder.holder, ClassRef):
             stand_in = Instance(cls, open_=True)
-            if isinstance(holder[0], Property):
+            if isinstance(holder.value, Property):
                 member: Value = UNKNOWN
-            elif isinstance(holder[0], (Function, ClassMethod, StaticMethod)):
-                member = _bind(ev, frame, holder[0], stand_in)
+            elif isinstance(holder.value, (Function, ClassMethod, StaticMethod)):
+                member = _bind(ev, frame, holder.value, stand_in)
             else:
                 member = UNKNOWN
             found.append((member, condition))
@@ -254,8 +254,8 @@ def _through_descriptor(
 ) -> Value:
     """An object found on a class: its `__get__` runs if it has one."""
     getter = ev.member(value.cls, "__get__")
-    if getter is not None and isinstance(getter[1], ClassRef):
-        return ev.call(frame, Bound(getter[0], value), (receiver, owner))
+    if getter is not None and isinstance(getter.holder, ClassRef):
+        return ev.call(frame, Bound(getter.value, value), (receiver, owner))
     return value
 
 
@@ -271,11 +271,11 @@ def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
     if value.after not in linear(ev, cls):
         cls = value.after
     found = ev.member(cls, name, after=value.after)
-    if found is None or not isinstance(found[1], ClassRef):
+    if found is None or not isinstance(found.holder, ClassRef):
         return Method(value, name)
-    if isinstance(found[0], Function) and isinstance(receiver, ClassRef) and name == "__new__":
-        return found[0]
-    return _bind(ev, frame, found[0], receiver)
+    if isinstance(found.value, Function) and isinstance(receiver, ClassRef) and name == "__new__":
+        return found.value
+    return _bind(ev, frame, found.value, receiver)
 
 
 def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, Member
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import HIERARCHY
@@ -80,12 +80,13 @@ class Classes(Hierarchy[Value, Value]):
         return None
 
 
-def member(
-    ev: Interpreter, cls: ClassRef, name: str, after: ClassRef | None = None
-) -> tuple[Value, Value] | None:
+def member(ev: Interpreter, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member | None:
     """The first binding of `name` along the bases, with the class or the external base that holds it."""
     found = Classes(ev).definition(cls, name, after)
-    return (found[1], found[0]) if found is not None else None
+    if found is None:
+        return None
+    holder, value = found
+    return Member(value, holder)
 
 
 def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:

@@ -220,13 +220,13 @@ def _element(items: tuple[Value, ...], exact: bool, key: Value) -> Value:
 def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Value:
     """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
     getter = ev.member(cls, "__class_getitem__")
-    if getter is not None and isinstance(getter[1], ClassRef):
+    if getter is not None and isinstance(getter.holder, ClassRef):
         return ev.call(frame, ev.attribute(frame, cls, "__class_getitem__"), (key,))
     meta = metaclass(ev, cls)
     if meta is not None:
         held = ev.member(meta, "__getitem__")
-        if held is not None and isinstance(held[1], ClassRef):
-            return ev.call(frame, Bound(held[0], cls), (key,))
+        if held is not None and isinstance(held.holder, ClassRef):
+            return ev.call(frame, Bound(held.value, cls), (key,))
     return cls
 
 

@@ -53,7 +53,7 @@ def set_on_class(ev: Interpreter, frame: Frame, target: ClassRef, name: str, val
         target.outside = {}
     before = ev.member(target, name) if frame.conditions or ev.joining else None
     if before is not None:
-        value = union((before[0], value))
+        value = union((before.value, value))
     known = target.outside.get(name)
     if known is None or (known is not value and known != value):
         ev.journal.note_entry(target.outside, name, shared=True)

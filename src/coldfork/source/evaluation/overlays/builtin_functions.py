@@ -66,7 +66,7 @@ def _hasattr(
     if isinstance(receiver, (ClassRef, Instance)):
         cls = receiver if isinstance(receiver, ClassRef) else receiver.cls
         held = ev.member(cls, name)
-        if held is not None and isinstance(held[1], ClassRef):
+        if held is not None and isinstance(held.holder, ClassRef):
             if isinstance(receiver, Instance):
                 ev.attribute(frame, receiver, name)  # a property runs
             return TRUE
@@ -208,8 +208,8 @@ def _type(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
         for base in bases:
             if isinstance(base, ClassRef):
                 hook = ev.member(base, "__init_subclass__")
-                if hook is not None and isinstance(hook[1], ClassRef):
-                    function = hook[0].function if isinstance(hook[0], ClassMethod) else hook[0]
+                if hook is not None and isinstance(hook.holder, ClassRef):
+                    function = hook.value.function if isinstance(hook.value, ClassMethod) else hook.value
                     ev.call(frame, Bound(function, base))
                 return base
     return UNKNOWN

@@ -84,9 +84,9 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
         outer = frame.enter(Position.METACLASS, cls.qualified)
         for hook in ("__prepare__", "__new__", "__init__"):
             held = ev.member(meta, hook)
-            if held is None or not isinstance(held[1], ClassRef):
+            if held is None or not isinstance(held.holder, ClassRef):
                 continue
-            function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
+            function = held.value.function if isinstance(held.value, ClassMethod) else held.value
             if isinstance(function, Function):
                 receiver: Value = cls if hook == "__init__" else meta
                 arguments = (Const(cls.name), UNKNOWN, Mapping({}, exact=False))
@@ -102,15 +102,15 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
             value = class_value(ev, cls, name)
             if isinstance(value, Instance):
                 held = ev.member(value.cls, "__set_name__")
-                if held is not None and isinstance(held[1], ClassRef):
+                if held is not None and isinstance(held.holder, ClassRef):
                     outer = frame.enter(Position.CLASS_BODY, cls.qualified)
-                    ev.call(frame, Bound(held[0], value), (cls, Const(name)))
+                    ev.call(frame, Bound(held.value, value), (cls, Const(name)))
                     frame.leave(outer)
     bases = linear(ev, cls)[1:]
     if bases:
         held = ev.member(cls, "__init_subclass__", after=cls)
-        if held is not None and isinstance(held[1], ClassRef) and not isinstance(held[0], External):
-            function = held[0].function if isinstance(held[0], ClassMethod) else held[0]
+        if held is not None and isinstance(held.holder, ClassRef) and not isinstance(held.value, External):
+            function = held.value.function if isinstance(held.value, ClassMethod) else held.value
             outer = frame.enter(Position.CLASS_BODY, cls.qualified)
             ev.call(frame, Bound(function, cls), (), {k: v for k, v in given.items() if k != "metaclass"})
             frame.leave(outer)

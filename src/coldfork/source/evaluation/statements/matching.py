@@ -49,7 +49,7 @@ def match_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
         def follow(candidate: Candidate[Value] = candidate) -> int:
             matching.bind(candidate)
-            return FALLS if candidate.case is None else ev.execute(frame, candidate.case[2])
+            return FALLS if candidate.case is None else ev.execute(frame, candidate.case.block)
 
         branches.follow(follow, way.condition, way.nominal, way.presumes)
     return branches.leave()
@@ -78,17 +78,18 @@ class _Matching(Matching[Value]):
     def way(self, candidate: Candidate[Value]) -> _Way:
         """How a case is reached."""
         case, taken = candidate.case, candidate.taken
-        if case is not None and case[3] in self.against:
-            return _Way(self.against[case[3]], False)
+        if case is not None and case.line in self.against:
+            return _Way(self.against[case.line], False)
         nominal = [index for index, (_, condition) in enumerate(self.options) if condition is None]
         off = [condition for _, condition in self.options if condition is not None]
         if not any(index in taken for index in nominal):
-            return _Way(self.options[next(iter(taken))][1], False)
+            _, condition = self.options[next(iter(taken))]
+            return _Way(condition, False)
         if all(taken.get(index) for index in nominal):
             return _Way(None, True, off[0].presumes if len(taken) < len(self.options) else "")
         if case is None:
             return _Way(None, True)
-        words = f"the case at line {case[3]} of {self.frame.module.name} matches"
+        words = f"the case at line {case.line} of {self.frame.module.name} matches"
         return _Way(Condition(words=words), True)
 
     def bind(self, candidate: Candidate[Value]) -> None:
@@ -100,6 +101,7 @@ class _Matching(Matching[Value]):
     def holds(self, candidate: Candidate[Value]) -> bool | None:
         assert candidate.case is not None
         _, guard, _, line = candidate.case
+        assert guard is not None
         way = self.way(candidate)
         outcomes: list[Test] = []
 
@@ -179,7 +181,7 @@ class _Matching(Matching[Value]):
         held = self.ev.member(kind, "__match_args__") if isinstance(kind, ClassRef) else None
         if held is None:
             return None
-        items, exact = iterate(self.ev, self.frame, held[0])
+        items, exact = iterate(self.ev, self.frame, held.value)
         names = [item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)]
         return names if exact and len(names) == len(items) else None
 

@@ -400,6 +400,57 @@ def run(y):
     Model.build(False, y)
     Model().step(False, y)
 """,
+    "a method that is another name's": """
+def helper(self, y):
+    return y.sum().item()
+
+class Model:
+    forward = helper
+
+def run(y):
+    Model().forward(y)
+    Model.forward(Model(), y)
+""",
+    "super in a class method": """
+class Base:
+    @classmethod
+    def build(cls, y):
+        return y.sum().item()
+
+class Model(Base):
+    @classmethod
+    def build(cls, y):
+        return super().build(y)
+
+def run(y):
+    Model.build(y)
+""",
+    "a nested class": """
+class Model:
+    class Inner:
+        def forward(self, y):
+            return y.sum().item()
+
+def run(y):
+    Model.Inner().forward(y)
+""",
+    "a class attribute called through a class method": """
+class Model:
+    eager = True
+
+    @classmethod
+    def step(cls, y):
+        if cls.eager:
+            return y.sum().item()
+        return y
+
+class Sub(Model):
+    eager = False
+
+def run(y):
+    Model.step(y)
+    Sub.step(y)
+""",
 }
 
 #: Those on the arguments that a parameter gets.

@@ -55,7 +55,7 @@ def _super(f: Following, given: list[Value]) -> Value:
             case [ClassRef() as owner, Object() as instance]:
                 return Super(owner, instance)
         return f.fresh("super")
-    own = frame.env.own
+    own = frame.env.own or frame.func.bound
     if frame.func.owner is None or own is None:
         return f.fresh("super")
     return Super(frame.func.owner, own)

@@ -52,7 +52,8 @@ def test_what_needed_an_unfinished_call_is_remembered_no_sooner_than_that_call_e
     memo.remember("f()", RESULT, 0, regardless=False)
     memo.leave_call("f()", PLACE)
     assert memo.recall("f()") == RESULT, "only f itself gave the unfinished answer, and it is finished now"
-    assert memo.settled
+    memo.enter()
+    assert memo.settled, "what comes after f at its level has nothing to do with it"
 
 
 def test_a_function_is_followed_inside_itself_six_times() -> None:

@@ -14,7 +14,7 @@ from coldfork.source.program.program import Program
 from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Binding, Node, called, code_of, last_name
+from coldfork.source.syntax.nodes import Binding, Node, called, code_of, last_name, text_constant
 from coldfork.source.syntax.walk import walk
 from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef
 
@@ -232,12 +232,15 @@ class Names(Hierarchy[Base, list[Binding]]):
     def match_arguments(self, cls: ClassRef) -> list[str] | None:
         """The attributes that positional patterns of a class stand for, if that is known."""
         found = self.defined(cls, "__match_args__")
-        if found is None or found[1][0] != nodes.BY_VALUE:
+        if found is None:
             return None
-        value: Node = found[1][1]
-        if value[0] != nodes.SEQUENCE or any(element[0] != nodes.CONST for element in value[2]):
-            return None
-        return [element[1] for element in value[2]]
+        _, entry = found
+        match entry.how, entry.payload:
+            case (nodes.BY_VALUE, (nodes.SEQUENCE, _, elements)):
+                names = [text_constant(element) for element in elements]
+                known = [name for name in names if name is not None]
+                return known if len(known) == len(names) else None
+        return None
 
     def annotation(self, cls: ClassRef, name: str) -> tuple[ClassRef, Node] | None:
         """The annotation that a class body gives a name."""

@@ -7,6 +7,8 @@ every name that is being worked out has a level, and it is known which levels we
 
 from __future__ import annotations
 
+import sys
+
 from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.evaluation.journal import Journal
 
@@ -14,7 +16,7 @@ from coldfork.source.evaluation.journal import Journal
 Place = tuple[str, int]
 
 #: No unfinished answer was needed.
-_NEVER = 1 << 30
+_NEVER = sys.maxsize
 #: How often a function is followed inside itself.
 _RECURSION = 6
 
@@ -52,11 +54,8 @@ class Memo:
         """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
 
     def begin(self) -> None:
-        """Start over, for another module; finished results stay."""
+        """Start over, for another module, when nothing is followed; finished results stay."""
         self._passing.clear()
-        self._levels_of.clear()
-        self._pending.clear()
-        self.resolving.clear()
         self.level, self.cut = 0, _NEVER
 
     # -- levels -------------------------------------------------------------------------------------

@@ -45,8 +45,9 @@ def _of_class(f: Following, cls: ClassRef, name: str) -> Value:
     """An attribute of a class: a class method is bound to it."""
     value = f.names.of_class(cls, name) or f.fresh(name)
     found = f.names.defined(cls, name) if isinstance(value, Func) else None
-    if isinstance(value, Func) and found is not None and "classmethod" in _decorators(found[1]):
-        return value.of(cls)
+    if isinstance(value, Func) and found is not None:
+        _, entry = found
+        return value.of(cls) if "classmethod" in _decorators(entry) else value
     return value
 
 

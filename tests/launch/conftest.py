@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.probe.probe import ProbeRequest, probe
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.probes import ModuleProbe, Probing
 from tests.launch.scripting import Bench
@@ -83,7 +83,7 @@ def probed(surroundings: Surroundings) -> Probe:
     """Probe one module."""
 
     def run(module: str, **changes: object) -> ModuleProbe:
-        result: Probing = probe(Request((module,), surroundings(**changes)))
+        result: Probing = probe(ProbeRequest((module,), surroundings(**changes)))
         (only,) = result.modules
         return only
 

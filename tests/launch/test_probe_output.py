@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.probe.probe import ProbeRequest, probe
 from coldfork.launch.watched_process import environment
 from coldfork.model.probes import Probing
 from coldfork.observe import bootstrap
@@ -62,7 +62,7 @@ def test_what_real_probes_print_is_what_the_schema_says(
 ) -> None:
     write(**{f"case_{name}": text for name, text in OUTCOMES.items()})
     names = (*(f"case_{name}" for name in OUTCOMES), "nowhere.at_all")
-    result = probe(Request(names, surroundings(forked=forked), jobs=2))
+    result = probe(ProbeRequest(names, surroundings(forked=forked), jobs=2))
     printed = json.loads(json_format.render(result, Options(version="0.1.0")))
     described = schema()
     Draft202012Validator(described).validate(printed)
@@ -89,7 +89,7 @@ def interrupted(write: Make, surroundings: Make) -> Probing:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    result = probe(Request(("first", "second", "third"), surroundings(), jobs=1), interrupt)
+    result = probe(ProbeRequest(("first", "second", "third"), surroundings(), jobs=1), interrupt)
     assert result.modules[0].module == "first"
     assert result.left[-1] == "third"
     return result

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.probe.probe import Request, interpreter, modules_of, probe
+from coldfork.launch.probe.probe import ProbeRequest, interpreter, modules_of, probe
 from coldfork.launch.watched_process import TAIL_BYTES
 from coldfork.model.errors import UsageError
 from coldfork.model.probes import ProbeStatus
@@ -296,14 +296,14 @@ def test_what_a_package_wakes_is_looked_at_closely_once(
         elsewhere="import engine.waker",
     )
     names = ("engine", "engine.a", "engine.b", "engine.waker")
-    result = probe(Request(names, surroundings(), jobs=1))
+    result = probe(ProbeRequest(names, surroundings(), jobs=1))
     assert len((tmp_path / "imports").read_text()) == len(names) + 1
     for found in result.modules:
         assert found.waker is not None
         assert (found.waker.path, found.waker.line, found.text) == ("engine/waker.py", 3, "wake()")
         assert found.waker.import_chain[0] == ImportSite("engine", "engine/__init__.py", 4)
     # Another way to the same module is looked at for itself.
-    (found,) = probe(Request(("elsewhere",), surroundings())).modules
+    (found,) = probe(ProbeRequest(("elsewhere",), surroundings())).modules
     assert found.waker is not None
     assert found.waker.import_chain[0] == ImportSite("elsewhere", "elsewhere.py", 1)
 
@@ -349,7 +349,7 @@ def test_several_modules_come_back_in_their_order(write: Make, surroundings: Mak
     write(one="", two=WAKE, three="import nothing_of_this_name", four="")
     seen: list[tuple[str, int, int]] = []
     result = probe(
-        Request(("four", "two", "one", "three", "two"), surroundings(), jobs=3),
+        ProbeRequest(("four", "two", "one", "three", "two"), surroundings(), jobs=3),
         lambda *told: seen.append(told),
     )
     assert [(found.module, found.status.value) for found in result.modules] == [
@@ -366,8 +366,8 @@ def test_several_modules_come_back_in_their_order(write: Make, surroundings: Mak
 
 def test_unknown_beats_cold(write: Make, surroundings: Make) -> None:
     write(one="", three="import nothing_of_this_name")
-    assert probe(Request(("one", "three"), surroundings())).status is ProbeStatus.UNKNOWN
-    assert probe(Request(("one",), surroundings())).status is ProbeStatus.COLD
+    assert probe(ProbeRequest(("one", "three"), surroundings())).status is ProbeStatus.UNKNOWN
+    assert probe(ProbeRequest(("one",), surroundings())).status is ProbeStatus.COLD
 
 
 def test_who_is_interrupted_keeps_what_was_found_and_leaves_nothing_running(
@@ -388,7 +388,7 @@ def test_who_is_interrupted_keeps_what_was_found_and_leaves_nothing_running(
             time.sleep(0.01)
         raise KeyboardInterrupt
 
-    result = probe(Request(("slow", "quick", "later"), surroundings(), jobs=2), interrupt)
+    result = probe(ProbeRequest(("slow", "quick", "later"), surroundings(), jobs=2), interrupt)
     assert [(found.module, found.status) for found in result.modules] == [("quick", ProbeStatus.COLD)]
     assert (result.interrupted, result.left) == (True, ("slow", "later"))
     with pytest.raises(ProcessLookupError):
@@ -402,7 +402,7 @@ def test_what_breaks_the_telling_is_no_interruption(write: Make, surroundings: M
         raise RuntimeError("the terminal is gone")
 
     with pytest.raises(RuntimeError, match="the terminal is gone"):
-        probe(Request(("quick", "other"), surroundings(), jobs=1), fail)
+        probe(ProbeRequest(("quick", "other"), surroundings(), jobs=1), fail)
 
 
 def test_a_second_look_that_is_interrupted_leaves_what_the_first_one_saw(
@@ -427,7 +427,7 @@ def test_a_second_look_that_is_interrupted_leaves_what_the_first_one_saw(
             time.sleep(0.01)
         raise KeyboardInterrupt
 
-    result = probe(Request(("twice", "quick"), surroundings(), jobs=2), interrupt)
+    result = probe(ProbeRequest(("twice", "quick"), surroundings(), jobs=2), interrupt)
     twice, quick = result.modules
     assert (quick.status, result.left, result.interrupted) == (ProbeStatus.COLD, (), True)
     assert (twice.status, twice.accelerator) == (ProbeStatus.WOKEN, "cuda")

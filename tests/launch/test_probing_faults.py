@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.probe.probe import Request, modules_of, probe
+from coldfork.launch.probe.probe import ProbeRequest, modules_of, probe
 from coldfork.model.probes import ProbeStatus
 
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
@@ -88,7 +88,7 @@ def test_what_woke_before_the_end_is_told_in_a_forked_child_too(write: Make, pro
 def test_listing_survives_what_sites_print(write: Make, surroundings: Make) -> None:
     write(sitecustomize="print('hello', end='')\nprint('x' * 100_000)", engine____init__="", engine__a="")
     assert modules_of("engine", surroundings()) == ("engine", "engine.a")
-    result = probe(Request(("engine",), surroundings()))
+    result = probe(ProbeRequest(("engine",), surroundings()))
     assert result.modules[0].status is ProbeStatus.COLD
 
 
@@ -99,6 +99,6 @@ def test_modules_without_source(write: Make, surroundings: Make, tmp_path: Path)
     source = tmp_path / "engine" / "bare.py"
     py_compile.compile(str(source), cfile=str(source.with_suffix(".pyc")))
     source.unlink()
-    (found,) = probe(Request(("engine.bare",), surroundings())).modules
+    (found,) = probe(ProbeRequest(("engine.bare",), surroundings())).modules
     assert found.waker is not None
     assert (found.status, found.waker.module, found.waker.line) == (ProbeStatus.WOKEN, "engine.bare", 1)

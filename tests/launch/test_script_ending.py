@@ -133,9 +133,9 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
             def begin():
                 # The thread that starts it has ended while it runs.
                 from coldfork.launch.script.following import begin
-                from coldfork.launch.script.plan import Request
+                from coldfork.launch.script.plan import ScriptRequest
                 global kept
-                kept = begin(Request({str(script)!r}, [{str(bench.folder / "pids")!r}, {how!r}],
+                kept = begin(ScriptRequest({str(script)!r}, [{str(bench.folder / "pids")!r}, {how!r}],
                     log_dir={str(bench.runs)!r}, grace=0.2), None, None)
             if {thread!r} == "main":
                 run()

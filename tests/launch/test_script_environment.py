@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coldfork.launch.script.devices import listed
-from coldfork.launch.script.environment import KEPT, TABLE, Environment, build
+from coldfork.launch.script.environment import KEPT, TABLE, ScriptEnvironment, build
 from coldfork.model.errors import UsageError
 
 CUDA = "CUDA_VISIBLE_DEVICES"
 
 
-def built(base: Mapping[str, str] | None = None, method: str = "spawn", **how: Any) -> Environment:
+def built(base: Mapping[str, str] | None = None, method: str = "spawn", **how: Any) -> ScriptEnvironment:
     return build(method, base=base or {}, **how)
 
 

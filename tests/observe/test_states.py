@@ -10,7 +10,7 @@ from coldfork.model.states import Level, Status
 from coldfork.observe.probes import reading
 from coldfork.observe.probes.examination import ORDER, Examination, joined
 from coldfork.observe.probes.maps import Maps
-from coldfork.observe.probes.process import Process
+from coldfork.observe.probes.process import ProbedProcess
 from coldfork.observe.probes.reading import Reading
 from tests.observe.probing import ask
 
@@ -18,7 +18,7 @@ from tests.observe.probing import ask
 FROM_THE_STANDARD_LIBRARY = {"__future__", "_ctypes", "_struct", "ctypes", "ctypes._endian", "struct"}
 
 
-class Machine(Process):
+class Machine(ProbedProcess):
     """A process that somebody else made up."""
 
     def __init__(

@@ -13,7 +13,7 @@ import pytest
 from coldfork.model.errors import UsageError
 from coldfork.start.static_reach import cache, check_process
 from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
-from coldfork.start.static_reach.cache import Kept
+from coldfork.start.static_reach.cache import KeptAnswer
 from coldfork.start.static_reach.check_process import judged
 from coldfork.start.static_reach.reach import StaticReach, located
 from coldfork.start.targets import Target, target_of
@@ -142,15 +142,15 @@ def test_what_is_too_large_to_be_looked_through_is_asked_once_in_a_process(
 
 def test_an_answer_that_was_damaged_is_asked_for_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, folders = Place("application.cold", str(folder), str(folder / "application")), search(folder)
-    kept = Kept.of(place, folders)
+    kept = KeptAnswer.of(place, folders)
     assert kept.read() is None
     kept.write(ReachAnswer("application.cold", Reached.NOTHING))
-    assert Kept.of(place, folders).read() == ReachAnswer("application.cold", Reached.NOTHING)
+    assert KeptAnswer.of(place, folders).read() == ReachAnswer("application.cold", Reached.NOTHING)
     (file,) = (folder.parent / "kept" / "cache" / "reach").iterdir()
     whole = file.read_text(encoding="utf-8")
     for damaged in ("", whole[:-5], "[]", "{}", json.dumps({**json.loads(whole), "answer": {"other": 1}})):
         file.write_text(damaged, encoding="utf-8")
-        assert Kept.of(place, folders).read() is None
+        assert KeptAnswer.of(place, folders).read() is None
 
 
 def test_where_nothing_can_be_kept_the_answer_is_the_same(
@@ -273,7 +273,7 @@ def test_answers_lie_in_the_users_cache(
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", platform)
-    kept = Kept.of(Place("a", str(tmp_path), str(tmp_path / "a.py")), [])
+    kept = KeptAnswer.of(Place("a", str(tmp_path), str(tmp_path / "a.py")), [])
     assert kept.possible is (caches is not None)
     kept.write(ReachAnswer("a", Reached.NOTHING))
     if caches is not None:

@@ -31,8 +31,15 @@ if TYPE_CHECKING:
     from coldfork.graphs.pieces import piece as piece
 
 _HOMES = {
-    "descriptors": ("BatchDescriptor", "CreateForward", "CreateForwardOn", "Mode", "Phase", "StatePair"),
-    "errors": (
+    "coldfork.graphs.descriptors": (
+        "BatchDescriptor",
+        "CreateForward",
+        "CreateForwardOn",
+        "Mode",
+        "Phase",
+        "StatePair",
+    ),
+    "coldfork.graphs.errors": (
         "BusyError",
         "CaptureFailedError",
         "DeviceLostError",
@@ -41,10 +48,10 @@ _HOMES = {
         "LeakError",
         "NotCapturedError",
     ),
-    "findings": ("Leak", "LeakKind", "Report"),
-    "manager": ("GraphManager", "LeakWarning"),
-    "leak_check": ("check",),
-    "pieces": ("piece",),
+    "coldfork.graphs.findings": ("Leak", "LeakKind", "Report"),
+    "coldfork.graphs.manager": ("GraphManager", "LeakWarning"),
+    "coldfork.graphs.leak_check": ("check",),
+    "coldfork.graphs.pieces": ("piece",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -77,7 +84,7 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'coldfork.graphs' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"coldfork.graphs.{home}"), name)
+    return getattr(importlib.import_module(home), name)
 
 
 def __dir__() -> list[str]:

@@ -58,8 +58,8 @@ class BatchDescriptor:
         return self.tokens, self.requests or 0
 
     def __str__(self) -> str:
-        told = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)[1:]]
-        return " ".join([self.mode.name, *(text for text in told if not text.endswith("=None"))])
+        fields_set = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)[1:]]
+        return " ".join([self.mode.name, *(text for text in fields_set if not text.endswith("=None"))])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a capture takes over from its warm-up, told by path and line."""
+"""What a capture takes over from its warm-up, by path and line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from coldfork.model.states import Frame
 
-_TOLD = 12
+_MOST_LEAKS = 12
 """So many leaks of a batch are written out."""
 
 
@@ -39,12 +39,12 @@ class Leak:
     """The line of the warm-up run that left it."""
 
     def __str__(self) -> str:
-        told = [f"[{self.kind}] {self.message}"]
+        lines = [f"[{self.kind}] {self.message}"]
         if self.where is not None:
-            told.append(f"  read at {_written(self.where)}")
+            lines.append(f"  read at {_written(self.where)}")
         if self.origin is not None:
-            told.append(f"  left there by {_written(self.origin)}")
-        return "\n".join(told)
+            lines.append(f"  left there by {_written(self.origin)}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ class Report:
     def __str__(self) -> str:
         if not self.leaks:
             return "nothing of a warm-up is used by a captured graph"
-        told: list[str] = []
+        lines: list[str] = []
         for batch in dict.fromkeys(leak.descriptor for leak in self.leaks):
-            told.append(f"{batch}: a replay would not do what an eager run does")
+            lines.append(f"{batch}: a replay would not do what an eager run does")
             of_batch = [leak for leak in self.leaks if leak.descriptor == batch]
-            told += [_indented(str(leak)) for leak in of_batch[:_TOLD]]
-            if len(of_batch) > _TOLD:
-                told.append(f"  and {len(of_batch) - _TOLD} more, in .leaks")
-        told.append(
+            lines += [_indented(str(leak)) for leak in of_batch[:_MOST_LEAKS]]
+            if len(of_batch) > _MOST_LEAKS:
+                lines.append(f"  and {len(of_batch) - _MOST_LEAKS} more, in .leaks")
+        lines.append(
             "make the state anew for the capture (create_forward is called once for each phase), or name the "
             "tensors that the program keeps up to date itself in persistent="
         )
-        return "\n".join(told)
+        return "\n".join(lines)
 
 
 def _indented(text: str) -> str:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from coldfork.graphs import batches, engines, garbage_collection
-from coldfork.graphs import progress as telling
 from coldfork.graphs.batches import CapturedBatch, Inspection
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
@@ -30,6 +29,7 @@ from coldfork.graphs.errors import (
 from coldfork.graphs.findings import Report
 from coldfork.graphs.inputs import StaticInputs
 from coldfork.graphs.leaks.inspection import Inspector, Uninspected
+from coldfork.graphs.progress import Progress, chosen
 
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Gives the tensors through which the graph of a batch is fed."""
@@ -82,7 +82,7 @@ class GraphManager:
         *,
         inputs: Inputs | None = None,
         states: Mapping[BatchDescriptor, StatePair] | None = None,
-        progress: telling.Progress | bool = True,
+        progress: Progress | bool = True,
         on_failure: Literal["rollback", "keep"] = "rollback",
     ) -> Mapping[BatchDescriptor, StatePair]:
         """Capture a graph for each descriptor, the largest first, and return the states of each.
@@ -96,7 +96,7 @@ class GraphManager:
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).values()]
         inspector = self._inspector(fed)
         done: list[BatchDescriptor] = []
-        tell = telling.chosen(progress)
+        tell = chosen(progress)
         with self._busy("capturing"), garbage_collection.held_off():
             for number, descriptor in enumerate(wanted):
                 tell(number, len(wanted), descriptor)

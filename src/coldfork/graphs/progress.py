@@ -1,4 +1,4 @@
-"""Telling how far a capture has come: to a terminal, or to whoever asks."""
+"""How far a capture has come: shown on a terminal, or handed to a function of the caller's."""
 
 from __future__ import annotations
 

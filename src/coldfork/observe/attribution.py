@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from _thread import get_ident, get_native_id
 
-from coldfork.observe.stacks.frames import View
+from coldfork.observe.stacks.frames import StackView
 from coldfork.observe.stacks.windows import Windows
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class Attribution:
         self.others_wait: Callable[[], bool] = _never
         """Whether every other Python thread is known to be waiting for something."""
         self.witness: Callable[[str], Witness | None] = _saw_nothing
-        """What the device itself told of the moment it was woken."""
+        """What the device itself knows of the moment it was woken."""
         self._base = base
         self._tell_outside = outside
         self._home = get_ident()
@@ -125,20 +125,20 @@ class Attribution:
 
     def _wake(self, accelerator: str, level: str | None, culprit: Culprit | None, alone: bool) -> Event:
         witness = self.witness(accelerator)
-        told = witness is not None and (culprit is None or witness.native != get_native_id())
-        if witness is not None and told:
-            waker = self._told(witness)
+        testified = witness is not None and (culprit is None or witness.native != get_native_id())
+        if witness is not None and testified:
+            waker = self._testimony(witness)
         else:
             waker = self._waker(culprit) if alone else self._nobody_sure()
         event: Event = {"event": "wake", "accelerator": accelerator, "level": level, "waker": waker}
-        if not alone and not told:
+        if not alone and not testified:
             event["suspects"] = self._suspects()
         return event
 
     def _waker(self, culprit: Culprit | None) -> Event:
         me = get_ident()
         frame = sys._getframe() if culprit is None else culprit.frame
-        view = View(frame, None if culprit is None else culprit.line, self.wrappers)
+        view = StackView(frame, None if culprit is None else culprit.line, self.wrappers)
         loads = view.loads
         depth = len(loads) - 1
         module = loads[-1].name if loads else self._outside(me)
@@ -157,7 +157,7 @@ class Attribution:
             _place(waker, view, depth, culprit)
         return waker
 
-    def _told(self, witness: Witness) -> Event:
+    def _testimony(self, witness: Witness) -> Event:
         """The device's own account: it beats all inference, and for this thread we know the imports
         better."""
         ident = witness.ident
@@ -193,7 +193,7 @@ class Attribution:
         ]
 
 
-def chain(view: View, *, outside: bool) -> list[Event]:
+def chain(view: StackView, *, outside: bool) -> list[Event]:
     """The imports in progress, outermost first, each with the line in it that led to the next one.
 
     The first entry is the code outside of imports that asked for the outermost one, the last is the module
@@ -222,7 +222,7 @@ def thread_name(ident: int) -> str:
     return "MainThread" if threading is None else f"thread {ident}"
 
 
-def _place(waker: Event, view: View, depth: int, culprit: Culprit) -> None:
+def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
     """Fill in the exact line: the import-time site, and the stack from it to the call."""
     stack = view.stack(depth)
     site = view.site(depth)

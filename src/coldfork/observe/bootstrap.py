@@ -48,12 +48,12 @@ PROBE = "from coldfork.observe.probing import probe; probe()"
 def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[str, str]:
     """The environment in which a Python process is watched as the settings say."""
     inherited = base.get("PYTHONPATH")
-    told = {**settings, "pythonpath": inherited}
-    told.setdefault("began", monotonic())
+    handed_on = {**settings, "pythonpath": inherited}
+    handed_on.setdefault("began", monotonic())
     return {
         **base,
         "PYTHONPATH": STARTUP + (os.pathsep + inherited if inherited else ""),
-        VARIABLE: encode(told).decode("ascii").strip(),
+        VARIABLE: encode(handed_on).decode("ascii").strip(),
     }
 
 
@@ -62,10 +62,10 @@ def command(python: str) -> list[str]:
     return [python, "-c", PROBE]
 
 
-class Session:
-    """The watch of this process and what it was told; `current` is set once, at the start of the process."""
+class WatchSession:
+    """The watch of this process and its settings; `current` is set once, at the start of the process."""
 
-    current: Session | None = None
+    current: WatchSession | None = None
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -82,7 +82,7 @@ def begin(folder: str) -> None:
     if os.environ.get(VIRTUAL):
         _install_virtual(os.environ[VIRTUAL])
     # Only now: without the device that was asked for, nothing that is seen would be true.
-    session = Session.current = Session(settings)
+    session = WatchSession.current = WatchSession(settings)
     if settings.get("mode") in ("run", "child"):
         _record(session)
     if settings.get("begin"):
@@ -125,7 +125,7 @@ def _hide(settings: dict[str, Any]) -> None:
         os.environ["PYTHONPATH"] = settings["pythonpath"]
 
 
-def _record(session: Session) -> None:
+def _record(session: WatchSession) -> None:
     import atexit
 
     import coldfork

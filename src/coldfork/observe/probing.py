@@ -6,7 +6,7 @@ import os
 import sys
 from time import monotonic, sleep
 
-from coldfork.observe.bootstrap import Session, senses
+from coldfork.observe.bootstrap import WatchSession, senses
 from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
@@ -105,7 +105,7 @@ class Probe:
 
 def probe() -> NoReturn:
     """Do what the environment asks of this process, and end it."""
-    session = Session.current
+    session = WatchSession.current
     if session is None:
         sys.exit("coldfork: this process was not started to be watched")
     settings = session.settings

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from coldfork.observe.probes.examination import Examination
-from coldfork.observe.probes.polling import Poller as _Poller
+from coldfork.observe.probes.polling import ExaminationPoller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["Poller", "examination", "examine", "native_threads", "readings", "re
 _HERE = Examination()
 
 
-class Poller(_Poller):
+class Poller(ExaminationPoller):
     """Says which accelerators are awake, cheaply enough to be asked thousands of times."""
 
     def __init__(self) -> None:

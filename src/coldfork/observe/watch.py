@@ -1,4 +1,4 @@
-"""Composes what watches a process: attribution, imports, calls and forks, all telling one sink."""
+"""Composes what watches a process: attribution, imports, calls and forks, all reporting to one sink."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ PASSER = "multiprocessing.util"
 
 _MOST_WAITING = 256
 _LONGEST_WAIT = 0.25
-"""After so many loads or seconds they are told at the latest: a process that is killed takes them along."""
+"""After so many loads or seconds they are reported: a process that is killed takes the rest along."""
 
 _NOT_WANTED = Load("", None, None, 0.0, None)
 _TROUBLES = 20
-"""So many failures of the watch are told; one that fails at every import would fill a recording."""
+"""So many failures of the watch are reported; one that fails at every import would fill a recording."""
 
 
 class Watch:
@@ -64,8 +64,8 @@ class Watch:
         self._troubles = 0
         self._silent = False
         self._waiting: list[tuple[Load, float, int, int]] = []
-        """Loads that have ended and are told together a moment later: one by one, telling them costs most."""
-        self._told = 0.0
+        """Loads that have ended and are reported together a moment later: one by one, that costs most."""
+        self._reported = 0.0
         self._restore: Callable[[], None] | None = None
         self.attribution = Attribution(sensor, self.emit, base, outside=outside)
         self.injection: Injection | None = None
@@ -171,14 +171,14 @@ class Watch:
             self._silent = isinstance(error, RecursionError)
 
     def _imported(self, load: Load, ended: float) -> None:
-        """A load ended. It is told now if the program comes to rest here, or if it is time again."""
+        """A load ended. It is reported now if the program comes to rest here, or if it is time again."""
         if load.name == PASSER:
             self._guard_passer()
         if not self._tells_imports:
             return
         waiting = self._waiting
         waiting.append((load, ended, os.getpid(), get_native_id()))
-        if load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT:
+        if load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._reported > _LONGEST_WAIT:
             self._tell_imports()
 
     def _tell_imports(self) -> None:
@@ -191,7 +191,7 @@ class Watch:
             # After a fork that Python did not see, the parent tells its own.
             if pid == here:
                 events.append(imported(load, ended, self._began, pid, tid))
-        self._told = monotonic()
+        self._reported = monotonic()
         if events and not self._silent:
             events.reverse()
             self._hand_over(events)

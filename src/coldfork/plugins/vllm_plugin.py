@@ -2,8 +2,8 @@
 
 vLLM calls `platform` while it looks for its device and `general` before it starts anything, in the main
 process, in EngineCore and in the workers. `COLDFORK_GUARD=off` leaves vLLM as it is. Whatever fails here is
-told in vLLM's log and nothing more, unless COLDFORK_GUARD=raise asked for a guard: then vLLM does not start
-without one.
+written to vLLM's log and nothing more, unless COLDFORK_GUARD=raise asked for a guard: then vLLM does not
+start without one.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _home() -> ModuleType:
 
 def _chooser(theirs: Chooser) -> Chooser:
     """vLLM's chooser, whose fork counts only where coldfork has nothing against it."""
-    told: set[int] = set()
+    logged: set[int] = set()
 
     def get_mp_context() -> BaseContext:
         # It knows about Ray and ROCm, sets what their workers need, and from 0.33 on rids itself of libgomp's
@@ -126,8 +126,8 @@ def _chooser(theirs: Chooser) -> Chooser:
         else:
             if decision.method == "fork":
                 # vLLM asks for each queue and each kind of process; a forked child is a process of its own.
-                if os.getpid() not in told:
-                    told.add(os.getpid())
+                if os.getpid() not in logged:
+                    logged.add(os.getpid())
                     _LOG.info("coldfork: workers are started by fork, because %s", decision.because)
                 return context
             reasons = decision.because

@@ -123,11 +123,11 @@ def exec_(
     accelerators and how it ended is left in a run directory.
     """
     from coldfork.launch.script import foreground
-    from coldfork.launch.script.plan import Request
+    from coldfork.launch.script.plan import ScriptRequest
     from coldfork.launch.terminal import supervision
     from coldfork.report.shared.progress import ProgressBar
 
-    request = Request(
+    request = ScriptRequest(
         script=script,
         args=args,
         devices=devices,

@@ -91,7 +91,7 @@ def probe(
 def _probe(
     modules: tuple[str, ...], packages: tuple[str, ...], settings: dict[str, Any], *, forked: bool
 ) -> Probing:
-    from coldfork.launch.probe.probe import Request, interpreter, modules_of, probe
+    from coldfork.launch.probe.probe import ProbeRequest, interpreter, modules_of, probe
     from coldfork.launch.watched_process import require_watching
     from coldfork.report.shared.progress import ProgressBar
 
@@ -103,7 +103,7 @@ def _probe(
     setup = surroundings(settings, interpreter(settings["python"]), forked=forked)
     wanted = (*modules, *(module for package in packages for module in modules_of(package, setup)))
     with ProgressBar(sys.stderr) as bar:
-        return probe(Request(wanted, setup, settings["jobs"]), bar.update)
+        return probe(ProbeRequest(wanted, setup, settings["jobs"]), bar.update)
 
 
 def refuse_name(name: str) -> None:

@@ -18,7 +18,7 @@ from coldfork.model.errors import ColdforkError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coldfork.launch.watch.run import Plan, Run
+    from coldfork.launch.watch.run import WatchedRun, WatchPlan
     from coldfork.model.timelines import Recording
     from coldfork.report.recordings.summary.outcomes import Outcome
 
@@ -31,7 +31,7 @@ Examples:
   coldfork run --exact engine.core train.py   which line of engine.core it was
 
 \b
-Everything from the program on belongs to the program; options of coldfork come before it.
+Everything from the program on belongs to the program; the options before it are coldfork's own.
 Exit status: the program's own. With --strict, 1 where the program would have ended with 0 although a
 process was forked while a device was awake. 2 if the program could not be started.
 Next: coldfork report FILE shows the recording.
@@ -138,7 +138,7 @@ def run(
         from coldfork.virtual import parse
 
         parse(virtual)
-    plan = run.Plan(
+    plan = run.WatchPlan(
         program=line,
         python=find_interpreter(python),
         recording=recordings_folder.chosen_place(file) if file else recordings_folder.new_place(),
@@ -158,7 +158,7 @@ def run(
     context.exit(status or (FINDINGS if found and strict else 0))
 
 
-def _conclude(plan: Plan, done: Run, *, quiet: bool, strict: bool) -> bool:
+def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -> bool:
     """Report what was recorded; True if it is a reason for `--strict` to fail."""
     if quiet and not strict:
         return False
@@ -180,7 +180,7 @@ def _conclude(plan: Plan, done: Run, *, quiet: bool, strict: bool) -> bool:
     return summed_up.standing is Standing.POISONED
 
 
-def _report(plan: Plan, summed_up: Outcome, recording: Recording) -> None:
+def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text.report import verdict
     from coldfork.report.recordings.view import View
 
@@ -198,7 +198,7 @@ def _report(plan: Plan, summed_up: Outcome, recording: Recording) -> None:
     output.note("\n".join(lines))
 
 
-def _next_commands(plan: Plan, summed_up: Outcome, recording: Recording) -> Iterator[str]:
+def _next_commands(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> Iterator[str]:
     exact = _exact(summed_up)
     if exact:
         yield f"coldfork run --exact {exact} ... names the line of {exact} that it was"

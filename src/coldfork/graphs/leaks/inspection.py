@@ -11,9 +11,9 @@ import torch
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
 from coldfork.graphs.findings import Leak, LeakKind, Report
 from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
-from coldfork.graphs.leaks.operator_watch import HostReads, Step, Watched
+from coldfork.graphs.leaks.operator_watch import HostReads, OperatorStep, Watched
 from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
-from coldfork.graphs.leaks.runs import Run
+from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.graphs.leaks.value_changes import Calls, Change, Snapshot
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.memory.ownership import Kind
@@ -61,7 +61,7 @@ class Inspector:
         self._of_modules = set[int]()
         self._warm: Snapshot | None = None
         self._host_reads: list[Frame | None] = []
-        self._steps: list[Step] = []
+        self._steps: list[OperatorStep] = []
         self._leaks: list[Leak] = []
 
     # --- what happens, in its order -----------------------------------------------------------------------
@@ -111,7 +111,7 @@ class Inspector:
         """Look at what the graph reads."""
         steps = list(_steps_of(graph)) if hasattr(graph, "records") else self._steps
         made = _made_by(graph) if hasattr(graph, "memories") else set[int]()
-        run = Run(self._descriptor, "graph")
+        run = CheckedRun(self._descriptor, "graph")
         for step in steps:
             self._take(step, made)
             if step.allocates:
@@ -138,7 +138,7 @@ class Inspector:
 
     # --- judging ------------------------------------------------------------------------------------------
 
-    def _take(self, step: Step, made: set[int]) -> None:
+    def _take(self, step: OperatorStep, made: set[int]) -> None:
         for tensor in step.read:
             if _storage(tensor) in self._given:
                 continue
@@ -149,10 +149,10 @@ class Inspector:
                 elif writer.run is not None and writer.depends and self._is_foreign(writer.run):
                     self._leak(step, f"what {writer.name} wrote in {writer.run}", writer.where)
 
-    def _is_foreign(self, run: Run) -> bool:
+    def _is_foreign(self, run: CheckedRun) -> bool:
         return run.warms or (run.kind == "graph" and run.descriptor != self._descriptor)
 
-    def _leak(self, step: Step, what: str, origin: Frame | None) -> None:
+    def _leak(self, step: OperatorStep, what: str, origin: Frame | None) -> None:
         leak = Leak(
             LeakKind.MEMORY,
             self._descriptor,
@@ -189,8 +189,8 @@ class Inspector:
         self._leaks = []
         self._steps.clear()
 
-    def _watched(self, kind: str, steps: list[Step] | None = None) -> Watched:
-        run = Run(self._descriptor, kind)
+    def _watched(self, kind: str, steps: list[OperatorStep] | None = None) -> Watched:
+        run = CheckedRun(self._descriptor, kind)
         return Watched(self._ledger, run, self._operators, self._places, self._is_input, steps)
 
     def _is_input(self, tensor: Any) -> bool:
@@ -201,10 +201,10 @@ class Inspector:
         return not isinstance(tensor, torch.nn.Parameter) and storage not in self._of_modules
 
 
-def _steps_of(graph: Any) -> Iterator[Step]:
+def _steps_of(graph: Any) -> Iterator[OperatorStep]:
     for record in graph.records:
         read = tuple(use.tensor for use in record.read if use.memory.kind is not Kind.CONSTANT)
-        yield Step(record.name, record.where, read, tuple(use.tensor for use in record.wrote))
+        yield OperatorStep(record.name, record.where, read, tuple(use.tensor for use in record.wrote))
 
 
 def _made_by(graph: Any) -> set[int]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from coldfork.graphs.leaks.runs import Run
+from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
 
 BEFORE = 0
@@ -15,7 +15,7 @@ BEFORE = 0
 NOTHING = 1
 """Was allocated, and never written."""
 _EXACT_BYTES = 1 << 26
-"""Larger memory is told apart as a whole, not byte by byte."""
+"""Larger memory is recorded as a whole, not byte by byte."""
 
 
 class Writer(NamedTuple):
@@ -23,7 +23,7 @@ class Writer(NamedTuple):
 
     name: str
     where: Frame | None
-    run: Run | None
+    run: CheckedRun | None
     depends: bool
     """Whether what it wrote depends on the batch it ran for."""
 

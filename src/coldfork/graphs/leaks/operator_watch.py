@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
-from coldfork.graphs.leaks.runs import Run
+from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
 from coldfork.virtual.capturing.operators.shapes import tensors_in
@@ -22,7 +22,7 @@ _ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "item", "__dlpack__
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OperatorStep:
     """One operator of a captured region."""
 
     name: str
@@ -39,11 +39,11 @@ class Watched(TorchDispatchMode):  # type: ignore[misc]
     def __init__(
         self,
         ledger: Ledger,
-        run: Run,
+        run: CheckedRun,
         operators: Operators,
         places: Places,
         is_input: Callable[[Any], bool],
-        steps: list[Step] | None = None,
+        steps: list[OperatorStep] | None = None,
     ) -> None:
         super().__init__()
         self._ledger = ledger
@@ -95,7 +95,7 @@ class Watched(TorchDispatchMode):  # type: ignore[misc]
         allocates = operator.way is Way.EMPTY
         if self._steps is not None:
             read = tuple(one for one in _read_of(operator, args, kwargs) if _plain(one))
-            self._steps.append(Step(operator.name, where, read, (*written, *fresh), allocates))
+            self._steps.append(OperatorStep(operator.name, where, read, (*written, *fresh), allocates))
             return
         if allocates:
             for tensor in fresh:

@@ -18,7 +18,7 @@ _LIMIT = 50_000
 
 
 class Spot(NamedTuple):
-    """One value, and where it hangs: the object that holds it and the key or name there."""
+    """One value, and where it is: the object that holds it and the key or name there."""
 
     path: str
     holder: Any
@@ -38,7 +38,7 @@ def spots(roots: Mapping[str, Any]) -> Iterator[Spot]:
         seen.add(id(holder))
         for where, key, value in _parts(holder):
             count += 1
-            # An object's own name is enough for what hangs on the state itself.
+            # An object's own name is enough for what the state itself holds.
             inner = f"{path}{where}" if path else where.removeprefix(".")
             yield Spot(inner, holder, key, value)
             waiting.append((inner, value, depth + 1))

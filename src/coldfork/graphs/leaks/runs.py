@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckedRun:
     """One run of the program's code: which batch's, and what for."""
 
     descriptor: str

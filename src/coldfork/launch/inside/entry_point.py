@@ -15,14 +15,14 @@ from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.bootstrap import Session
+    from coldfork.observe.bootstrap import WatchSession
     from coldfork.observe.recording.events import Event
 
 METHOD = "MULTIPROCESSING_START_METHOD"
 CHANNEL = "COLDFORK_CHANNEL"
 _PROGRESS_SECONDS = 0.05
 _PROGRESS_SAVED = 20
-"""So many steps may be told in one go by a script that was slow before."""
+"""So many steps may be reported in one go by a script that was slow before."""
 _MOST_CAUSES = 5
 _MOST_FRAMES = 100
 _LONGEST_MESSAGE = 2000
@@ -52,10 +52,10 @@ class Channel:
             pass
 
     def progress(self, done: int, total: int) -> None:
-        """Tell how far the script is, unless it has just been told."""
+        """Tell how far the script is, unless that was sent a moment ago."""
         now = monotonic()
-        # Each step told uses up some time, and what was saved is used first: the last of a few quick steps is
-        # told too, and a tight loop tells twenty a second.
+        # Each step sent uses up some time, and what was saved is used first: the last of a few quick steps is
+        # sent too, and a tight loop sends twenty a second.
         self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
         if self._paid_until > now and done < total:
             return
@@ -63,12 +63,12 @@ class Channel:
         self.tell({"event": "progress", "done": done, "total": total})
 
 
-def begin(session: Session) -> None:
+def begin(session: WatchSession) -> None:
     """Enforce the start method and begin to tell; called by the watch itself."""
     method = os.environ.get(METHOD)
-    told = os.environ.pop(CHANNEL, None)
-    if told is not None and told.isdigit():
-        Channel.current = Channel(int(told))
+    descriptor = os.environ.pop(CHANNEL, None)
+    if descriptor is not None and descriptor.isdigit():
+        Channel.current = Channel(int(descriptor))
     if method:
         from coldfork.launch.inside.start_method import Enforcer
 
@@ -98,7 +98,7 @@ def _guard() -> None:
         sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\n")
 
 
-def _watch(session: Session, channel: Channel) -> None:
+def _watch(session: WatchSession, channel: Channel) -> None:
     import atexit
 
     from coldfork.observe.bootstrap import guard_exit
@@ -171,7 +171,7 @@ def progress(done: int, total: int) -> None:
     """Tell who started this script that `done` of `total` are through; without anybody, this does nothing.
 
     It is shown as a bar by `coldfork exec` and handed to `on_progress` of `run_script`. It may be called in a
-    tight loop, of which it is told twenty times a second.
+    tight loop, which is heard of twenty times a second.
     """
     channel = Channel.current
     if channel is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coldfork.launch.probe import machine
 from coldfork.launch.probe.comparison import Comparison, compare, packages_named, refusal
-from coldfork.launch.probe.probe import Progress, Request, missing, probe
+from coldfork.launch.probe.probe import ProbeRequest, Progress, missing, probe
 from coldfork.launch.probe.report_paths import root_by_name
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.findings import Confirmed, Finding
@@ -69,7 +69,7 @@ def confirm(
             continue
         around = replace(setup, before=(root, *(other for other in roots if other != root), *setup.before))
         onward = None if progress is None else _from(progress, len(probes), total)
-        result = probe(Request(modules, around, jobs), onward, comparison.device)
+        result = probe(ProbeRequest(modules, around, jobs), onward, comparison.device)
         probes |= {(root, module.module): module for module in result.modules}
         files[root] = dict(result.files)
         if result.interrupted:

@@ -42,7 +42,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProbeRequest:
     """What to probe, and in which surroundings."""
 
     modules: tuple[str, ...]
@@ -61,7 +61,7 @@ class _Shared:
     """Second trials by the way to the line that they found."""
 
 
-def probe(request: Request, progress: Progress | None = None, device: str | None = None) -> Probing:
+def probe(request: ProbeRequest, progress: Progress | None = None, device: str | None = None) -> Probing:
     """Import each module in a fresh interpreter and say which woke a device, and by which line.
 
     When it is interrupted, it ends what it started and tells what it has found by then.

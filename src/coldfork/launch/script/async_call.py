@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from coldfork.launch.script.call import checked
 from coldfork.launch.script.following import Following, Given, OnLine, Progress, begin
 from coldfork.launch.script.output_lines import OutputLine
-from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Request, Words
+from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import ScriptResult
 from coldfork.launch.script.turns import Turn, TurnsByLoop
 from coldfork.launch.supervisor.protocol import LONGEST
@@ -29,7 +29,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     It is a coroutine like that of any `async def`: it can be awaited, gathered and made a task.
     """
 
-    def __init__(self, request: Request, stdin: Given, *, check: bool) -> None:
+    def __init__(self, request: ScriptRequest, stdin: Given, *, check: bool) -> None:
         self._request = request
         self._stdin = stdin
         self._check = check
@@ -221,7 +221,7 @@ def arun_script(
             print(line.stream, line.text)
         result = await run
     """
-    request = Request(
+    request = ScriptRequest(
         script=script,
         args=args,
         devices=devices,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from coldfork.launch.script.following import Following, Given, OnLine, Progress, begin
 from coldfork.launch.script.output_lines import OutputLine
-from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Request, Words
+from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult
 
 __all__ = ["Outcome", "OutputLine", "ScriptError", "ScriptResult", "run_script"]
@@ -50,7 +50,7 @@ def run_script(
     Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed is a `ScriptError`.
     What cannot be started is a `ColdforkError` that says why.
     """
-    request = Request(
+    request = ScriptRequest(
         script=script,
         args=args,
         devices=devices,

@@ -115,7 +115,7 @@ KEPT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class ScriptEnvironment:
     """A script's environment, and what of it is ours."""
 
     variables: dict[str, str]
@@ -133,7 +133,7 @@ def build(
     env: Mapping[str, str | None] | None = None,
     inherit: bool = True,
     base: Mapping[str, str] = os.environ,
-) -> Environment:
+) -> ScriptEnvironment:
     """The environment of a script."""
     own = _checked(env or {})
     method = known_method(own.get(METHOD) or start_method)
@@ -150,7 +150,7 @@ def build(
     for name in removed:
         changed.pop(name, None)
         variables.pop(name, None)
-    return Environment(variables, method, changed, removed)
+    return ScriptEnvironment(variables, method, changed, removed)
 
 
 def known_method(method: str) -> str:

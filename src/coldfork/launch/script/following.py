@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from coldfork.launch.script import run_directory
-from coldfork.launch.script.output_lines import Lines, OutputLine
-from coldfork.launch.script.plan import Prepared, Request, prepare
+from coldfork.launch.script.output_lines import OutputLine, OutputLines
+from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
 from coldfork.launch.script.result import ScriptResult, result_of
 from coldfork.launch.supervisor import client, report_file
 from coldfork.launch.supervisor.client import Streams, Supervised
@@ -24,7 +24,7 @@ class Following:
 
     def __init__(self, prepared: Prepared, supervised: Supervised, on_progress: Progress | None) -> None:
         self.supervised = supervised
-        self.lines = Lines(prepared.directory.path)
+        self.lines = OutputLines(prepared.directory.path)
         self.up = False
         """Whether the script's interpreter has come to the script."""
         self._prepared = prepared
@@ -89,7 +89,7 @@ def refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
     return f"cannot start the Python interpreter {prepared.python!r}: {why}"
 
 
-def begin(request: Request, stdin: Given, on_progress: Progress | None) -> Following:
+def begin(request: ScriptRequest, stdin: Given, on_progress: Progress | None) -> Following:
     """Prepare a script and start it. It may wait a little, so not in an event loop."""
     given = _input(stdin)
     try:
@@ -97,7 +97,7 @@ def begin(request: Request, stdin: Given, on_progress: Progress | None) -> Follo
         try:
             supervised = client.start(
                 client.own_interpreter(prepared.python),
-                prepared.told,
+                prepared.job,
                 prepared.directory.mark,
                 prepared.directory.lock,
                 Streams(given),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.script import run_directory
 from coldfork.launch.script.following import refusal
-from coldfork.launch.script.plan import Prepared, Request, prepare
+from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
 from coldfork.launch.supervisor import client, report_file
 from coldfork.launch.supervisor.client import Streams, Supervised
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
@@ -44,7 +44,7 @@ class Foreground:
         return troubles_of(self.exception)
 
 
-def run(request: Request, on_progress: Progress) -> Foreground:
+def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
     """Run a script to its end. Its standard streams are ours, and so is its process group."""
     prepared = prepare(request)
     script: _Script | None = None
@@ -54,7 +54,7 @@ def run(request: Request, on_progress: Progress) -> Foreground:
         try:
             supervised = client.start(
                 client.own_interpreter(prepared.python),
-                prepared.told,
+                prepared.job,
                 prepared.directory.mark,
                 prepared.directory.lock,
                 Streams(),

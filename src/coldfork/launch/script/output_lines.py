@@ -25,7 +25,7 @@ class OutputLine:
     """What is not UTF-8 in it is written as in `\\xff`."""
 
 
-class Lines:
+class OutputLines:
     """The lines of both outputs, as far as they were written."""
 
     def __init__(self, folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.script import environment, run_directory
-from coldfork.launch.script.environment import Environment
+from coldfork.launch.script.environment import ScriptEnvironment
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor.client import MARK, require_supervision
@@ -30,7 +30,7 @@ Words = Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ScriptRequest:
     """What somebody asked for."""
 
     script: str | os.PathLike[str]
@@ -57,11 +57,11 @@ class Prepared:
     python: str
     directory: RunDirectory
     report: dict[str, Any]
-    told: dict[str, Any]
-    """What the supervisor is told."""
+    job: dict[str, Any]
+    """What the supervisor is to do."""
 
 
-def prepare(request: Request) -> Prepared:
+def prepare(request: ScriptRequest) -> Prepared:
     """Check a request and lay out its run."""
     require_supervision("an isolated script")
     _require_times(request)
@@ -79,23 +79,23 @@ def prepare(request: Request) -> Prepared:
     except BaseException:
         directory.let_go()
         raise
-    told = {
+    job = {
         "report": report,
         "secrets": veil.values,
         "folder": inside(os.fspath(directory.path)),
         "program": inside(python),
         "words": [inside(word) for word in (python, *words)],
-        "environment": _as_told(surroundings, directory.mark),
+        "environment": _with_watch(surroundings, directory.mark),
         "cwd": None if cwd is None else inside(cwd),
         "streamed": request.streamed,
         "timeout": request.timeout,
         "grace": request.grace,
         "most_output": request.most_output,
     }
-    return Prepared(python, directory, report, told)
+    return Prepared(python, directory, report, job)
 
 
-def _as_told(surroundings: Environment, mark: str) -> dict[str, str]:
+def _with_watch(surroundings: ScriptEnvironment, mark: str) -> dict[str, str]:
     from coldfork.observe import bootstrap
 
     settings = {"mode": "script", "begin": _ENTRY_POINT, "follow": True, "began": monotonic()}
@@ -104,10 +104,10 @@ def _as_told(surroundings: Environment, mark: str) -> dict[str, str]:
 
 
 def _report(
-    request: Request,
+    request: ScriptRequest,
     command: list[str],
     cwd: str | None,
-    surroundings: Environment,
+    surroundings: ScriptEnvironment,
     directory: RunDirectory,
     veil: Veil,
 ) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _report(
     }
 
 
-def _command_line(request: Request) -> list[str]:
+def _command_line(request: ScriptRequest) -> list[str]:
     """What stands behind `python`."""
     if isinstance(request.args, str | bytes):
         raise UsageError("args is a list of words, not one text: there is no shell to take it apart")
@@ -206,7 +206,7 @@ def _folder(cwd: str | os.PathLike[str]) -> str:
     return str(Path(folder).absolute())
 
 
-def _require_times(request: Request) -> None:
+def _require_times(request: ScriptRequest) -> None:
     for name, seconds in (("timeout", request.timeout), ("grace", request.grace)):
         if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
             raise UsageError(f"{name} is a number of seconds, not {seconds!r}")

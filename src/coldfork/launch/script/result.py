@@ -1,4 +1,4 @@
-"""How an isolated script ended: the result, and the error for those who asked to be told by one."""
+"""How an isolated script ended: the result, and the error for those who asked for one."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         return None
     except OSError:
-        # A file system without locks: then nobody can be told from the dead, and nothing is marked.
+        # A file system without locks: then the living cannot be told from the dead, and nothing is marked.
         os.close(descriptor)
         raise
     return descriptor

@@ -13,7 +13,7 @@ _READ = 64 * 1024
 
 def troubles_of(exception: Mapping[str, Any] | None, errors: str = "") -> tuple[Trouble, ...]:
     """The troubles whose signs stand in an exception, in what it came from, or in the errors of a script."""
-    return tuple(seen_in("\n".join([errors[-_READ:], *_told(exception)])))
+    return tuple(seen_in("\n".join([errors[-_READ:], *_lines_of(exception)])))
 
 
 def quoted(trouble: Trouble) -> str:
@@ -22,7 +22,7 @@ def quoted(trouble: Trouble) -> str:
     return said if trouble.command is None else f"{said} Next: {trouble.command}"
 
 
-def _told(exception: Mapping[str, Any] | None) -> Iterator[str]:
+def _lines_of(exception: Mapping[str, Any] | None) -> Iterator[str]:
     if exception is not None:
         for error in (exception, *(exception.get("caused_by") or ())):
             yield f"{error.get('type')}: {error.get('message')}"

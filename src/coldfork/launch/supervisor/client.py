@@ -65,11 +65,11 @@ class Supervised:
     def heard(self, message: bytes) -> dict[str, Any]:
         """One message of the supervisor; what is none is what Python said when it failed."""
         try:
-            told = decode(message.decode("utf-8", "backslashreplace"))
+            decoded = decode(message.decode("utf-8", "backslashreplace"))
         except ValueError:
-            told = None
-        if isinstance(told, dict) and "is" in told:
-            return told
+            decoded = None
+        if isinstance(decoded, dict) and "is" in decoded:
+            return decoded
         return {"is": "trouble", "text": message.decode("utf-8", "backslashreplace")}
 
     def receive(self) -> dict[str, Any] | None:

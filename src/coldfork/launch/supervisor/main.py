@@ -32,8 +32,8 @@ from time import monotonic, time
 
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.descriptors import close_above, fill_closed_streams, let_go_of_streams
-from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, Plan, read_plan
-from coldfork.launch.supervisor.pumps import Channel, Output
+from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, read_plan
+from coldfork.launch.supervisor.pumps import Output, ScriptChannel
 from coldfork.launch.supervisor.start import Refused, start
 
 TYPE_CHECKING = False
@@ -52,14 +52,14 @@ _DRAIN_BYTES = 1 << 24
 class Supervisor:
     """One script being supervised."""
 
-    def __init__(self, plan: Plan, caller: Caller, control: Callable[..., int]) -> None:
+    def __init__(self, plan: SupervisedRun, caller: Caller, control: Callable[..., int]) -> None:
         self._plan = plan
         self._caller = caller
         self._control = control
         self._poll = select.poll()
         self._actions: dict[int, Callable[[], None]] = {}
         self._outputs: list[Output] = []
-        self._channel: Channel | None = None
+        self._channel: ScriptChannel | None = None
         self._script = 0
         self._began = 0.0
         self._ended = 0.0
@@ -99,7 +99,7 @@ class Supervisor:
 
     def _begin(self) -> bool:
         plan = self._plan
-        self._channel = Channel(self._caller)
+        self._channel = ScriptChannel(self._caller)
         descriptors = [-1, -1]
         if plan.captured:
             self._outputs = [
@@ -149,11 +149,11 @@ class Supervisor:
         for action in due:
             action()
 
-    def _pumps(self) -> list[Output | Channel]:
+    def _pumps(self) -> list[Output | ScriptChannel]:
         assert self._channel is not None
         return [*self._outputs, self._channel]
 
-    def _pumping(self, pump: Output | Channel) -> Callable[[], None]:
+    def _pumping(self, pump: Output | ScriptChannel) -> Callable[[], None]:
         def action() -> None:
             if not pump.pump():
                 self._forget(pump.reading)
@@ -247,7 +247,7 @@ class Supervisor:
         kernel.signal_all(below, SIGKILL)
         self._at(now + _AGAIN_SECONDS, self._kill)
 
-    # --- telling ---
+    # --- reporting ---
 
     def _conclude(self) -> None:
         assert self._channel is not None
@@ -263,7 +263,7 @@ class Supervisor:
             peak=self._peak,
             left=self._left,
             unreachable=self._unreachable,
-            told=self._channel.told,
+            heard=self._channel.heard,
             output={output.name: output.counted() for output in self._outputs},
         )
         status = self._status

@@ -65,28 +65,28 @@ class Caller:
         return message.decode("ascii", "replace").split() or [""]
 
 
-class Plan:
+class SupervisedRun:
     """What the supervisor is to do, and the report that it completes."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._report: dict[str, Any] = told["report"]
-        self._veil = Veil(told["secrets"])
-        self.folder = outside(told["folder"])
-        self.program = outside(told["program"])
-        self.words: list[str] = [outside(word) for word in told["words"]]
-        self.environment = {outside(name): outside(value) for name, value in told["environment"].items()}
-        self.cwd: str | None = told["cwd"] and outside(told["cwd"])
-        self.captured: bool = told["captured"]
-        self.streamed: bool = told["streamed"]
-        self.mask: list[int] = told["mask"]
-        self.timeout: float | None = told["timeout"]
-        self.grace: float = told["grace"]
-        self.most_output: int = told["most_output"]
-        self.caller: int = told["caller"]
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._report: dict[str, Any] = job["report"]
+        self._veil = Veil(job["secrets"])
+        self.folder = outside(job["folder"])
+        self.program = outside(job["program"])
+        self.words: list[str] = [outside(word) for word in job["words"]]
+        self.environment = {outside(name): outside(value) for name, value in job["environment"].items()}
+        self.cwd: str | None = job["cwd"] and outside(job["cwd"])
+        self.captured: bool = job["captured"]
+        self.streamed: bool = job["streamed"]
+        self.mask: list[int] = job["mask"]
+        self.timeout: float | None = job["timeout"]
+        self.grace: float = job["grace"]
+        self.most_output: int = job["most_output"]
+        self.caller: int = job["caller"]
         self.at_terminal: bool = not self.captured
         """Whether the caller waits for signals, and hears messages only when it gets one."""
 
-    def conclude(self, *, ended: float, told: dict[str, Any], status: int | None, **facts: Any) -> None:
+    def conclude(self, *, ended: float, heard: dict[str, Any], status: int | None, **facts: Any) -> None:
         """Complete the report."""
         number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         left = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
@@ -98,8 +98,8 @@ class Plan:
         report["status"] = left
         report["signal"] = None if number is None else signal_name(number)
         report["peak_memory_bytes"] = facts["peak"]
-        report["exception"] = self._veil.over(told.pop("exception", None))
-        report["child"] = {"pid": facts["pid"], **self._veil.over(told)}
+        report["exception"] = self._veil.over(heard.pop("exception", None))
+        report["child"] = {"pid": facts["pid"], **self._veil.over(heard)}
         report["output"] = facts["output"] or "inherited"
         report["left_behind"] = self._veil.over(facts["left"])
         report["unreachable"] = facts["unreachable"]
@@ -110,12 +110,12 @@ class Plan:
             Caller().tell({"is": "unwritten", "errno": error.errno})
 
 
-def read_plan() -> Plan:
+def read_plan() -> SupervisedRun:
     """The plan that the caller left in the memory file."""
     for descriptor in (CONTROL, LOCK):
         _keep_from_children(descriptor)
     with os.fdopen(PLAN, "rb") as stream:
-        return Plan(decode(stream.read().decode("ascii")))
+        return SupervisedRun(decode(stream.read().decode("ascii")))
 
 
 def inside(text: str | bytes) -> str:

@@ -21,7 +21,7 @@ KEPT_END = 64 * 1024
 """So much of the end of an output that is too long is kept."""
 _HIGH = 190
 """Where programs that count their descriptors do not look."""
-_MOST_TOLD = 64
+_MOST_WAKES = 64
 
 
 class Output:
@@ -107,11 +107,11 @@ class Output:
 
     def _tell(self) -> None:
         if self._caller is not None and self._untold:
-            # A caller that does not keep up is told later: the file knows all.
+            # A caller that does not keep up hears of it later: the file knows all.
             self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
 
-class Channel:
+class ScriptChannel:
     """What the script's interpreter tells of itself: its states, what woke them, how it failed."""
 
     def __init__(self, caller: Caller) -> None:
@@ -121,7 +121,7 @@ class Channel:
         os.close(low)
         self._rest = b""
         self.taken = 0
-        self.told: dict[str, Any] = {"enforced": None, "states": None, "wakes": []}
+        self.heard: dict[str, Any] = {"enforced": None, "states": None, "wakes": []}
 
     def begun(self) -> None:
         """The script has its end of the pipe."""
@@ -149,7 +149,7 @@ class Channel:
         return True
 
     def drain(self, most: int) -> None:
-        """Take in what was told before the end."""
+        """Take in what was written before the end."""
         _drain(self, most)
 
     def finish(self) -> None:
@@ -161,21 +161,21 @@ class Channel:
         if kind == "progress":
             self._caller.tell({"is": "progress", "done": event["done"], "total": event["total"]}, wait=False)
         elif kind == "wake":
-            if len(self.told["wakes"]) < _MOST_TOLD:
-                self.told["wakes"].append(
+            if len(self.heard["wakes"]) < _MOST_WAKES:
+                self.heard["wakes"].append(
                     {name: event.get(name) for name in ("accelerator", "level", "waker", "t")}
                 )
         elif kind == "enforced":
-            self.told["enforced"] = event["method"]
+            self.heard["enforced"] = event["method"]
         elif kind == "up":
             self._caller.tell({"is": "up"}, wait=False)
         elif kind == "states":
-            self.told["states"] = event["states"]
+            self.heard["states"] = event["states"]
         elif kind == "exception":
-            self.told["exception"] = event["exception"]
+            self.heard["exception"] = event["exception"]
 
 
-def _drain(pump: Output | Channel, most: int) -> None:
+def _drain(pump: Output | ScriptChannel, most: int) -> None:
     until = pump.taken + most
     while pump.taken < until:
         before = pump.taken

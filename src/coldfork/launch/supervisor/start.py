@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from coldfork.launch.supervisor.protocol import Plan
+    from coldfork.launch.supervisor.protocol import SupervisedRun
 
 CHANNEL_VARIABLE = "COLDFORK_CHANNEL"
 
@@ -27,7 +27,7 @@ class Refused(Exception):
         self.errno = errno
 
 
-def start(plan: Plan, outputs: list[int], channel: int, control: Callable[..., int]) -> int:
+def start(plan: SupervisedRun, outputs: list[int], channel: int, control: Callable[..., int]) -> int:
     """Start it, and return its pid. `outputs` are its standard output and error, -1 for ours."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
     us = os.getpid()
@@ -45,7 +45,12 @@ def start(plan: Plan, outputs: list[int], channel: int, control: Callable[..., i
 
 
 def _become(
-    plan: Plan, outputs: list[int], channel: int, control: Callable[..., int], answer: int, parent: int
+    plan: SupervisedRun,
+    outputs: list[int],
+    channel: int,
+    control: Callable[..., int],
+    answer: int,
+    parent: int,
 ) -> NoReturn:
     stage = "program"
     try:

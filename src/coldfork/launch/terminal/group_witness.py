@@ -20,7 +20,7 @@ _PATIENCE_SECONDS = 0.02
 _STALE_SECONDS = 0.5
 
 
-class Witness:
+class GroupWitness:
     """A process of this group that hears signals and does nothing else."""
 
     def __init__(self, signals: frozenset[int], die_with_us: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from coldfork.launch.terminal.group_witness import Witness
+from coldfork.launch.terminal.group_witness import GroupWitness
 from coldfork.model.errors import UsageError
 
 #: What these tell concerns the process that caused them.
@@ -84,7 +84,7 @@ def attend(start: Callable[[Signals], Attended], die_with_us: Callable[[], None]
     """Start a program and stay out of its way until its end."""
     signals = Signals()
     with signals:
-        witness = Witness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
+        witness = GroupWitness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
         try:
             return _Attendance(start(signals), signals.taken, witness).until_its_end()
         finally:
@@ -145,7 +145,7 @@ class Signals:
 class _Attendance:
     """One program being waited for."""
 
-    def __init__(self, child: Attended, taken: frozenset[int], witness: Witness | None) -> None:
+    def __init__(self, child: Attended, taken: frozenset[int], witness: GroupWitness | None) -> None:
         self._child = child
         self._taken = taken
         self._witness = witness
@@ -193,7 +193,7 @@ class _Attendance:
             self._witness.forget(number)
 
     def _go_on(self) -> None:
-        """A shell lets the whole group go on; somebody else may have told us alone."""
+        """A shell lets the whole group go on; somebody else may have signalled us alone."""
         if not self._reached_it(signal.SIGCONT) and self._stopped:
             self._child.hand_on(signal.SIGCONT)
 
@@ -227,8 +227,8 @@ class _Child:
 def _next_signal(taken: frozenset[int]) -> tuple[int, bool]:
     """The next signal, and whether a terminal sent it to the program as well."""
     if _CAN_TELL:
-        told = signal.sigwaitinfo(taken)
-        return told.si_signo, told.si_code == _SI_KERNEL
+        received = signal.sigwaitinfo(taken)
+        return received.si_signo, received.si_code == _SI_KERNEL
     number = signal.sigwait(taken)
     return number, number in _OF_TERMINALS and _in_foreground()
 

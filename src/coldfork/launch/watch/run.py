@@ -23,7 +23,7 @@ _OWN_SHARE = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WatchPlan:
     """How to run a program, and what to record of it."""
 
     program: PythonLine
@@ -38,14 +38,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WatchedRun:
     """A program that was run: how it ended, and whether anything was recorded of it."""
 
     ending: Ending
     watched: bool
 
 
-def run(plan: Plan, base: Mapping[str, str] = os.environ) -> Run:
+def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
     """Run a program to its end."""
     began = monotonic()
     variables = watched_process.environment(_settings(plan, began), base, virtual=plan.virtual)
@@ -53,10 +53,10 @@ def run(plan: Plan, base: Mapping[str, str] = os.environ) -> Run:
     seen = plan.recording.stat().st_size > 0 if plan.recording.exists() else False
     if seen:
         _tell_end(plan, child, ending, monotonic() - began)
-    return Run(ending, seen)
+    return WatchedRun(ending, seen)
 
 
-def _settings(plan: Plan, began: float) -> dict[str, Any]:
+def _settings(plan: WatchPlan, began: float) -> dict[str, Any]:
     return {
         "mode": "run",
         "recording": str(plan.recording),
@@ -68,7 +68,7 @@ def _settings(plan: Plan, began: float) -> dict[str, Any]:
     }
 
 
-def _tell_end(plan: Plan, child: int, ending: Ending, at: float) -> None:
+def _tell_end(plan: WatchPlan, child: int, ending: Ending, at: float) -> None:
     """Add to the recording what the program itself could not know: its status, or the signal it died from."""
     line = encode(
         {

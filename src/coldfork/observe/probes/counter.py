@@ -58,13 +58,13 @@ def _size(ctypes: Any, program: Any, address: int) -> int:
 
 def _count(ctypes: Any, program: Any) -> int:
     """What `dl_iterate_phdr` tells of it; 0 where it does not."""
-    told = []
+    counts = []
 
-    def tell(information: int, size: int, data: object) -> int:
+    def note(information: int, size: int, data: object) -> int:
         if size >= _ADDS_IN_INFO + 8:
-            told.append(int(ctypes.c_uint64.from_address(information + _ADDS_IN_INFO).value))
+            counts.append(int(ctypes.c_uint64.from_address(information + _ADDS_IN_INFO).value))
         return 1
 
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    program.dl_iterate_phdr(kind(tell), None)
-    return told[0] if told else 0
+    program.dl_iterate_phdr(kind(note), None)
+    return counts[0] if counts else 0

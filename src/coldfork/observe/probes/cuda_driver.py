@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.observe.probes.loader import Loader
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
 
 ACCELERATOR = "cuda"
 FILE_PREFIX = "libcuda.so"
@@ -109,7 +109,7 @@ class CudaDriver:
             return None
         return CONTEXT if self.has_context() else DRIVER
 
-    def examine(self, process: Process) -> Reading:
+    def examine(self, process: ProbedProcess) -> Reading:
         """What the driver says of itself."""
         path = process.library(FILE_PREFIX)
         if path is None and (process.shows_libraries or not self.find()):

@@ -8,7 +8,7 @@ from coldfork.observe.probes import hip, jax, opencl, openmp, polars, tokenizers
 from coldfork.observe.probes.cuda_driver import CudaDriver
 from coldfork.observe.probes.lineage import Lineage
 from coldfork.observe.probes.loader import Loader
-from coldfork.observe.probes.process import Process
+from coldfork.observe.probes.process import ProbedProcess
 from coldfork.observe.probes.reading import (
     ABSENT,
     AWAKE,
@@ -67,15 +67,15 @@ class Examination:
             self._threads = ThreadReader(self.loader())
         return self._threads
 
-    def process(self) -> Process:
+    def process(self) -> ProbedProcess:
         """This process as it is now."""
         try:
-            return Process(self.threads())
+            return ProbedProcess(self.threads())
         except Exception:
-            return Process(None)
+            return ProbedProcess(None)
 
     def readings(
-        self, parent: Mapping[str, Reading | State] | None = None, process: Process | None = None
+        self, parent: Mapping[str, Reading | State] | None = None, process: ProbedProcess | None = None
     ) -> tuple[Reading, ...]:
         """One reading for each accelerator, in a fixed order; never raises."""
         seen = process if process is not None else self.process()
@@ -87,7 +87,7 @@ class Examination:
                 found[reading.accelerator] = reading if known is None else joined(known, reading)
         return tuple(self._judged(found[accelerator], seen, parent) for accelerator in ORDER)
 
-    def _probes(self, process: Process) -> tuple[tuple[str, Probe], ...]:
+    def _probes(self, process: ProbedProcess) -> tuple[tuple[str, Probe], ...]:
         return (
             ("cuda", lambda: self.driver().examine(process)),
             ("cuda", lambda: TorchFlags("torch.cuda", "cuda").examine(process)),
@@ -104,7 +104,7 @@ class Examination:
         )
 
     def _judged(
-        self, reading: Reading, process: Process, parent: Mapping[str, Reading | State] | None
+        self, reading: Reading, process: ProbedProcess, parent: Mapping[str, Reading | State] | None
     ) -> Reading:
         try:
             return self.lineage.judge(_sure(reading, process), process, parent)
@@ -134,7 +134,7 @@ def _asked(accelerator: str, probe: Probe) -> Reading | None:
         return failed(accelerator, error)
 
 
-def _sure(reading: Reading, process: Process) -> Reading:
+def _sure(reading: Reading, process: ProbedProcess) -> Reading:
     """Absence, where it can be seen."""
     if reading.status != ABSENT or reading.accelerator in _SURE_ANYWHERE or process.shows_libraries:
         return reading

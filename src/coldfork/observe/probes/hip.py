@@ -10,7 +10,7 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, DRIVER, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
 
 PREFIXES = ("libamdhip64", "libhsa-runtime64")
 _KERNEL_DRIVERS = ("/dev/kfd", "/dev/dxg")
@@ -18,7 +18,7 @@ _LEVEL_ZERO_LOADER = ("libze_loader",)
 _LEVEL_ZERO_DRIVER = ("libze_intel_gpu",)
 
 
-def examine_rocm(process: Process) -> Reading:
+def examine_rocm(process: ProbedProcess) -> Reading:
     """ROCm, by the file of its kernel driver: initialising the runtime opens it and keeps it open."""
     path = process.library(*PREFIXES)
     if path is None:
@@ -35,7 +35,7 @@ def examine_rocm(process: Process) -> Reading:
     return Reading("rocm", AWAKE, level=DRIVER, reason=why, library=path, copied=True)
 
 
-def examine_xpu(process: Process) -> Reading:
+def examine_xpu(process: ProbedProcess) -> Reading:
     """Intel's GPUs, by the driver that Level Zero's loader opens when it is initialised."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake
 
 ON_DEVICES = "jax"
@@ -36,7 +36,7 @@ class Clients:
         return tuple((accelerator, CONTEXT) for accelerator in sorted(map(_accelerator_of, tuple(backends))))
 
 
-def examine(accelerator: str, process: Process) -> Reading:
+def examine(accelerator: str, process: ProbedProcess) -> Reading:
     """The state of JAX's devices, or of its CPU client, which starts threads of its own."""
     names = process.module(_BRIDGE)
     library = process.library(*_LIBRARIES)
@@ -54,7 +54,7 @@ def _without_bridge(accelerator: str, library: str | None) -> Reading:
 
 
 def _with_bridge(
-    accelerator: str, names: Mapping[str, Any], process: Process, library: str | None
+    accelerator: str, names: Mapping[str, Any], process: ProbedProcess, library: str | None
 ) -> Reading:
     backends = names.get("_backends")
     if type(backends) is not dict:

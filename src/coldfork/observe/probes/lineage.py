@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from coldfork.model.states import State
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Reading
 
 _HARMFUL = (AWAKE, POISONED)
@@ -70,7 +70,7 @@ class Lineage:
         return earlier is not None and earlier.status in _HARMFUL
 
     def judge(
-        self, reading: Reading, process: Process, parent: Mapping[str, Reading | State] | None = None
+        self, reading: Reading, process: ProbedProcess, parent: Mapping[str, Reading | State] | None = None
     ) -> Reading:
         """The reading of this process in the light of the process it was forked from, if it was forked."""
         recorded: Mapping[str, Reading | State] | None = parent if parent is not None else self.recorded
@@ -79,7 +79,7 @@ class Lineage:
         earlier = recorded.get(reading.accelerator)
         return reading if earlier is None else _inherit(reading, earlier, process)
 
-    def _without_record(self, reading: Reading, process: Process) -> Reading:
+    def _without_record(self, reading: Reading, process: ProbedProcess) -> Reading:
         here = (os.getpid(), reading.accelerator)
         if reading.status == ABSENT:
             self._absences.add(here)
@@ -90,12 +90,12 @@ class Lineage:
         seems = "it looks awake and may be" if reading.status == AWAKE else "it looks cold and may be"
         return reading.turned(UNKNOWN, f"{_UNRECORDED}: {seems} poisoned")
 
-    def _forked(self, process: Process) -> bool:
+    def _forked(self, process: ProbedProcess) -> bool:
         forked = process.forked
         return os.getpid() != self._born if forked is None else forked
 
 
-def _inherit(reading: Reading, earlier: Reading | State, process: Process) -> Reading:
+def _inherit(reading: Reading, earlier: Reading | State, process: ProbedProcess) -> Reading:
     if earlier.status in _HARMFUL:
         if reading.accelerator == tokenizers.ACCELERATOR and tokenizers.survives_fork(process):
             return reading

@@ -11,7 +11,7 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, DRIVER, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
 
 ACCELERATOR = "opencl"
 LOADER = ("libOpenCL",)
@@ -30,7 +30,7 @@ DRIVERS = (
 DEVICES_VARIABLE = "POCL_DEVICES"
 
 
-def examine(process: Process) -> Reading:
+def examine(process: ProbedProcess) -> Reading:
     """Awake while a vendor's driver has threads; without threads, what is known of that driver."""
     driver = process.library(*DRIVERS)
     loader = process.library(*LOADER)
@@ -45,7 +45,7 @@ def examine(process: Process) -> Reading:
     return doubt(ACCELERATOR, process, driver) or _without_threads(process, driver)
 
 
-def _without_threads(process: Process, driver: str) -> Reading:
+def _without_threads(process: ProbedProcess, driver: str) -> Reading:
     name = driver.rpartition("/")[2]
     others = process.library(*(prefix for prefix in DRIVERS if prefix not in POCL))
     if others is not None or not name.startswith(POCL):

@@ -11,13 +11,13 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
 
 ACCELERATOR = "openmp"
 PREFIXES = ("libgomp", "libomp", "libiomp5")
 
 
-def examine(process: Process) -> Reading:
+def examine(process: ProbedProcess) -> Reading:
     """Awake while a thread exists that began in an OpenMP library."""
     library = process.library(*PREFIXES)
     if library is None:

@@ -7,7 +7,7 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Readin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
 
 ACCELERATOR = "polars"
 PREFIXES = ("_polars_runtime", "polars.abi3", "polars.cpython")
@@ -18,7 +18,7 @@ _HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
 _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
 
 
-def examine(process: Process) -> Reading:
+def examine(process: ProbedProcess) -> Reading:
     """Awake while a thread of the query engine exists; those that the import starts are no sign of one."""
     library = process.library(*PREFIXES)
     if library is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from coldfork.observe.probes.cuda_driver import CudaDriver
     from coldfork.observe.probes.examination import Examination
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake, Reading
     from coldfork.observe.probes.threads import ThreadReader
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Runtimes that show in their threads.
-_POOLS: tuple[Callable[[Process], Reading], ...] = (
+_POOLS: tuple[Callable[[ProbedProcess], Reading], ...] = (
     openmp.examine,
     opencl.examine,
     polars.examine,
@@ -43,7 +43,7 @@ _POOLS: tuple[Callable[[Process], Reading], ...] = (
 _MOST_LOOKS = 5
 
 
-class Poller:
+class ExaminationPoller:
     """Says which accelerators are awake in this process and how deep.
 
     What was awake once counts as awake until the process ends. In a forked child the poller begins anew, and

@@ -6,11 +6,11 @@ from coldfork.observe.probes.reading import UNKNOWN, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.threads import NativeThread
 
 
-def owned(process: Process, prefixes: tuple[str, ...]) -> tuple[NativeThread, ...] | None:
+def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThread, ...] | None:
     """The threads that began in a library of such a name; None where threads cannot be read."""
     threads = process.threads
     if threads is None:
@@ -18,7 +18,7 @@ def owned(process: Process, prefixes: tuple[str, ...]) -> tuple[NativeThread, ..
     return tuple(thread for thread in threads if thread.owner.startswith(prefixes))
 
 
-def doubt(accelerator: str, process: Process, library: str) -> Reading | None:
+def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | None:
     """Why it cannot be said that a library has no threads, if it cannot."""
     threads = process.threads
     if threads is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FORKED_WITHOUT_EXEC = 0x40
 
 
-class Process:
+class ProbedProcess:
     """This process, as its probes see it in one moment; tests give them another."""
 
     def __init__(self, reader: ThreadReader | None) -> None:

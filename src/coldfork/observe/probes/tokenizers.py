@@ -7,7 +7,7 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
 
 ACCELERATOR = "tokenizers"
 PREFIXES = ("tokenizers.abi3", "tokenizers.cpython")
@@ -16,7 +16,7 @@ VARIABLE = "TOKENIZERS_PARALLELISM"
 _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 
-def examine(process: Process) -> Reading:
+def examine(process: ProbedProcess) -> Reading:
     """Awake while its pool exists."""
     library = process.library(*PREFIXES)
     if library is None:
@@ -30,13 +30,13 @@ def examine(process: Process) -> Reading:
     )
 
 
-def survives_fork(process: Process) -> bool:
+def survives_fork(process: ProbedProcess) -> bool:
     """Whether a forked child goes on without the pool: unless the variable asks for it."""
     setting = process.setting(VARIABLE)
     return setting is None or setting.lower() in _OFF
 
 
-def _after_a_fork(process: Process) -> str:
+def _after_a_fork(process: ProbedProcess) -> str:
     setting = process.setting(VARIABLE)
     if setting is None:
         return f"{VARIABLE} is not set, so its own handler makes a forked child go on without it"

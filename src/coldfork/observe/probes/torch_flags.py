@@ -7,7 +7,7 @@ from coldfork.observe.probes.reading import AWAKE, CONTEXT, POISONED, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake
 
 BAD_FORK = "PyTorch says that this process was forked from one in which it had touched the device"
@@ -38,7 +38,7 @@ class TorchFlags:
             return "rocm"
         return self._accelerator
 
-    def examine(self, process: Process) -> Reading | None:
+    def examine(self, process: ProbedProcess) -> Reading | None:
         """Awake or poisoned if torch knows it, else None."""
         names = process.module(self.module)
         if names is None:

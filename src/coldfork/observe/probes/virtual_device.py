@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from coldfork.observe.probes.process import Process
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake
 
 
@@ -31,7 +31,7 @@ class VirtualDevice:
         level = device.level if device is not None else None
         return () if level is None else ((str(device.accelerator), str(level)),)
 
-    def examine(self, process: Process | None = None) -> Reading | None:
+    def examine(self, process: ProbedProcess | None = None) -> Reading | None:
         """What it says of itself; None when there is none."""
         device = self._device()
         if device is None:

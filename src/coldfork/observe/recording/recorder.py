@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 LIMIT = 64 * 1024 * 1024
-"""Bytes of a recording, unless told otherwise."""
+"""Bytes of a recording, unless another limit is given."""
 HIGH_DESCRIPTOR = 200
 """Where programs that count their descriptors, or close the first few, do not look."""
 _BULKY = frozenset({"import", "effect"})
@@ -44,7 +44,7 @@ class Recorder:
         "_open",
         "_path",
         "_reserve",
-        "_told",
+        "_said_so",
         "lost",
     )
 
@@ -55,7 +55,7 @@ class Recorder:
         self._limit = limit
         self._reserve = min(limit // 8, 1024 * 1024)
         self._dropped = 0
-        self._told = False
+        self._said_so = False
         self._identity: tuple[int, int] | None = None
         self._descriptor = -1
         self._open = os.open
@@ -128,8 +128,8 @@ class Recorder:
                 self._dropped += 1
         if lines:
             self._append(b"".join(lines), size)
-        if self._dropped and not self._told:
-            self._told = True
+        if self._dropped and not self._said_so:
+            self._said_so = True
             self._append(_cut_line("limit", self._dropped), length)
 
     def _append(self, line: bytes, size: int | None) -> None:

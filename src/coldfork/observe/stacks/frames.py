@@ -58,7 +58,7 @@ ACCELERATOR_LIBRARIES = frozenset(
 )
 
 
-class View:
+class StackView:
     """A thread's stack, cut at the imports in progress: one segment for each, and one for what lies
     outside."""
 
@@ -232,4 +232,4 @@ def _top(frame: FrameType) -> str:
 
 
 #: `types.MethodType`, which is all of `types` that is wanted here.
-_METHOD = type(View(None, None, ()).site)
+_METHOD = type(StackView(None, None, ()).site)

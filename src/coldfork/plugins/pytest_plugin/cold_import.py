@@ -11,7 +11,7 @@ import pytest
 
 from coldfork import __version__
 from coldfork.launch.probe import machine
-from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.probe.probe import ProbeRequest, probe
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.errors import ColdforkError
 from coldfork.model.probes import ProbeStatus, Probing
@@ -36,7 +36,7 @@ class ColdImport:
         try:
             if virtual is not None:
                 parse(virtual)
-            probing = probe(Request(modules, probe_setup(self._config, virtual, timeout)))
+            probing = probe(ProbeRequest(modules, probe_setup(self._config, virtual, timeout)))
         except ColdforkError as error:
             pytest.fail(f"cold_import: {error}", pytrace=False)
         if probing.status is not ProbeStatus.COLD:

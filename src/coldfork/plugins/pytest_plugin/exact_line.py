@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from coldfork.launch.probe.probe import Request, probe
+from coldfork.launch.probe.probe import ProbeRequest, probe
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.errors import ColdforkError
 from coldfork.model.probes import Probing
 from coldfork.model.states import Frame, ImportSite, Waker
-from coldfork.plugins.pytest_plugin.sightings import Wake
+from coldfork.plugins.pytest_plugin.sightings import SeenWake
 
 SECONDS = 60.0
 """The time that the guilty module is given, once more, in an interpreter of its own."""
 
 
-def with_line(wake: Wake, probe_setup: Callable[[], ProbeSetup]) -> Wake:
+def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake:
     """The wake with the line in the guilty module, if importing that alone wakes the same device again."""
     waker = wake.waker
     if not wake.imported or waker.line is not None or waker.module is None:
         return wake
     try:
-        probing = probe(Request((waker.module,), probe_setup(), jobs=1))
+        probing = probe(ProbeRequest((waker.module,), probe_setup(), jobs=1))
     except (ColdforkError, OSError):
         return wake
     (only,) = probing.modules

@@ -11,7 +11,7 @@ from pathlib import Path
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.model.effects import EffectKind
 from coldfork.model.states import Waker
-from coldfork.plugins.pytest_plugin.sightings import Fork, Wake
+from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
 from coldfork.report.shared.characters import Alphabet, one_line, printable
 from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
 from coldfork.report.shared.tables import table
@@ -25,8 +25,8 @@ _Info = tuple[os.PathLike[str] | str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A sentence, and the account below it."""
+class Message:
+    """A sentence, and the details below it."""
 
     headline: str
     lines: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Told:
 
 
 class Words:
-    """Writes accounts with paths as the user of this run would open them."""
+    """Writes messages with paths as the user of this run would open them."""
 
     def __init__(self, folder: Path, device: str, is_test: Callable[[str], bool]) -> None:
         self._folder = folder
@@ -44,16 +44,16 @@ class Words:
         self._is_test = is_test
         self._origins = Origins()
 
-    def wake(self, wake: Wake, headline: str, *, in_test: bool, test: _Info | None = None) -> Told:
+    def wake(self, wake: SeenWake, headline: str, *, in_test: bool, test: _Info | None = None) -> Message:
         """Say who woke a device and what to do about it; `test` is where the test stands that did it."""
         waker = wake.waker
         lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
         lines.append(_note("processes forked from this one from now on cannot use the device"))
         lines.append(_note(f"seen on {self._seen}{_thread(waker.thread)}"))
         lines.append(_note(f"help: {self._remedy(wake, in_test=in_test)}"))
-        return Told(printable(headline), tuple(lines))
+        return Message(printable(headline), tuple(lines))
 
-    def fork(self, fork: Fork, headline: str, woken: Sequence[str], nodeid: str | None) -> Told:
+    def fork(self, fork: SeenFork, headline: str, woken: Sequence[str], nodeid: str | None) -> Message:
         """Say where a process was forked that cannot use the device, and who is to blame."""
         lines = []
         site = fork.site
@@ -74,15 +74,15 @@ class Words:
         )
         if nodeid is not None:
             lines.append(_note(f"next: coldfork run --follow -m pytest {nodeid} shows what becomes of it"))
-        return Told(printable(headline), tuple(lines))
+        return Message(printable(headline), tuple(lines))
 
-    def first_conftest(self, wakes: Sequence[Wake]) -> str | None:
+    def first_conftest(self, wakes: Sequence[SeenWake]) -> str | None:
         """The conftest file whose import led to the first of these wakes."""
         paths = [site.path for wake in wakes[:1] for site in wake.waker.import_chain if site.path]
         first = next((path for path in paths if path.endswith("conftest.py")), None)
         return self.place(first, None) if first else None
 
-    def in_short(self, wake: Wake) -> str:
+    def in_short(self, wake: SeenWake) -> str:
         """The place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
         waker = wake.waker
         if waker.path is None:
@@ -118,7 +118,7 @@ class Words:
         if text:
             yield _INDENT + printable(text)
 
-    def _calls(self, wake: Wake) -> Iterator[str]:
+    def _calls(self, wake: SeenWake) -> Iterator[str]:
         waker = wake.waker
         effect = effect_phrase(effect_of(wake.level), wake.accelerator) if wake.level else ""
         rows = frame_rows(calls_to_device(waker), self.place)
@@ -134,7 +134,7 @@ class Words:
             yield "  imported through"
             yield from _table(rows, numbered=False)
 
-    def _remedy(self, wake: Wake, *, in_test: bool) -> str:
+    def _remedy(self, wake: SeenWake, *, in_test: bool) -> str:
         waker = wake.waker
         read = f"read more: coldfork rule {rule_of(wake.level)}"
         if in_test and not wake.imported:

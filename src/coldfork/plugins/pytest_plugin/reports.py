@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.plugins.pytest_plugin.messages import Told
+from coldfork.plugins.pytest_plugin.messages import Message
 
 NOT_A_FILE = "coldfork"
 """What pytest shows as being collected where it is no file that woke a device."""
@@ -15,9 +15,9 @@ NOT_A_FILE = "coldfork"
 class Account:
     """A failure as pytest shows it: the text, and its first sentence for the short summary."""
 
-    def __init__(self, told: Told) -> None:
-        self._text = str(told)
-        self.reprcrash = _Crash(told.headline)
+    def __init__(self, message: Message) -> None:
+        self._text = str(message)
+        self.reprcrash = _Crash(message.headline)
 
     def toterminal(self, tw: Any) -> None:
         """Write it to pytest's terminal."""
@@ -33,9 +33,9 @@ class _Crash:
         self.message = message
 
 
-def collect_report(nodeid: str, told: Told) -> pytest.CollectReport:
+def collect_report(nodeid: str, message: Message) -> pytest.CollectReport:
     """An error of the collection; the tests that were collected stay."""
-    return pytest.CollectReport(nodeid, "failed", Account(told), [])  # type: ignore[arg-type]
+    return pytest.CollectReport(nodeid, "failed", Account(message), [])  # type: ignore[arg-type]
 
 
 def forget_no_test(config: pytest.Config) -> None:
@@ -47,16 +47,16 @@ def forget_no_test(config: pytest.Config) -> None:
             del failed[nodeid]
 
 
-def fail(report: pytest.TestReport, item: pytest.Item, told: Told) -> None:
+def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None:
     """Make the report of a test that of a failure; one that failed already says this too."""
     if report.failed:
-        report.sections.append(("coldfork", str(told)))
+        report.sections.append(("coldfork", str(message)))
         return
     report.outcome = "failed"
     if hasattr(report, "wasxfail"):
         del report.wasxfail
     try:
-        pytest.fail(str(told), pytrace=False)
+        pytest.fail(str(message), pytrace=False)
     except pytest.fail.Exception as failure:
         # As pytest would show it, which is what pytest-xdist can hand to its controller.
         report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))

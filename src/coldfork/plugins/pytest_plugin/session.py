@@ -10,9 +10,9 @@ import pytest
 from coldfork.launch.probe import machine
 from coldfork.model.errors import ColdforkError
 from coldfork.plugins.pytest_plugin import virtual_device as surroundings
-from coldfork.plugins.pytest_plugin.messages import Told, Words
+from coldfork.plugins.pytest_plugin.messages import Message, Words
 from coldfork.plugins.pytest_plugin.reports import NOT_A_FILE, collect_report, fail, forget_no_test
-from coldfork.plugins.pytest_plugin.sightings import Fork, Wake
+from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
 from coldfork.plugins.pytest_plugin.summary import Summary
 from coldfork.plugins.pytest_plugin.watch import Since, Watching
 
@@ -50,10 +50,10 @@ class Session:
         self._words = Words(config.invocation_params.dir, device, _is_test)
         self._summary = Summary(device, forked=follow)
         self._woken: dict[str, str] = {}
-        self._blamed: dict[tuple[str, str], list[Told]] = {}
+        self._blamed: dict[tuple[str, str], list[Message]] = {}
         """What each phase of a test was failed for: run again, it finds the device awake and is no better."""
         self._strangers: frozenset[str] = frozenset()
-        self._at_start: list[tuple[str, Told]] = []
+        self._at_start: list[tuple[str, Message]] = []
         self._reported: set[str] = set()
         for accelerator in self.watching.awake_before:
             self._note_awake_before(accelerator)
@@ -67,8 +67,8 @@ class Session:
         """Report what was done before anything is collected: by plugins and by the first conftest files."""
         since = self.watching.since()
         file = self._words.first_conftest(since.wakes)
-        told = self._of_loading(f"loading {file}" if file else "starting the test run", since)
-        self._at_start += [(file or NOT_A_FILE, account) for account in told]
+        messages = self._of_loading(f"loading {file}" if file else "starting the test run", since)
+        self._at_start += [(file or NOT_A_FILE, message) for message in messages]
         if not self._distributes():
             self._report_start()
         return (yield)
@@ -80,8 +80,8 @@ class Session:
         """Report what collecting a file did, as an error of its collection."""
         report = yield
         what = f"collecting {collector.nodeid or collector.config.rootpath.name}"
-        for told in self._of_loading(what, self.watching.since()):
-            collector.ihook.pytest_collectreport(report=collect_report(collector.nodeid or ".", told))
+        for message in self._of_loading(what, self.watching.since()):
+            collector.ihook.pytest_collectreport(report=collect_report(collector.nodeid or ".", message))
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -98,8 +98,8 @@ class Session:
         """Fail a test that woke a device unasked, or forked while one was awake."""
         since = self.watching.since()
         report = yield
-        for told in self._of_test(item, call.when, since):
-            fail(report, item, told)
+        for message in self._of_test(item, call.when, since):
+            fail(report, item, message)
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -143,38 +143,38 @@ class Session:
         for line in lines:
             terminalreporter.write_line(line)
 
-    def _of_loading(self, what: str, since: Since) -> list[Told]:
-        """The accounts of what happened while files were loaded, in order."""
-        told = []
+    def _of_loading(self, what: str, since: Since) -> list[Message]:
+        """The messages about what happened while files were loaded, in order."""
+        messages = []
         for wake in map(self._with_line, since.wakes):
-            told.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
+            messages.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
             self._remember(wake, what, marked=False)
-        told += [self._forked(fork, what, None) for fork in since.forks]
-        return told
+        messages += [self._forked(fork, what, None) for fork in since.forks]
+        return messages
 
-    def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Told]:
-        """The accounts for which a test fails; what may be another thread's doing fails the run instead."""
+    def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Message]:
+        """The messages with which a test fails; what may be another thread's doing fails the run instead."""
         marker = item.get_closest_marker(self._marker)
         own = Since(
             tuple(wake for wake in since.wakes if self._is_own(wake.waker.thread)),
             tuple(fork for fork in since.forks if self._is_own(fork.thread)),
         )
         phase = "" if when == "call" else f" in its {when}"
-        told = list(self._blamed.get((item.nodeid, when), ()))
+        messages = list(self._blamed.get((item.nodeid, when), ()))
         for wake in map(self._with_line, own.wakes):
             self._remember(wake, item.nodeid, marked=marker is not None)
             if marker is None:
                 headline = f"this test woke {wake.accelerator}{phase}"
-                told.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
-        self._blamed[item.nodeid, when] = list(told)
-        # Only now: the accounts of these name who woke the device, which may be this very test.
+                messages.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
+        self._blamed[item.nodeid, when] = list(messages)
+        # Only now: a message about a fork names who woke the device, which may be this very test.
         if marker is None or not marker.kwargs.get("forks"):
-            told += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]
+            messages += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]
         self._of_nobody(
             f"while {item.nodeid} ran",
             Since(_without(since.wakes, own.wakes), _without(since.forks, own.forks)),
         )
-        return told
+        return messages
 
     def _of_nobody(self, when: str, since: Since) -> None:
         """Note for the end of the run what cannot be laid at a test's door."""
@@ -186,7 +186,7 @@ class Session:
             str(self._forked(fork, f"a process, {when},", None)) for fork in since.forks
         ]
 
-    def _forked(self, fork: Fork, who: str, nodeid: str | None) -> Told:
+    def _forked(self, fork: SeenFork, who: str, nodeid: str | None) -> Message:
         devices = " and ".join(fork.awake)
         verb = "were" if len(fork.awake) > 1 else "was"
         headline = f"{who} forked while {devices} {verb} awake"
@@ -199,13 +199,13 @@ class Session:
             return True
         return not thread.startswith("unknown: ") and thread not in self._strangers
 
-    def _with_line(self, wake: Wake) -> Wake:
+    def _with_line(self, wake: SeenWake) -> SeenWake:
         from coldfork.plugins.pytest_plugin.cold_import import probe_setup
         from coldfork.plugins.pytest_plugin.exact_line import SECONDS, with_line
 
         return with_line(wake, lambda: probe_setup(self._config, None, SECONDS))
 
-    def _remember(self, wake: Wake, who: str, *, marked: bool) -> None:
+    def _remember(self, wake: SeenWake, who: str, *, marked: bool) -> None:
         place = self._words.in_short(wake)
         self._woken.setdefault(wake.accelerator, f"{wake.accelerator} was woken by {who} ({place})")
         self._summary.woken(wake.accelerator, who, place, marked=marked)
@@ -217,13 +217,13 @@ class Session:
         )
         self._woken[accelerator] = sentence
         command = "next: coldfork run -m pytest names it"
-        self._at_start.append((NOT_A_FILE, Told(sentence, (f"   = {reason}", f"   = {command}"))))
+        self._at_start.append((NOT_A_FILE, Message(sentence, (f"   = {reason}", f"   = {command}"))))
         self._summary.woken(accelerator, "", "", marked=False)
 
     def _report_start(self) -> None:
-        for nodeid, told in self._at_start:
-            if str(told) not in self._reported:
-                self._config.hook.pytest_collectreport(report=collect_report(nodeid, told))
+        for nodeid, message in self._at_start:
+            if str(message) not in self._reported:
+                self._config.hook.pytest_collectreport(report=collect_report(nodeid, message))
         self._at_start.clear()
 
     def _distributes(self) -> bool:

@@ -28,7 +28,7 @@ _RUNNERS = ("_pytest", "pytest", "xdist", "execnet")
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class SeenWake:
     """A device that became awake, and who did it."""
 
     accelerator: str
@@ -42,7 +42,7 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class SeenFork:
     """A fork while devices were awake."""
 
     awake: tuple[str, ...]
@@ -56,25 +56,25 @@ class Fork:
         return own[-1] if own else (self.stack[-1] if self.stack else None)
 
 
-def wake(event: Event, frames: Sequence[Event] | None) -> Wake | None:
-    """A wake of a device from its event; `frames` is the whole stack, where the device itself told it."""
+def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
+    """A wake of a device from its event; `frames` is the whole stack, if the device itself is the witness."""
     if event["accelerator"] in RUNTIMES:
         return None
-    told = event["waker"]
+    waker = event["waker"]
     level = event["level"]
-    return Wake(
+    return SeenWake(
         accelerator=event["accelerator"],
         level=Level(level) if level else None,
-        waker=_inferred(told) if frames is None else _witnessed(told, trimmed(frames)),
+        waker=_inferred(waker) if frames is None else _witnessed(waker, trimmed(frames)),
     )
 
 
-def fork(event: Event) -> Fork | None:
+def fork(event: Event) -> SeenFork | None:
     """A fork from its event, if a device was awake then."""
     awake = awake_in(event["states"])
     if not awake:
         return None
-    return Fork(awake, event["thread"], trimmed(event["stack"]))
+    return SeenFork(awake, event["thread"], trimmed(event["stack"]))
 
 
 def awake_in(states: Sequence[Event]) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
     return tuple(frame for frame in kept if not _is_machinery(frame.path))
 
 
-def _witnessed(told: Event, frames: tuple[Frame, ...]) -> Waker:
+def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
     """Who did it, as the stack says: pytest loads test modules by itself, which is no import to the watch."""
     bodies = [at for at, frame in enumerate(frames) if frame.function == BODY]
     site = _site(frames, bodies[-1]) if bodies else 0
@@ -120,8 +120,8 @@ def _witnessed(told: Event, frames: tuple[Frame, ...]) -> Waker:
         path=here.path if here else None,
         line=here.line if here else None,
         function=here.function if here else None,
-        call=told["call"],
-        thread=told["thread"],
+        call=waker["call"],
+        thread=waker["thread"],
         import_chain=tuple(chain),
         stack=frames[site:],
     )
@@ -139,21 +139,21 @@ def _site(frames: Sequence[Frame], body: int) -> int:
     return at
 
 
-def _inferred(told: Event) -> Waker:
+def _inferred(waker: Event) -> Waker:
     chain = tuple(
         ImportSite(site["module"] or "?", site["path"], site["line"])
-        for site in told["import_chain"]
+        for site in waker["import_chain"]
         if not site["path"] or not _leads_in(site["path"])
     )
-    stack = trimmed(told["stack"])
+    stack = trimmed(waker["stack"])
     first = stack[0] if stack and not chain else None
     return Waker(
-        module=told["module"] if chain else None,
-        path=first.path if first else told["path"],
-        line=first.line if first else told["line"],
-        function=first.function if first else told["function"],
-        call=told["call"],
-        thread=told["thread"],
+        module=waker["module"] if chain else None,
+        path=first.path if first else waker["path"],
+        line=first.line if first else waker["line"],
+        function=first.function if first else waker["function"],
+        call=waker["call"],
+        thread=waker["thread"],
         import_chain=chain,
         stack=stack,
     )

@@ -29,12 +29,12 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
         return _nothing
     before = {name: environment.get(name) for name in _OURS}
     settings = {"mode": "virtual", "follow": True, "device": f"virtual:{wanted}"}
-    told = bootstrap.environment(settings, {**environment, bootstrap.VIRTUAL: wanted})
-    environment.update({name: told[name] for name in _OURS})
+    offered = bootstrap.environment(settings, {**environment, bootstrap.VIRTUAL: wanted})
+    environment.update({name: offered[name] for name in _OURS})
 
     def undo() -> None:
         for name, value in before.items():
-            if environment.get(name) != told[name]:
+            if environment.get(name) != offered[name]:
                 continue  # somebody changed it meanwhile, and it is theirs
             if value is None:
                 del environment[name]
@@ -47,9 +47,9 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
 def plain(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment without what `offer_to_children` put there."""
     left = {name: value for name, value in environment.items() if name not in _OURS[:2]}
-    told = environment.get(bootstrap.VARIABLE)
-    if told is not None and left.get("PYTHONPATH", "").startswith(bootstrap.STARTUP):
-        inherited = decode(told).get("pythonpath")
+    settings = environment.get(bootstrap.VARIABLE)
+    if settings is not None and left.get("PYTHONPATH", "").startswith(bootstrap.STARTUP):
+        inherited = decode(settings).get("pythonpath")
         del left["PYTHONPATH"]
         if inherited:
             left["PYTHONPATH"] = inherited

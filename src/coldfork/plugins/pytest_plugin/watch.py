@@ -10,21 +10,21 @@ from typing import Any
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.watch import MAIN, Watch, watch
 from coldfork.plugins.pytest_plugin import sightings
-from coldfork.plugins.pytest_plugin.sightings import Event, Fork, Wake
+from coldfork.plugins.pytest_plugin.sightings import Event, SeenFork, SeenWake
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
     """What happened since the last question, in order."""
 
-    wakes: tuple[Wake, ...] = ()
-    forks: tuple[Fork, ...] = ()
+    wakes: tuple[SeenWake, ...] = ()
+    forks: tuple[SeenFork, ...] = ()
 
 
 @dataclass(slots=True)
 class _Seen:
-    wakes: list[Wake] = field(default_factory=list)
-    forks: list[Fork] = field(default_factory=list)
+    wakes: list[SeenWake] = field(default_factory=list)
+    forks: list[SeenFork] = field(default_factory=list)
 
 
 class Watching:
@@ -129,8 +129,8 @@ class Watching:
         self._claimed.add(wake.accelerator)
         self._seen.wakes.append(wake)
 
-    def _deepen(self, later: Wake) -> None:
-        """A driver is followed by a context: one wake, told once."""
+    def _deepen(self, later: SeenWake) -> None:
+        """A driver is followed by a context: one wake, reported once."""
         for at, wake in enumerate(self._seen.wakes):
             if wake.accelerator == later.accelerator:
-                self._seen.wakes[at] = Wake(wake.accelerator, later.level or wake.level, wake.waker)
+                self._seen.wakes[at] = SeenWake(wake.accelerator, later.level or wake.level, wake.waker)

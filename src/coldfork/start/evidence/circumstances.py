@@ -109,7 +109,7 @@ def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """The variable by which an isolated script is told how its processes are to start."""
+    """The variable that says to an isolated script how its processes are to start."""
     asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()

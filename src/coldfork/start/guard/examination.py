@@ -11,10 +11,10 @@ from coldfork.start.process import snapshot
 
 if TYPE_CHECKING:
     from coldfork.model.decisions import Reason
-    from coldfork.start.guard.observation import Observation
+    from coldfork.start.guard.observation import WakeObservation
 
 
-class Examination:
+class ForkExamination:
     """Asks what speaks against a fork, and asks again only when something has changed."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Examination:
         self._snapshot = snapshot.HERE
         self._remember = snapshot.HERE.examination.lineage.remember
 
-    def against(self, observation: Observation | None) -> tuple[Reason, ...]:
+    def against(self, observation: WakeObservation | None) -> tuple[Reason, ...]:
         """What would break a child that this thread forks now; noted for the child, too."""
         unchanged = self._unchanged
         vetoes: tuple[Reason, ...] = ()
@@ -33,7 +33,7 @@ class Examination:
         self._remember(self._snapshot.latest)
         return vetoes
 
-    def _anew(self, observation: Observation | None) -> tuple[Reason, ...]:
+    def _anew(self, observation: WakeObservation | None) -> tuple[Reason, ...]:
         if self._unchanged is None:
             self._begin_comparing(observation)
         unchanged = self._unchanged
@@ -51,7 +51,7 @@ class Examination:
             unchanged.note(None if vetoes else key)
         return remedies.exact(vetoes, self._snapshot.examination.loader) if vetoes else ()
 
-    def _begin_comparing(self, observation: Observation | None) -> None:
+    def _begin_comparing(self, observation: WakeObservation | None) -> None:
         """From the second examination on: many a process forks once."""
         poller = observation.poller if observation is not None else None
         if self._examined is not None and poller is not None:

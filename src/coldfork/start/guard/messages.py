@@ -27,7 +27,7 @@ def line(call: str, reasons: Sequence[Reason]) -> str:
 
 
 def note(reasons: Sequence[Reason], parent: int) -> str:
-    """What a framework's error in a poisoned child is told about the parent."""
+    """What is added to a framework's error in a poisoned child: what is known about its parent."""
     first = f"coldfork: this process was forked from process {parent} in spite of this:"
     texts = dict.fromkeys(f"  {reason.text}" for reason in reasons)
     return "\n".join([first, *texts, *_below(reasons, blocks=False)])
@@ -39,10 +39,10 @@ def clauses(reasons: Sequence[Reason]) -> str:
 
 
 def _below(reasons: Sequence[Reason], *, blocks: bool = True) -> Iterator[str]:
-    told: set[int] = set()
+    shown: set[int] = set()
     for reason in reasons:
-        if reason.waker is not None and id(reason.waker) not in told:
-            told.add(id(reason.waker))
+        if reason.waker is not None and id(reason.waker) not in shown:
+            shown.add(id(reason.waker))
             yield from _waking(reason.accelerator or "it", reason.waker)
         elif reason.waker is None and reason.accelerator is not None:
             yield f"  who woke {reason.accelerator} was not observed; to learn it: coldfork run PROGRAM"

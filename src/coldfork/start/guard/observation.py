@@ -68,7 +68,7 @@ class Sensor:
         self.begun()
 
 
-class Observation:
+class WakeObservation:
     """The wrappers in importlib and the listener for new threads; `poll` asks at once."""
 
     def __init__(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.model.decisions import Reason
-    from coldfork.start.guard.examination import Examination
-    from coldfork.start.guard.observation import Observation
+    from coldfork.start.guard.examination import ForkExamination
+    from coldfork.start.guard.observation import WakeObservation
     from coldfork.start.guard.poisoned_children import Notes
     from coldfork.start.guard.protocols import ModeRequest, Permission
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OFF = "off"
 _MOST_TROUBLES = 20
-_UNTOLD = frozenset({"coldfork", "sitecustomize", "usercustomize"})
+_NO_SIGN = frozenset({"coldfork", "sitecustomize", "usercustomize"})
 """What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
 FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
 """The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
@@ -42,7 +42,7 @@ class ProcessGuard:
 
     def __init__(self) -> None:
         self.mode = OFF
-        self.observation: Observation | None = None
+        self.observation: WakeObservation | None = None
         self.notes: Notes | None = None
         self.troubles: list[str] = []
         """What went wrong in the guard itself; a fork is never stopped by that."""
@@ -50,7 +50,7 @@ class ProcessGuard:
         self._actions: dict[str, Action] = {}
         self._listens = False
         self._heard = False
-        self._examination: Examination | None = None
+        self._examination: ForkExamination | None = None
         self._cleared: set[int] = set()
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
@@ -97,11 +97,11 @@ class ProcessGuard:
 
     def observe(self) -> None:
         """Watch from now on who wakes what; the wrappers in importlib stay until the guard is off."""
-        from coldfork.start.guard.observation import Observation
+        from coldfork.start.guard.observation import WakeObservation
 
         self._actions.pop("import", None)
         if self.observation is None:
-            self.observation = Observation(self._actions, self._loaded, self._trouble)
+            self.observation = WakeObservation(self._actions, self._loaded, self._trouble)
         self.observation.begin()
 
     def observe_later(self) -> None:
@@ -125,9 +125,9 @@ class ProcessGuard:
         """What would break a child forked now; empty too where it cannot be found out."""
         try:
             if self._examination is None:
-                from coldfork.start.guard.examination import Examination
+                from coldfork.start.guard.examination import ForkExamination
 
-                self._examination = Examination()
+                self._examination = ForkExamination()
             return self._examination.against(self.observation)
         except Exception as error:
             self._trouble(call, error)
@@ -163,7 +163,7 @@ class ProcessGuard:
     def _import(self, arguments: tuple[Any, ...]) -> None:
         name = arguments[0]
         top = name.partition(".")[0]
-        if (top in sys.stdlib_module_names or top in _UNTOLD) and name not in FORKING:
+        if (top in sys.stdlib_module_names or top in _NO_SIGN) and name not in FORKING:
             return
         try:
             self.observe()
@@ -233,7 +233,7 @@ class ProcessGuard:
                 self.troubles.append(f"notes: {type(error).__name__}: {error}")
 
     def _trouble(self, what: str, error: BaseException) -> None:
-        """The guard itself failed somewhere: the program goes on, and the first time it is told."""
+        """The guard itself failed somewhere: the program goes on, and the log has it once."""
         trouble = f"{what}: {type(error).__name__}: {error}"
         if trouble in self.troubles or len(self.troubles) >= _MOST_TROUBLES:
             return

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 FILE = "coldfork-guard.pth"
 
-# In a virtual environment Python runs the line twice; what went wrong is told once.
+# In a virtual environment Python runs the line twice; what went wrong is said once.
 _PROGRAM = """\
 try:
     if os.environ.get("COLDFORK_GUARD") != "off":

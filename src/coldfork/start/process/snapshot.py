@@ -15,7 +15,7 @@ from coldfork.observe.probes import hip, opencl, tokenizers
 from coldfork.observe.probes.jax import Clients
 from coldfork.observe.probes.loader import Gate
 from coldfork.observe.probes.maps import Maps, mapped
-from coldfork.observe.probes.process import Process, forked_without_exec
+from coldfork.observe.probes.process import ProbedProcess, forked_without_exec
 from coldfork.observe.probes.torch_flags import TorchFlags
 from coldfork.observe.probes.virtual_device import VirtualDevice
 from coldfork.start.process.openmp_pools import Stack, Stacks
@@ -33,7 +33,7 @@ _CLIENTS = Clients()
 Signature = tuple[tuple[int, str, str | None], ...]
 
 
-class Snapshot(Process):
+class Snapshot(ProbedProcess):
     """A process whose libraries and threads are kept until they change."""
 
     def __init__(self, examination: Examination) -> None:

@@ -11,41 +11,41 @@ if TYPE_CHECKING:
 
 
 class Wakers:
-    """Keeps what a watch tells: `coldfork.observe.watch(WAKERS.heard)` fills it."""
+    """Keeps what a watch reports: `coldfork.observe.watch(WAKERS.heard)` fills it."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Mapping[str, Any]] = {}
+        self._by_accelerator: dict[str, Mapping[str, Any]] = {}
 
     def heard(self, event: Mapping[str, Any]) -> None:
         """Take note of an event of a watch; of two wakes of one accelerator the first counts."""
         if event.get("event") == "wake":
-            self._told.setdefault(event["accelerator"], event["waker"])
+            self._by_accelerator.setdefault(event["accelerator"], event["waker"])
 
     @property
     def count(self) -> int:
         """How many wakes have been heard of; what was said without them may name too few."""
-        return len(self._told)
+        return len(self._by_accelerator)
 
     def of(self, accelerator: str) -> Waker | None:
         """Who woke this accelerator, here or in the process this one was forked from; None if nobody saw."""
-        told = self._told.get(accelerator)
-        return None if told is None else _waker(told)
+        waker = self._by_accelerator.get(accelerator)
+        return None if waker is None else _waker(waker)
 
 
-def _waker(told: Mapping[str, Any]) -> Waker:
+def _waker(waker: Mapping[str, Any]) -> Waker:
     from coldfork.model.states import Frame, ImportSite, Waker
 
     return Waker(
-        module=told["module"],
-        path=told["path"],
-        line=told["line"],
-        function=told["function"],
-        call=told["call"],
-        thread=told["thread"],
+        module=waker["module"],
+        path=waker["path"],
+        line=waker["line"],
+        function=waker["function"],
+        call=waker["call"],
+        thread=waker["thread"],
         import_chain=tuple(
-            ImportSite(site["module"], site["path"], site["line"]) for site in told["import_chain"]
+            ImportSite(site["module"], site["path"], site["line"]) for site in waker["import_chain"]
         ),
-        stack=tuple(Frame(frame["path"], frame["line"], frame["function"]) for frame in told["stack"]),
+        stack=tuple(Frame(frame["path"], frame["line"], frame["function"]) for frame in waker["stack"]),
     )
 
 

@@ -28,7 +28,7 @@ _IN_VAIN_SECONDS = 600.0
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 
 
-class Kept:
+class KeptAnswer:
     """The answer for one module, if it is kept and still holds."""
 
     def __init__(self, file: str | None, stamp: str | None) -> None:
@@ -36,7 +36,7 @@ class Kept:
         self._stamp = stamp
 
     @classmethod
-    def of(cls, place: Place, search: Sequence[str]) -> Kept:
+    def of(cls, place: Place, search: Sequence[str]) -> KeptAnswer:
         """Where the answer lies, and what it has to rest on."""
         folder = user_cache(os.environ, sys.platform)
         stamp = _stamp(place, search) if folder else None
@@ -56,10 +56,10 @@ class Kept:
             return None
         try:
             with open(self._file, encoding="utf-8") as file:
-                told = json.load(file)
-            if told["stamp"] != self._stamp or time() > told.get("until", inf):
+                stored = json.load(file)
+            if stored["stamp"] != self._stamp or time() > stored.get("until", inf):
                 return None
-            return ReachAnswer(**{**told["answer"], "reached": Reached(told["answer"]["reached"])})
+            return ReachAnswer(**{**stored["answer"], "reached": Reached(stored["answer"]["reached"])})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -71,17 +71,17 @@ class Kept:
         if self._file is None:
             return
         fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
-        told: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "stamp": self._stamp,
             "answer": {name: getattr(answer, name) for name in fields},
         }
         if answer.reached is Reached.UNKNOWN:
-            told["until"] = time() + _IN_VAIN_SECONDS
+            stored["until"] = time() + _IN_VAIN_SECONDS
         beside = f"{self._file}.{os.getpid()}"
         try:
             os.makedirs(os.path.dirname(self._file), mode=0o700, exist_ok=True)
             with open(beside, "w", encoding="utf-8") as file:
-                json.dump(told, file)
+                json.dump(stored, file)
             os.replace(beside, self._file)
         except OSError:
             try:

@@ -27,7 +27,7 @@ class StaticReach:
     def __init__(self, deadline: float = DEADLINE, search: Sequence[str] | None = None) -> None:
         self._deadline = deadline
         self._search = sys.path if search is None else search
-        self._told: dict[Place, ReachAnswer] = {}
+        self._not_kept: dict[Place, ReachAnswer] = {}
         """The answers that cannot be kept: to wait for one once in a process is enough."""
 
     def __call__(self, target: Target) -> ReachAnswer:
@@ -46,12 +46,12 @@ class StaticReach:
         # Only here: most decisions need neither another process nor the cache.
         from coldfork.start.static_reach import cache, check_process
 
-        kept = cache.Kept.of(place, self._search)
+        kept = cache.KeptAnswer.of(place, self._search)
         answer = kept.read()
         if answer is None:
-            answer = self._told.get(place) or check_process.ask(place, self._search, self._deadline)
+            answer = self._not_kept.get(place) or check_process.ask(place, self._search, self._deadline)
             if answer.reached is Reached.UNKNOWN or not kept.possible:
-                self._told[place] = answer
+                self._not_kept[place] = answer
             kept.write(answer)
         return answer
 

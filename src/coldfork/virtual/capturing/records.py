@@ -8,7 +8,7 @@ from typing import Any
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory, Pool
 from coldfork.virtual.capturing.operators.schemas import Operator
-from coldfork.virtual.capturing.operators.shapes import Plan
+from coldfork.virtual.capturing.operators.shapes import ResultPlan
 from coldfork.virtual.capturing.places import Place, as_frame, written
 
 
@@ -35,7 +35,7 @@ class Record:
         place: Place | None,
         step: tuple[Callable[..., object], Any, dict[str, Any]],
         used: tuple[list[Use], list[Use]],
-        plan: Plan,
+        plan: ResultPlan,
     ) -> None:
         self.number = number
         """Its place in the order of execution, from 0."""

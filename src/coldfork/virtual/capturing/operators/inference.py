@@ -12,8 +12,8 @@ from coldfork.virtual.capturing.operators.schemas import Operator
 from coldfork.virtual.capturing.operators.shapes import (
     Constant,
     Fresh,
-    Plan,
     Result,
+    ResultPlan,
     Same,
     mapped,
     tensors_in,
@@ -44,7 +44,7 @@ _OTHERWISE_ON_META = frozenset(
 """Their meta kernels answer for other devices; on the CPU some results have other sizes or strides."""
 
 
-class Unknown(Exception):
+class UnknownShape(Exception):
     """Torch cannot say what the results look like without computing them."""
 
     def __init__(self, message: str, waits: bool = False) -> None:
@@ -73,12 +73,12 @@ class Shapes:
     """Remembers what results look like."""
 
     def __init__(self) -> None:
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, ResultPlan] = {}
         self._without_compiler = KeptOut()
         self.computing = False
         """True while torch computes shapes: what it does meanwhile is not the program's doing."""
 
-    def plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
+    def plan(self, operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
         """The results of this call, without computing them."""
         key = (
             operator,
@@ -99,22 +99,22 @@ class Shapes:
         return plan
 
 
-def infer(operator: Operator, args: Any, kwargs: Any) -> Plan:
+def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     """Let the meta kernel of an operator say what its results look like, or try it on scratch memory."""
     for tensor in tensors_in((args, kwargs)):
         if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
-            raise Unknown(
+            raise UnknownShape(
                 f"its argument is {tensor.layout} on {tensor.device}; only plain CPU tensors are simulated"
             )
     if operator.short.startswith(("index_put", "_index_put")) and _selects(*args[1:3]):
-        raise Unknown("a mask selects the elements that several values go to", waits=True)
+        raise UnknownShape("a mask selects the elements that several values go to", waits=True)
     if operator.name in _OTHERWISE_ON_META:
         return _on_scratch(operator, args, kwargs)
     try:
         plan = _on_meta(operator, args, kwargs)
     except NotImplementedError as error:
         if operator.refusable or not operator.name.startswith("aten::"):
-            raise Unknown(str(error).splitlines()[0], waits=operator.refusable) from None
+            raise UnknownShape(str(error).splitlines()[0], waits=operator.refusable) from None
         return _on_scratch(operator, args, kwargs)
     if any(plan.outs):
         # Meta kernels lay out tensors that grow in their own way.
@@ -122,13 +122,13 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> Plan:
     return plan
 
 
-def _on_meta(operator: Operator, args: Any, kwargs: Any) -> Plan:
+def _on_meta(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     twins = _Twins(_stand_in)
     mine, by_name = twins.of(args), twins.of(kwargs)
     return _plan(operator, _called(operator, mine, by_name), twins, args, kwargs, (mine, by_name))
 
 
-def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> Plan:
+def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     """Compute it once on numbers of no meaning, leaving the random numbers as they were."""
     twins = _Twins(_scratch)
     mine, by_name = twins.of(args), twins.of(kwargs)
@@ -136,12 +136,12 @@ def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> Plan:
     try:
         results = _called(operator, mine, by_name)
     except Exception as error:
-        raise Unknown(f"torch does not know its results without computing them ({error})") from None
+        raise UnknownShape(f"torch does not know its results without computing them ({error})") from None
     finally:
         torch.default_generator.set_state(state)
     for one in tensors_in(results):
         if one.layout is not torch.strided:
-            raise Unknown(f"its result is {one.layout}, and only plain tensors are simulated")
+            raise UnknownShape(f"its result is {one.layout}, and only plain tensors are simulated")
     return _plan(operator, results, twins, args, kwargs, (mine, by_name))
 
 
@@ -165,11 +165,11 @@ class _Twins:
         return known
 
 
-def _plan(operator: Operator, results: Any, twins: _Twins, args: Any, kwargs: Any, mine: Any) -> Plan:
+def _plan(operator: Operator, results: Any, twins: _Twins, args: Any, kwargs: Any, mine: Any) -> ResultPlan:
     given = [id(one) for one in tensors_in(mine)]
     listed = (results,) if operator.single else tuple(results or ())
     outs = tuple(_grown(one, args, kwargs, twins.known) for one in operator.outs)
-    return Plan(tuple([_described(one, given) for one in listed]), outs)
+    return ResultPlan(tuple([_described(one, given) for one in listed]), outs)
 
 
 def _stand_in(tensor: Any) -> Any:
@@ -200,7 +200,7 @@ def _called(operator: Operator, args: Any, kwargs: Any) -> Any:
             return operator.func(*args, **kwargs)
         except RuntimeError as error:
             if operator.refusable and "meta" in str(error):
-                raise Unknown(str(error), waits=True) from None
+                raise UnknownShape(str(error), waits=True) from None
             raise
 
 

@@ -47,7 +47,7 @@ class Same:
 Result = Fresh | Constant | Same | list[Any]
 
 
-class Plan:
+class ResultPlan:
     """The results of an operator, and the sizes that its `out=` arguments will have."""
 
     __slots__ = ("outs", "results")

@@ -11,9 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory
 from coldfork.virtual.capturing.memory.poison import poison, poison_storage
-from coldfork.virtual.capturing.operators.inference import Shapes, Unknown
+from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
 from coldfork.virtual.capturing.operators.schemas import OVERWRITES, Operator, Operators, Way
-from coldfork.virtual.capturing.operators.shapes import Constant, Fresh, Plan, Same, tensors_in
+from coldfork.virtual.capturing.operators.shapes import Constant, Fresh, ResultPlan, Same, tensors_in
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
 from coldfork.virtual.capturing.recording.steps import Steps
@@ -110,10 +110,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             return results[0]
         return tuple(results) if results else None
 
-    def _plan(self, operator: Operator, args: Any, kwargs: Any) -> Plan:
+    def _plan(self, operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
         try:
             return self.shapes.plan(operator, args, kwargs)
-        except Unknown as unknown:
+        except UnknownShape as unknown:
             if unknown.waits:
                 raise self.refuse(
                     operator.name, "needs the data to know the size of its result, so the host waits for it"
@@ -180,7 +180,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         self._memories[block.key] = memory
         return memory
 
-    def _grow(self, operator: Operator, plan: Plan, args: Any, kwargs: Any) -> None:
+    def _grow(self, operator: Operator, plan: ResultPlan, args: Any, kwargs: Any) -> None:
         """Give the tensors that results are written to the sizes and strides that the operator gives them."""
         for place, grown in zip(operator.outs, plan.outs, strict=True):
             if grown is not None:

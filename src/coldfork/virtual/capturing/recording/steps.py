@@ -9,7 +9,7 @@ import torch
 
 from coldfork.virtual.capturing.errors import ReplayError
 from coldfork.virtual.capturing.operators.schemas import Operator, out_variant
-from coldfork.virtual.capturing.operators.shapes import Fresh, Plan
+from coldfork.virtual.capturing.operators.shapes import Fresh, ResultPlan
 from coldfork.virtual.capturing.records import Use
 
 # One name a line would be two pages.
@@ -39,7 +39,7 @@ class Steps:
     def __init__(self) -> None:
         self._variants: dict[Operator, Any] = {}
 
-    def step(self, operator: Operator, plan: Plan, args: Any, kwargs: Any, fresh: list[Use]) -> Step:
+    def step(self, operator: Operator, plan: ResultPlan, args: Any, kwargs: Any, fresh: list[Use]) -> Step:
         """What to call at each replay, and with what."""
         if not fresh:
             return _in_place(operator), args, kwargs
@@ -78,7 +78,7 @@ def _copying_one(call: Callable[..., Any], buffer: Any) -> Callable[..., None]:
     return step
 
 
-def _copying(operator: Operator, plan: Plan, buffers: list[Any]) -> Callable[..., None]:
+def _copying(operator: Operator, plan: ResultPlan, buffers: list[Any]) -> Callable[..., None]:
     """Execute an operator that returns several tensors, new ones and others, and keep the new ones."""
     fresh = [
         (index, isinstance(result, list))

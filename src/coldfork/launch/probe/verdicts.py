@@ -151,32 +151,20 @@ def _where_stuck(stacks: str) -> str:
 
 def _seen_at_the_end(trial: ImportTrial, awake_before: Sequence[str]) -> str | None:
     """A device that is awake after the import although no wake was seen."""
-    for state in _device_states(trial):
-        if state["status"] == Status.AWAKE and state["accelerator"] not in awake_before:
-            return str(state["accelerator"])
-    return None
+    return next((device for device in awake_in(trial) if device not in awake_before), None)
 
 
 def _doubts(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
     """Why a device may be awake although no wake was seen."""
-    return [*_doubts_of_states(trial, awake_before), *_doubts_of_the_watch(trial)]
-
-
-def _doubts_of_states(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
-    doubts = [
-        f"{accelerator} is awake in this interpreter before anything is imported"
-        for accelerator in awake_before
+    return [
+        *(f"{name} is awake in this interpreter before anything is imported" for name in awake_before),
+        *(
+            f"{state['accelerator']} is {state['status']}: {state['reason']}"
+            for state in _device_states(trial)
+            if state["status"] in (Status.UNKNOWN, Status.POISONED)
+        ),
+        *(f"the watch failed: {trouble}" for trouble in trial.troubles if trouble.startswith(_POLLING)),
     ]
-    doubts += [
-        f"{state['accelerator']} is {state['status']}: {state['reason']}"
-        for state in _device_states(trial)
-        if state["status"] in (Status.UNKNOWN, Status.POISONED)
-    ]
-    return doubts
-
-
-def _doubts_of_the_watch(trial: ImportTrial) -> list[str]:
-    return [f"the watch failed: {trouble}" for trouble in trial.troubles if trouble.startswith(_POLLING)]
 
 
 def _device_states(trial: ImportTrial) -> list[Event]:

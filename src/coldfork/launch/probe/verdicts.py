@@ -65,8 +65,7 @@ def shared_way(module: str, first: ImportTrial) -> Hashable | None:
 
     A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
     """
-    waker = first.device_wakes[0]["waker"]
-    chain = waker["import_chain"]
+    chain = first.device_wakes[0]["waker"]["import_chain"]
     if not chain or not f"{module}.".startswith(f"{chain[0]['module']}."):
         return None
     return first.device_wakes[0]["accelerator"], *((site["module"], site["line"]) for site in chain)
@@ -83,7 +82,8 @@ def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -
     seen = probe.waker
     wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
-        return _with_reason(probe, f"the exact line is not known: a second look {_outcome(second)}")
+        outcome = _ending(second) or "in a fresh interpreter stayed cold, so whether it wakes varies"
+        return _with_reason(probe, f"the exact line is not known: a second look {outcome}")
     exact = _waker(wakes[0]["waker"], origins)
     if exact.module is None or (seen.module is not None and exact.module != seen.module):
         other = "could not tell who" if exact.module is None else f"named {_place(exact)}"
@@ -240,10 +240,6 @@ def _source_line(waker: Waker, origins: Origins) -> str:
 
 def _place(waker: Waker) -> str:
     return f"{waker.path}:{waker.line}" if waker.line else str(waker.module)
-
-
-def _outcome(trial: ImportTrial) -> str:
-    return _ending(trial) or "in a fresh interpreter stayed cold, so whether it wakes varies"
 
 
 def _with_reason(probe: ModuleProbe, reason: str) -> ModuleProbe:

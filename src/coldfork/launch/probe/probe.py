@@ -248,9 +248,9 @@ def _each(
                 raise
             interrupted = True
     # Here the threads have ended: what was cut short was cancelled, or raised that it was interrupted.
-    ended = [future for future in futures if not interrupted or _has_result(future)]
+    ended = [
+        future
+        for future in futures
+        if not interrupted or not (future.cancelled() or future.exception() is not None)
+    ]
     return tuple(future.result() for future in ended), interrupted
-
-
-def _has_result(future: Future[ModuleProbe]) -> bool:
-    return not future.cancelled() and future.exception() is None

@@ -103,6 +103,9 @@ def fetch(wanted: Wanted, folder: Path, index: Index, say: Say) -> Path:
         say(f"{wanted.folder}: {fetched / 1e6:.1f} MB of at most {(file.size or 0) / 1e6:.1f} MB fetched")
 
     with RemoteFile(index, file, part, report) as remote:
+        if not file.is_wheel:
+            # It is read from its beginning to its end, which block by block would be a request each.
+            remote.ensure([(0, remote.size)])
         place = settle(wanted, file.filename, cast(IO[bytes], remote), folder)
     part.unlink(missing_ok=True)
     part.with_name(part.name + ".blocks").unlink(missing_ok=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from packaging.version import Version
@@ -169,6 +171,18 @@ def test_who_fetches_says_so(
     monkeypatch.setattr(Index, "open", lambda self, url, headers=None: Response(url, "", data, False, None))
     assert (sources.obtain(Wanted.parse("a==1.0")) / "a.py").read_text() == "X = 1\n"
     assert capsys.readouterr().err.startswith("a-1.0: a-1.0-py3-none-any.whl\na-1.0: 0.0 MB of at most")
+
+
+def test_a_source_archive_travels_in_few_requests(tmp_path: Path) -> None:
+    noise = random.Random(0).randbytes(20 * BLOCK).hex()
+    content = sdist({"a-1.0/a.py": "X = 1\n", "a-1.0/b.py": noise}).getvalue()
+    server = Server(content)
+    file = published("a-1.0.tar.gz", len(content))
+    index_of = Mock(files=lambda name: (file,), open=server.open)
+    place = sources.fetch(Wanted.parse("a==1.0"), tmp_path, index_of, lambda line: None)
+    assert (place / "b.py").read_text() == noise
+    assert server.travelled == len(content)
+    assert 10**6 - server.answers == 1
 
 
 def test_pip_settings_decide_the_index() -> None:

@@ -23,6 +23,7 @@ PROGRAMS = ("src", "tests", "integrations", "benchmarks", "tools", "hardware", "
 NOT_OURS = (
     ROOT / "tests" / "source" / "packages",
     ROOT / "tests" / "ground" / "test_mutants.py",
+    ROOT / "tests" / "ground" / "test_near.py",
     Path(__file__).resolve(),
 )
 

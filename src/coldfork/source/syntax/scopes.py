@@ -75,7 +75,7 @@ def bind_target(scope: Scope, target: Node, value: Node | None, statement: Node)
         scope.bind(name, how, payload, line_of(statement))
     elif target[0] == nodes.TO_TUPLE:
         _, targets = target
-        values = value[2] if value is not None and value[0] == nodes.SEQUENCE else ()
+        values = children(value) if value is not None and value[0] == nodes.SEQUENCE else []
         exact = len(values) == len(targets) and not any(one[0] == nodes.STAR for one in values)
         for index, element in enumerate(targets):
             bind_target(scope, element, values[index] if exact else None, statement)

@@ -16,7 +16,7 @@ object:
     result     the file that a probe writes: one event a line, the last one is the result
     module     the module to probe
     forked     whether to fork first and import in the child
-    timeout    seconds after which a probe writes where it hangs, or null
+    tell_at    the moment on the monotonic clock at which a probe writes where it hangs, or null
     injection  the injection library, or null
     begin      "module:name" of what is called with the session before the program, or null
     sensor     "module:name" of a sensor of your own instead of coldfork's, or null

@@ -181,7 +181,10 @@ def _bare(setup: ProbeSetup) -> ImportTrial:
     """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
     seen = run_trial("sys", setup)
     if seen.result is None or seen.result.get("error"):
-        said = seen.ended.output.strip() or f"it ended with {seen.ended.status or seen.ended.signal}"
+        how = f"ended with {seen.ended.status or seen.ended.signal}"
+        if seen.ended.timed_out:
+            how = f"did not end within {seen.limit:g} s, although there was nothing to import"
+        said = seen.ended.output.strip() or f"it {how}"
         cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
         raise UsageError(f"{setup.python} could not be watched: {cause}")
     return seen

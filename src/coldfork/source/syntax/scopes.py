@@ -42,6 +42,8 @@ class Scope:
 def boring(node: Node) -> bool:
     """True when evaluating the expression can have no effect on a device."""
     opcode = node[0]
+    if opcode == nodes.NAME or opcode == nodes.CONST:
+        return True  # nearly all there is, and asked of every assignment
     if opcode == nodes.JOINED:
         return all(
             part[0] == nodes.CONST for part in children(node)

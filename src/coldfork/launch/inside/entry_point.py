@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import PathFinder
 from time import monotonic
 
 from coldfork.observe.recording.events import encode
@@ -214,6 +213,8 @@ class Enforcer:
         """Find such a module as Python would, and have its loader call us; nothing about any other."""
         if name not in CONTEXTS:
             return None
+        from importlib.machinery import PathFinder
+
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             return None

@@ -203,6 +203,8 @@ class Server:
 
     def stop(self) -> None:
         """Ask it to end, as a service manager does; it ends in good order, and then by that very signal."""
+        # Only a server that answers ends in good order; without a browser nobody has waited for that.
+        self.ask("GET", "/")
         self.process.send_signal(signal.SIGTERM)
         assert self._reap() == -signal.SIGTERM, self.errors()
         assert "Application shutdown complete" in self.errors()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-LIMITS = (3, 15, 75)
+LIMITS = (2, 12, 72)
 """In seconds. A slow machine may need the first one, or the second, before anything stands still."""
 
 Found = TypeVar("Found")

@@ -18,6 +18,7 @@ import pytest
 PROGRAM = Path(__file__).with_name("hazards.py")
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 HUNG = {"status": -14, "waited": True}
+CRASHED = {"status": -11, "waited": True}
 ENDED_BY_NUMBA = {"status": -15, "waited": True}
 WORKED = {"status": 0, "waited": True}
 
@@ -78,7 +79,9 @@ def test_where_a_plain_fork_breaks_what_coldfork_chooses_works(
     name: str, variables: dict[str, str], plain: dict[str, Any], codes: list[str]
 ) -> None:
     told = run(name, **variables)
-    assert told["plain"] == plain
+    # A child that waits for the threads of libgomp's pool reads what they left; now and then it crashes over that.
+    over_a_pool = (plain, CRASHED) if codes == ["openmp-pool-of-this-thread"] else (plain,)
+    assert told["plain"] in over_a_pool
     assert (told["method"], told["started by"], told["ours"]) == ("spawn", "spawn", 0)
     assert told["codes"] == codes
     assert told["line"].startswith("spawn, because ")

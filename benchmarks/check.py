@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks import contenders, measure, mount, targets, trees
+from benchmarks import measure, mount, targets, tools_under_test, trees
 from benchmarks.cases import Fetcher
-from benchmarks.contenders import PEERS, Job, Peer
 from benchmarks.measure import Spread
+from benchmarks.tools_under_test import PEERS, Job, Peer
 from benchmarks.trees import Copy, Tree
 from published import places
 from published.errors import UnavailableError
@@ -61,15 +61,15 @@ class Figures:
     troubles: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, seconds: float) -> None:
-        """Note one run of a contender."""
+        """Note one run of a tool."""
         self.seconds.setdefault(name, []).append(seconds)
 
     def spread(self, name: str) -> Spread:
-        """What the runs of one contender say."""
+        """What the runs of one tool say."""
         return Spread.of(self.seconds[name])
 
     def ratios(self, name: str, to: str) -> list[float]:
-        """One contender's time over another's, round by round."""
+        """One tool's time over another's, round by round."""
         return [mine / theirs for mine, theirs in zip(self.seconds[name], self.seconds[to], strict=True)]
 
 
@@ -95,11 +95,11 @@ def _round(bench: Bench, tree: Tree, peers: Sequence[Peer], figures: Figures, tu
         figures.files, figures.megabytes = copied.files, copied.megabytes
         order: list[Peer | None] = [None, *peers]
         start = turn % len(order)
-        for contender in order[start:] + order[:start]:
-            if contender is None:
+        for entrant in order[start:] + order[:start]:
+            if entrant is None:
                 _time_coldfork(copied, Path(place), figures)
-            elif contender.name not in figures.troubles:
-                _time_peer(contender, bench.peers[contender.name], copied, Path(place), figures)
+            elif entrant.name not in figures.troubles:
+                _time_peer(entrant, bench.peers[entrant.name], copied, Path(place), figures)
 
 
 def _fresh(bench: Bench, tree: Tree, place: Path) -> Copy:
@@ -111,10 +111,10 @@ def _time_coldfork(copied: Copy, place: Path, figures: Figures) -> None:
     for state in STATES:
         if state == "edited":
             trees.touch(copied)
-        run = _once(contenders.coldfork(copied, cache, place / "coldfork.json"))
+        run = _once(tools_under_test.coldfork(copied, cache, place / "coldfork.json"))
         _require_everything_read(place / "coldfork.json", copied)
         figures.add(state, run.seconds)
-    # The other contenders of the round shall read the same bytes, whoever came first.
+    # The other tools of the round shall read the same bytes, whoever came first.
     shutil.rmtree(cache, ignore_errors=True)
 
 
@@ -140,7 +140,11 @@ def _time_peer(peer: Peer, commands: Path, copied: Copy, place: Path, figures: F
 def _memory(bench: Bench, tree: Tree, peers: Sequence[Peer], figures: Figures) -> None:
     with tempfile.TemporaryDirectory(dir=bench.scratch) as place:
         copied = _fresh(bench, tree, Path(place))
-        jobs = {"coldfork": contenders.coldfork(copied, Path(place) / "cache", Path(place) / "coldfork.json")}
+        jobs = {
+            "coldfork": tools_under_test.coldfork(
+                copied, Path(place) / "cache", Path(place) / "coldfork.json"
+            )
+        }
         for peer in peers:
             if peer.name not in figures.troubles:
                 jobs[peer.name] = Job(peer.command(bench.peers[peer.name], copied, Path(place)))
@@ -162,7 +166,7 @@ def scaling(bench: Bench, tree: Tree) -> list[tuple[float, float]]:
         for _ in range(min(bench.rounds, 3)):
             with tempfile.TemporaryDirectory(dir=bench.scratch) as place:
                 copied = trees.copy(package, Path(place) / "tree", trees.fresh_name(), beside, part)
-                job = contenders.coldfork(copied, Path(place) / "cache", Path(place) / "coldfork.json")
+                job = tools_under_test.coldfork(copied, Path(place) / "cache", Path(place) / "coldfork.json")
                 samples.append(_once(job).seconds)
                 size = copied.megabytes
         rows.append((size, Spread.of(samples).median))
@@ -218,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measure(options: argparse.Namespace) -> tuple[list[Figures], list[tuple[float, float]]]:
     chosen = trees.named(options.tree or ())
     wanted = [peer for peer in PEERS if options.peer is None or peer.name in options.peer]
-    peers = {peer.name: contenders.install(peer) for peer in wanted}
+    peers = {peer.name: tools_under_test.install(peer) for peer in wanted}
     # Not below the repository: what git ignores, some of the tools leave out.
     with tempfile.TemporaryDirectory(prefix="coldfork-bench-") as scratch:
         bench = Bench(Fetcher(places.sources()), Path(scratch), peers, options.rounds)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from published import places
 from published.errors import UnavailableError
-from published.sources import Wanted
+from published.sources import Wanted, present
 
 #: Folders of a source archive that an installation would not put beside the package.
 NOT_INSTALLED = frozenset({
@@ -25,10 +25,11 @@ def build(target: Path, wanted: Iterable[Wanted], sources: Path) -> Path:
     """Fill `target` with links to the packages of every version named, and with their metadata."""
     target.mkdir(parents=True, exist_ok=True)
     for one in wanted:
-        root = sources / one.folder
-        if not (root / places.MARKER).exists():
+        root = present(one, sources)
+        if root is None:
             raise UnavailableError(
                 f"{one.folder} is not here; fetch it with ./dev bench sources {one.name}=={one.version}"
+                + (f":{one.kind}" if one.kind else "")
             )
         for entry in installed(root):
             lay(entry, target / entry.name)

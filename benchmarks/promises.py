@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import mount, standin, tool
+from benchmarks import fake_torch, mount, tool
 from benchmarks.judging import surest
 from benchmarks.tool import Finding, Report
 from published.sources import Wanted
@@ -19,7 +19,7 @@ COMPANIONS = (
     TORCH,
     Wanted("triton", "3.9.0", "wheel"),
     Wanted("flashinfer-python", "0.6.8"),
-    *standin.BESIDE,
+    *fake_torch.BESIDE,
     Wanted("cuda-bindings", "13.5.0", "wheel"),
 )
 
@@ -93,14 +93,16 @@ ENTERED = "vllm.models.deepseek_v4"
 
 def eager_reexport(shop: Shop) -> list[str]:
     """A re-exporting `__init__` is named down to cuInit; the released, empty one is not certain."""
-    package = standin.build(shop.fetch(standin.BASE), shop.scratch / "stand-in")
-    report = tool.check(package, shop.beside("cutlass", standin.BESIDE))
+    package = fake_torch.build(shop.fetch(fake_torch.BASE), shop.scratch / "stand-in")
+    report = tool.check(package, shop.beside("cutlass", fake_torch.BESIDE))
     broken: list[str] = []
     here = [
-        one for one in report["findings"] if one["rule"] == "eager-reexport" and one["path"] == standin.INIT
+        one
+        for one in report["findings"]
+        if one["rule"] == "eager-reexport" and one["path"] == fake_torch.INIT
     ]
     if not here:
-        broken.append(f"stand-in: no eager-reexport at {standin.INIT}")
+        broken.append(f"stand-in: no eager-reexport at {fake_torch.INIT}")
     elif not any("cuInit" in _sink(one) for one in here):
         broken.append(f"stand-in: the chain ends at {_sink(here[0])!r}, not at cuInit")
     # The leaf modules still import cutlass, and whoever imports one wakes: what the fix bought is that
@@ -109,7 +111,7 @@ def eager_reexport(shop: Shop) -> list[str]:
     entered = tool.check(package, companions, entries=(ENTERED,))
     if not any(one["verdict"] == "certain" and "cuInit" in _sink(one) for one in tool.waking(entered)):
         broken.append(f"stand-in: importing {ENTERED} is not certain to reach cuInit")
-    released = shop.check(standin.BASE, "vllm", beside=companions, entries=(ENTERED,))
+    released = shop.check(fake_torch.BASE, "vllm", beside=companions, entries=(ENTERED,))
     waking = tool.waking(released)
     broken.extend(
         f"0.22.0: certain at {one['path']}:{one['line']}" for one in waking if one["verdict"] == "certain"

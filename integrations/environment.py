@@ -115,7 +115,7 @@ class Environment(VirtualEnvironment):
         text = text.replace(str(Path(sys.base_prefix)), "python")
         text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d+)?( \+\d{4})?\b", "then", text)
         text = re.sub(r"\b\d\d-\d\d \d\d:\d\d:\d\d ", "", text)
-        return re.sub(r"\b\d+\.\d s\b", "a few seconds", text)
+        return re.sub(r"\b\d+\.\d+ s\b", "a few seconds", text)
 
 
 def _inherited() -> dict[str, str]:

@@ -26,6 +26,8 @@ class Transcript:
 
         None is the status of a program that stood still until the watchdog ended it.
         """
+        # The page comes at the end, and the runs may take minutes.
+        print(f"done: {sentence}", file=sys.stderr, flush=True)
         shown = ended.output.strip() if ended.status is not None else f"{ended.output.strip()}\n{ENDED}"
         self._parts += [sentence, f"```text\n{shown}\n```"]
         if ended.status != status:

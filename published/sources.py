@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -54,15 +55,36 @@ class Wanted:
 
 
 def present(wanted: Wanted, folder: Path) -> Path | None:
-    """The folder of a version's sources when it is here and complete."""
-    place = folder / wanted.folder
-    return place if (place / places.MARKER).exists() else None
+    """The folder of a version's sources when it is here, complete, and of the kind that is wanted."""
+    return next((place for place in _homes(wanted, folder) if _serves(place, wanted)), None)
 
 
 def obtain(wanted: Wanted) -> Path:
-    """The folder of a version's sources, fetched from the configured index unless they are here."""
+    """The folder of a version's sources, fetched from the configured index, audibly, unless they are here."""
     folder = places.sources()
-    return present(wanted, folder) or fetch(wanted, folder, configured(), lambda line: None)
+    return present(wanted, folder) or fetch(wanted, folder, configured(), _tell)
+
+
+def _homes(wanted: Wanted, folder: Path) -> tuple[Path, ...]:
+    """Where a version's sources may lie: a second place is for the kind that came after the other one."""
+    place = folder / wanted.folder
+    return (place,) if wanted.kind is None else (place, place.with_name(f"{place.name}.{wanted.kind}"))
+
+
+def _serves(place: Path, wanted: Wanted) -> bool:
+    """Whether what lies there is complete and of the kind that is wanted."""
+    if wanted.kind is None or not _complete(place):
+        return _complete(place)
+    file: str = json.loads((place / places.MARKER).read_text(encoding="utf-8"))["file"]
+    return wanted.kind == ("wheel" if file.endswith(".whl") else "sdist")
+
+
+def _complete(place: Path) -> bool:
+    return (place / places.MARKER).exists()
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def fetch(wanted: Wanted, folder: Path, index: Index, say: Say) -> Path:
@@ -81,6 +103,9 @@ def fetch(wanted: Wanted, folder: Path, index: Index, say: Say) -> Path:
         say(f"{wanted.folder}: {fetched / 1e6:.1f} MB of at most {(file.size or 0) / 1e6:.1f} MB fetched")
 
     with RemoteFile(index, file, part, report) as remote:
+        if not file.is_wheel:
+            # It is read from its beginning to its end, which block by block would be a request each.
+            remote.ensure([(0, remote.size)])
         place = settle(wanted, file.filename, cast(IO[bytes], remote), folder)
     part.unlink(missing_ok=True)
     part.with_name(part.name + ".blocks").unlink(missing_ok=True)
@@ -89,18 +114,18 @@ def fetch(wanted: Wanted, folder: Path, index: Index, say: Say) -> Path:
 
 def settle(wanted: Wanted, filename: str, archive: IO[bytes], folder: Path) -> Path:
     """Unpack an archive beside its place and move it there in one step, so that nobody sees half of it."""
-    place = folder / wanted.folder
+    place = next(home for home in _homes(wanted, folder) if _serves(home, wanted) or not _complete(home))
     beside = Path(tempfile.mkdtemp(prefix=f".{wanted.folder}.", dir=folder))
     try:
         count = archives.unpack(archive, filename, beside)
         beside.chmod(0o755)
         (beside / places.MARKER).write_text(json.dumps({"file": filename, "n": count}), encoding="utf-8")
-        if place.exists() and not (place / places.MARKER).exists():
+        if place.exists() and not _complete(place):
             shutil.rmtree(place)
         try:
             beside.rename(place)
         except OSError:
-            if not (place / places.MARKER).exists():
+            if not _complete(place):
                 raise
         return place
     finally:

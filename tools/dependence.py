@@ -280,6 +280,6 @@ def _names_file(paths: frozenset[str], wanted: str, by: str) -> bool:
 
 
 def _room(path: str) -> str:
-    """src/coldfork/ROOM, tests/ROOM, or the folder at the top."""
+    """The room that a file belongs to, in the package or in the tests, or else the folder at the top."""
     folders = path.split("/")[:-1]
     return "/".join(folders[: {"src": 3, "tests": 2}.get(folders[0], 1)]) if folders else path

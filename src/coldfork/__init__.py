@@ -8,22 +8,18 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork import graphs as graphs
-    from coldfork import virtual as virtual
-    from coldfork.launch.inside.entry_point import progress as progress
-    from coldfork.launch.script.async_call import arun_script as arun_script
-    from coldfork.launch.script.call import run_script as run_script
-    from coldfork.launch.script.result import ScriptError as ScriptError
-    from coldfork.launch.script.result import ScriptResult as ScriptResult
-    from coldfork.model.decisions import Decision as Decision
-    from coldfork.model.errors import ColdforkError as ColdforkError
-    from coldfork.model.errors import UnsafeForkError as UnsafeForkError
-    from coldfork.start.canary import canary as canary
-    from coldfork.start.contexts import get_context as get_context
-    from coldfork.start.decide import decide as decide
-    from coldfork.start.guard import allow_fork as allow_fork
-    from coldfork.start.guard import guard as guard
-    from coldfork.start.states import state as state
+    from coldfork import graphs, virtual
+    from coldfork.launch.inside.entry_point import progress
+    from coldfork.launch.script.async_call import arun_script
+    from coldfork.launch.script.call import run_script
+    from coldfork.launch.script.result import ScriptError, ScriptResult
+    from coldfork.model.decisions import Decision
+    from coldfork.model.errors import ColdforkError, UnsafeForkError
+    from coldfork.start.canary import canary
+    from coldfork.start.contexts import get_context
+    from coldfork.start.decide import decide
+    from coldfork.start.guard import allow_fork, guard
+    from coldfork.start.states import state
 
 __version__ = "0.1.0"
 

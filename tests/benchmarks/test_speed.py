@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import check, contenders, measure, targets, tool, trees
+from benchmarks import check, measure, targets, tool, tools_under_test, trees
 from benchmarks.measure import Spread
 from published.errors import UnavailableError
 
@@ -107,7 +107,7 @@ def tiny_tree(tmp_path: Path) -> trees.Copy:
 
 
 def test_coldfork_is_run_with_a_cache_of_its_own(tmp_path: Path) -> None:
-    job = contenders.coldfork(tiny_tree(tmp_path), tmp_path / "cache", tmp_path / "out.json")
+    job = tools_under_test.coldfork(tiny_tree(tmp_path), tmp_path / "cache", tmp_path / "out.json")
     assert job.command[1:5] == ("-m", "coldfork", "check", str(tmp_path / "tree" / "fresh"))
     assert job.command[-2:] == ("--site-packages", str(tmp_path / "beside"))
     assert job.environment is not None
@@ -125,16 +125,16 @@ def test_a_run_that_left_files_out_does_not_count(tmp_path: Path) -> None:
 
 def test_every_peer_reads_the_fresh_copy(tmp_path: Path) -> None:
     copied = tiny_tree(tmp_path)
-    for peer in contenders.PEERS:
+    for peer in tools_under_test.PEERS:
         command = peer.command(tmp_path / "bin", copied, tmp_path)
         assert str(copied.folder) in command, peer.name
         assert (str(copied.beside) in command) == peer.reads_dependencies, peer.name
 
 
 def test_an_interpreter_is_found_or_refused_plainly() -> None:
-    assert contenders.interpreter((3, 11)) == sys.executable
+    assert tools_under_test.interpreter((3, 11)) == sys.executable
     with pytest.raises(UnavailableError, match=r"no Python 3\.99 or newer"):
-        contenders.interpreter((3, 99))
+        tools_under_test.interpreter((3, 99))
 
 
 def test_findings_are_counted_by_verdict() -> None:

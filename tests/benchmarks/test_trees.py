@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import mount, standin, trees
+from benchmarks import fake_torch, mount, trees
 from published import places
 from published.errors import UnavailableError
 from published.sources import Wanted
@@ -129,16 +129,16 @@ def test_an_unknown_tree_is_refused_with_those_there_are() -> None:
 
 def test_the_stand_in_reexports_every_kernel_module(tmp_path: Path) -> None:
     base = tmp_path / "vllm-0.22.0"
-    names = [*standin.REEXPORTS, "__init__"]
+    names = [*fake_torch.REEXPORTS, "__init__"]
     lay_out(base, {f"vllm/models/deepseek_v4/nvidia/ops/{name}.py": "" for name in names})
-    package = standin.build(base, tmp_path / "stand-in")
-    tree = ast.parse((package.parent / standin.INIT).read_text())
+    package = fake_torch.build(base, tmp_path / "stand-in")
+    tree = ast.parse((package.parent / fake_torch.INIT).read_text())
     imported = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
-    assert imported == set(standin.REEXPORTS)
-    assert (base / standin.INIT).read_text() == ""
+    assert imported == set(fake_torch.REEXPORTS)
+    assert (base / fake_torch.INIT).read_text() == ""
 
 
 def test_the_stand_in_needs_the_right_version(tmp_path: Path) -> None:
     lay_out(tmp_path / "vllm-0.11.0", {"vllm/__init__.py": ""})
     with pytest.raises(UnavailableError, match=r"made from vLLM 0\.22\.0"):
-        standin.build(tmp_path / "vllm-0.11.0", tmp_path / "out")
+        fake_torch.build(tmp_path / "vllm-0.11.0", tmp_path / "out")

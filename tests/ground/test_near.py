@@ -215,7 +215,7 @@ def test_an_unknown_base_is_an_error(unchanged: Clone) -> None:
 def test_of_this_checkout_a_leaf_picks_few_and_a_model_nearly_all(tool: Any) -> None:
     checkout = tool.Checkout(ROOT)
     every = {path for path in checkout.files if tool.is_test(path)}
-    few = set(tool.choose_in(checkout, frozenset({"src/coldfork/cli/completion.py"})).tests)
+    few = set(tool.choose_in(checkout, frozenset({"src/coldfork/cli/commands/completion.py"})).tests)
     assert {"tests/cli/test_completion.py", "tests/ground/test_near.py"} < few
     assert not any(name.startswith(("tests/source/", "tests/virtual/", "tests/observe/")) for name in few)
     many = set(tool.choose_in(checkout, frozenset({"src/coldfork/model/errors.py"})).tests)

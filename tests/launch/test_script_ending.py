@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from coldfork.launch.script import run_directory
+from coldfork.launch.script.call import ScriptResult
 from coldfork.launch.script.result import Outcome
 from coldfork.launch.supervisor import report_file
 from tests.launch.scripting import Bench, alive, caller, descriptors, marked, until, variables
+from tests.limits import overrun
 
 pytestmark = [
     pytest.mark.once,
@@ -93,27 +95,30 @@ def gone(found: list[int]) -> None:
 @pytest.mark.must_hold
 @pytest.mark.parametrize("how", SHAPES)
 def test_the_time_is_up_for_everything_it_started(bench: Bench, how: str) -> None:
-    result = bench.run(TREE, str(bench.folder / "pids"), how, timeout=2.0, grace=0.3)
+    def attempt(limit: int) -> tuple[ScriptResult, list[int]]:
+        place = bench.folder / f"pids-{limit}"
+        place.mkdir()
+        result = bench.run(TREE, str(place), how, timeout=limit, grace=0.3)
+        return result, [int(path.name) for path in place.iterdir()]
+
+    _, (result, found) = overrun(attempt, lambda seen: len(seen[1]) == EXPECTED[how])
     assert result.outcome is Outcome.TIMED_OUT
-    found = pids(bench)
     assert len(found) == EXPECTED[how]
     assert not any(map(alive, found))
     assert result.signal == ("SIGKILL" if how == "stubborn" else "SIGTERM")
 
 
 def test_a_deadline_is_polite_first(bench: Bench) -> None:
-    result = bench.run(
-        """
+    script = """
         import signal, sys, time
         def leave(*_):
             print("cleaned up", flush=True)
             sys.exit(5)
         signal.signal(signal.SIGTERM, leave)
         print("begun", flush=True)
-        time.sleep(60)
-        """,
-        timeout=1.5,
-    )
+        time.sleep(600)
+        """
+    _, result = overrun(lambda limit: bench.run(script, timeout=limit), lambda result: bool(result.stdout))
     assert (result.outcome, result.status, result.stdout) == (Outcome.TIMED_OUT, 5, "begun\ncleaned up\n")
 
 

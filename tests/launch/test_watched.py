@@ -21,6 +21,7 @@ from coldfork.launch.watched_process import (
 )
 from coldfork.model.errors import UsageError
 from coldfork.observe.bootstrap import STARTUP, VARIABLE
+from tests.limits import overrun
 
 pytestmark = pytest.mark.once
 
@@ -81,12 +82,14 @@ def test_there_is_nothing_to_read_from() -> None:
 
 def test_a_process_that_does_not_end_is_ended_with_its_output() -> None:
     code = "import signal, time, os\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nos.write(1, b'on')\n"
-    result = ended(code + "while True: time.sleep(9)", timeout=1.5)
+    code += "while True: time.sleep(9)"
+    _, result = overrun(lambda limit: ended(code, timeout=limit), lambda result: bool(result.output))
     assert result == Ended(None, None, True, "on", False)
 
 
 def test_a_process_that_prints_for_ever_is_ended(tmp_path: Path) -> None:
-    result = ended("while True: print('again and again')", timeout=1)
+    code = "while True: print('again and again')"
+    _, result = overrun(lambda limit: ended(code, timeout=limit), lambda result: result.cut)
     assert (result.timed_out, result.cut) == (True, True)
 
 
@@ -110,7 +113,7 @@ if child == 0:
 while not pathlib.Path({str(file)!r}).exists(): time.sleep(0.01)
 {ending}
 """
-    ended(code, timeout=5)
+    overrun(lambda limit: ended(code, timeout=limit), lambda _: file.exists())
     assert gone(int(file.read_text()))
 
 

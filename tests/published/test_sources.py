@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from packaging.version import Version
@@ -139,6 +141,48 @@ def test_a_folder_without_the_marker_is_replaced(tmp_path: Path) -> None:
     assert sources.present(wanted, tmp_path) is None
     place = sources.settle(wanted, "a-1.0.tar.gz", sdist({"a-1.0/a.py": ""}), tmp_path)
     assert sorted(path.name for path in place.iterdir()) == [places.MARKER, "a.py"]
+
+
+def test_a_source_archive_is_not_taken_for_the_wheel_that_is_wanted(tmp_path: Path) -> None:
+    any_kind, built = Wanted.parse("a==1.0"), Wanted.parse("a==1.0:wheel")
+    first = sources.settle(any_kind, "a-1.0.tar.gz", sdist({"a-1.0/a.py": ""}), tmp_path)
+    assert sources.present(built, tmp_path) is None
+    second = sources.settle(
+        built, "a-1.0-py3-none-any.whl", wheel({"a.py": "", "a-1.0.dist-info/METADATA": "Name: a"}), tmp_path
+    )
+    assert sources.present(built, tmp_path) == second
+    assert (second / "a-1.0.dist-info" / "METADATA").is_file()
+    assert (
+        sources.present(any_kind, tmp_path)
+        == sources.present(Wanted.parse("a==1.0:sdist"), tmp_path)
+        == first
+    )
+
+
+def test_who_fetches_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An integration obtains what it needs, which can take minutes."""
+    data = wheel({"a.py": "X = 1\n"}).getvalue()
+    file = published("a-1.0-py3-none-any.whl", len(data))
+    monkeypatch.setenv(places.SOURCES_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(sources, "configured", lambda: Index(("scheme://index",)))
+    monkeypatch.setattr(Index, "files", lambda self, name: (file,))
+    monkeypatch.setattr(Index, "open", lambda self, url, headers=None: Response(url, "", data, False, None))
+    assert (sources.obtain(Wanted.parse("a==1.0")) / "a.py").read_text() == "X = 1\n"
+    assert capsys.readouterr().err.startswith("a-1.0: a-1.0-py3-none-any.whl\na-1.0: 0.0 MB of at most")
+
+
+def test_a_source_archive_travels_in_few_requests(tmp_path: Path) -> None:
+    noise = random.Random(0).randbytes(20 * BLOCK).hex()
+    content = sdist({"a-1.0/a.py": "X = 1\n", "a-1.0/b.py": noise}).getvalue()
+    server = Server(content)
+    file = published("a-1.0.tar.gz", len(content))
+    index_of = Mock(files=lambda name: (file,), open=server.open)
+    place = sources.fetch(Wanted.parse("a==1.0"), tmp_path, index_of, lambda line: None)
+    assert (place / "b.py").read_text() == noise
+    assert server.travelled == len(content)
+    assert 10**6 - server.answers == 1
 
 
 def test_pip_settings_decide_the_index() -> None:

@@ -33,7 +33,7 @@ FLAGS = (
     "--no-default-browser-check",
     "--remote-debugging-pipe",
 )
-PATIENCE = 60.0
+PATIENCE = 180.0
 #: The browser reads commands from descriptor 3 and answers on 4.
 LAUNCH = """
 import fcntl, os, sys

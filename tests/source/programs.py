@@ -261,7 +261,7 @@ class Writer:
     def function(self, scope: Scope, depth: int = 2) -> str:
         """An expression for something that can be called without an argument.
 
-        None hangs on `UNKNOWN`: those have tests of their own.
+        None depends on `UNKNOWN`: those have tests of their own.
         """
         simple = [
             "lambda: " + self.sink(),

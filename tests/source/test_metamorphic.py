@@ -1,4 +1,4 @@
-"""The answer does not hang on names, lines, depth or position: real bugs, changed and still found."""
+"""The answer does not depend on names, lines, depth or position: real bugs, changed and still found."""
 
 from __future__ import annotations
 

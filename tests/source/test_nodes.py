@@ -21,6 +21,23 @@ from coldfork.source.syntax.walk import children, walk
 STANDARD_LIBRARY = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[
     :: int(os.environ.get("COLDFORK_TEST_STRIDE", "8"))
 ]
+SOURCE = Path(nodes.__file__).parents[1]
+#: What variables are called that hold a node, or a part of one.
+HOLDERS = frozenset(
+    {
+        "node",
+        "code",
+        "target",
+        "payload",
+        "entry",
+        "callee",
+        "case",
+        "pattern",
+        "statement",
+        "guard",
+        "expression",
+    }
+)
 #: What is rare in the standard library, and what only stands in functions.
 CONSTRUCTS = """
 import os.path as path, sys
@@ -119,6 +136,30 @@ def test_the_code_of_a_function_is_not_run_where_it_is_defined() -> None:
     assert isinstance(function, ast.FunctionDef)
     block = code_of(lower_function(Context(), function)).block
     assert [node[1] for node in walk(block) if node[0] == nodes.NAME] == ["b", "d", "g", "j"]
+
+
+def test_what_a_node_holds_is_asked_for_by_name() -> None:
+    """Nodes and what is in them are unpacked, matched or seen through a view, and never read by position."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript) and position(node) is not None:
+                name = ast.unparse(node.value)
+                inner = node.value if isinstance(node.value, ast.Subscript) else None
+                if (name in HOLDERS and position(node) != 0) or (
+                    inner is not None and position(inner) is not None
+                ):
+                    found.append(f"{path.relative_to(SOURCE)}: {ast.unparse(node)}")
+    assert found == [
+        "semantics/method_order.py: orders[0][0]",  # classes
+        "syntax/nodes.py: statement[1]",  # the view itself
+    ]
+
+
+def position(subscript: ast.Subscript) -> int | None:
+    """The number by which something is asked for, if it is written out."""
+    index = subscript.slice
+    return index.value if isinstance(index, ast.Constant) and type(index.value) is int else None
 
 
 def trees() -> Iterator[ast.Module]:

@@ -8,7 +8,7 @@ import pytest
 
 from coldfork.model.decisions import Reason
 from coldfork.observe.probes.loader import Loader
-from coldfork.start.guard import remedies
+from coldfork.start.guard.examination import exact_remedies
 from tests.start.guarding import needs_linux, told
 
 pytestmark = needs_linux
@@ -93,5 +93,5 @@ def test_a_libgomp_without_the_function_is_not_asked_for_it() -> None:
         remedies=("fork from a fresh thread", "call omp_pause_resource_all(omp_pause_hard)"),
         evidence=(("library", "/no/such/libgomp.so.1"),),
     )
-    (offered,) = remedies.exact((reason,), Loader)
+    (offered,) = exact_remedies((reason,), Loader)
     assert offered.remedies == ("fork from a fresh thread",)

@@ -118,7 +118,7 @@ class Engine:
 
 
 def _seeded(seed: int = 0) -> Decoder:
-    """Weights from a seed: what it says is nonsense, and hangs on all that was said before."""
+    """Weights from a seed: what it says is nonsense, and depends on all that was said before."""
     torch.manual_seed(seed)
     decoder: Decoder = Decoder(WIDTH, HEADS, LAYERS).to(_NUMBER)
     for block in decoder.blocks:

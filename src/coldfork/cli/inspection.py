@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,6 @@ import click
 
 from coldfork.cli import config, options, output
 from coldfork.cli.places import Locate, locator
-from coldfork.cli.selection import excluded, select_findings
 from coldfork.cli.settings import target_version
 from coldfork.knowledge import catalogue
 from coldfork.model.errors import UsageError
@@ -26,6 +26,8 @@ from coldfork.rules import registry
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.cache_folder import cache_folder
 from coldfork.source.files.site_packages import search_path, versions
+
+Matches = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,38 @@ def complain(inspection: Inspection) -> None:
     """Say on standard error which paths are missing, and that nothing was there to check."""
     for path in inspection.missing:
         output.note(f"{path}: no such file or folder; the other paths were checked")
-    statistics = inspection.observation.statistics
-    if not statistics.modules and not inspection.skipped:
+    if not inspection.observation.statistics.modules and not inspection.skipped:
         output.note("there is no Python file in the paths given")
+
+
+def matcher(globs: Iterable[str], configuration: config.Configuration) -> Matches:
+    """A test whether a file, seen from where the user stands, matches one of these globs."""
+    from pathspec import GitIgnoreSpec
+
+    spec = GitIgnoreSpec.from_lines(globs)
+    folder = os.path.realpath(configuration.folder)
+
+    def matches(path: str) -> bool:
+        inside = os.path.relpath(os.path.realpath(path), folder)
+        return not inside.startswith(os.pardir) and spec.match_file(inside)
+
+    return matches
+
+
+def excluded(configuration: config.Configuration) -> Matches:
+    """A test for `exclude`."""
+    return matcher(configuration.exclude, configuration) if configuration.exclude else lambda _: False
+
+
+def select_findings(
+    findings: Iterable[Finding], configuration: config.Configuration, locate: Locate
+) -> tuple[Finding, ...]:
+    """The findings that neither `exclude` nor `per-file-ignores` drops."""
+    is_excluded = excluded(configuration)
+    tests = [(matcher([glob], configuration), rules) for glob, rules in configuration.per_file_ignores]
+    return tuple(
+        finding
+        for finding in findings
+        if not is_excluded(path := locate(finding.path))
+        and not any(finding.rule in rules and matches(path) for matches, rules in tests)
+    )

@@ -9,7 +9,7 @@ from enum import Enum
 from coldfork.model.effects import Verdict
 from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
 from coldfork.report.formats import FORMATS
-from coldfork.rules.registry import NAMES
+from coldfork.rules.registry import NAMES, unknown
 
 
 class Kind(Enum):
@@ -59,14 +59,7 @@ class Setting:
 
 def refuse_rule(name: str) -> str | None:
     """Why this is no rule's name."""
-    if name in NAMES:
-        return None
-    from coldfork.rules.registry import near_match
-
-    match = near_match(name, NAMES)
-    return f"there is no rule {name!r}; " + (
-        f"did you mean {match}?" if match else "`coldfork rule` lists them all"
-    )
+    return None if name in NAMES else unknown((name,))
 
 
 def target_version(text: str) -> tuple[int, int] | None:

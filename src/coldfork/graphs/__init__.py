@@ -9,26 +9,27 @@ import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.graphs.descriptors import BatchDescriptor as BatchDescriptor
-    from coldfork.graphs.descriptors import CreateForward as CreateForward
-    from coldfork.graphs.descriptors import CreateForwardOn as CreateForwardOn
-    from coldfork.graphs.descriptors import Mode as Mode
-    from coldfork.graphs.descriptors import Phase as Phase
-    from coldfork.graphs.descriptors import StatePair as StatePair
-    from coldfork.graphs.errors import BusyError as BusyError
-    from coldfork.graphs.errors import CaptureFailedError as CaptureFailedError
-    from coldfork.graphs.errors import DeviceLostError as DeviceLostError
-    from coldfork.graphs.errors import GraphError as GraphError
-    from coldfork.graphs.errors import InputError as InputError
-    from coldfork.graphs.errors import LeakError as LeakError
-    from coldfork.graphs.errors import NotCapturedError as NotCapturedError
-    from coldfork.graphs.findings import Leak as Leak
-    from coldfork.graphs.findings import LeakKind as LeakKind
-    from coldfork.graphs.findings import Report as Report
-    from coldfork.graphs.leak_check import check as check
-    from coldfork.graphs.manager import GraphManager as GraphManager
-    from coldfork.graphs.manager import LeakWarning as LeakWarning
-    from coldfork.graphs.pieces import piece as piece
+    from coldfork.graphs.descriptors import (
+        BatchDescriptor,
+        CreateForward,
+        CreateForwardOn,
+        Mode,
+        Phase,
+        StatePair,
+    )
+    from coldfork.graphs.errors import (
+        BusyError,
+        CaptureFailedError,
+        DeviceLostError,
+        GraphError,
+        InputError,
+        LeakError,
+        NotCapturedError,
+    )
+    from coldfork.graphs.findings import Leak, LeakKind, Report
+    from coldfork.graphs.leak_check import check
+    from coldfork.graphs.manager import GraphManager, LeakWarning
+    from coldfork.graphs.pieces import piece
 
 _HOMES = {
     "coldfork.graphs.descriptors": (

@@ -19,19 +19,15 @@ class Inspection(Protocol):
 
     def building(self, descriptor: BatchDescriptor, phase: Phase) -> Any:
         """A context manager around the making of a forward function."""
-        ...
 
     def warming_up(self, forward: Forward, state: Any) -> Any:
         """A context manager around the warm-up run."""
-        ...
 
     def capturing(self, forward: Forward, state: Any) -> Any:
         """A context manager around the capture."""
-        ...
 
     def captured(self, graph: Graph) -> None:
         """One graph is complete."""
-        ...
 
 
 class CapturedBatch:

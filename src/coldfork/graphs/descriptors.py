@@ -83,7 +83,6 @@ class CreateForward(Protocol):
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, /) -> tuple[Forward, Any]:
         """Build state for this batch and phase, and a function that runs it."""
-        ...
 
 
 class CreateForwardOn(Protocol):
@@ -91,4 +90,3 @@ class CreateForwardOn(Protocol):
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, state: Any, /) -> tuple[Forward, Any]:
         """Make the function; `state` is the other manager's for the same batch and phase."""
-        ...

@@ -19,7 +19,6 @@ class Graph(Protocol):
 
     def replay(self) -> None:
         """Run it."""
-        ...
 
 
 class Engine(Protocol):
@@ -29,15 +28,12 @@ class Engine(Protocol):
 
     def new_pool(self) -> Any:
         """Memory that graphs share."""
-        ...
 
     def capture(self, pool: Any) -> Any:
         """A context manager that captures its block and gives the graph."""
-        ...
 
     def synchronize(self) -> None:
         """Wait until the device has done all it was given."""
-        ...
 
 
 class VirtualEngine:

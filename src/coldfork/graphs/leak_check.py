@@ -94,5 +94,4 @@ def _innermost(error: BaseException | None) -> Frame | None:
 
 
 def _device() -> str:
-    torch = sys.modules["torch"]
-    return "cuda" if torch.cuda.is_initialized() else "cpu"
+    return "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from coldfork.graphs import batches, engines, garbage_collection
+from coldfork.graphs import batches, engines
 from coldfork.graphs.batches import CapturedBatch, Inspection
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
@@ -29,10 +31,13 @@ from coldfork.graphs.errors import (
 from coldfork.graphs.findings import Report
 from coldfork.graphs.inputs import StaticInputs
 from coldfork.graphs.leaks.inspection import Inspector, Uninspected
-from coldfork.graphs.progress import Progress, chosen
 
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Gives the tensors through which the graph of a batch is fed."""
+Progress = Callable[[int, int, BatchDescriptor | None], None]
+"""Called with how many are done, how many there are, and the batch that comes next."""
+
+_WIDTH = 20
 
 
 class LeakWarning(RuntimeWarning):
@@ -94,10 +99,10 @@ class GraphManager:
         """
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).values()]
-        inspector = self._inspector(fed)
+        inspector = Uninspected() if self._check == "off" else Inspector(self._persistent, fed)
         done: list[BatchDescriptor] = []
-        tell = chosen(progress)
-        with self._busy("capturing"), garbage_collection.held_off():
+        tell = _teller(progress)
+        with self._busy("capturing"), _no_collection():
             for number, descriptor in enumerate(wanted):
                 tell(number, len(wanted), descriptor)
                 make = making(create_forward, states)
@@ -130,7 +135,7 @@ class GraphManager:
         self, descriptor: BatchDescriptor, error: GraphError, done: list[BatchDescriptor], *, keep: bool
     ) -> None:
         if error.__cause__ is not None and engines.is_lost(error.__cause__):
-            self._lose(error.__cause__)
+            self._lost = error.__cause__
         if not keep:
             for one in done:
                 del self._captured[one]
@@ -146,9 +151,6 @@ class GraphManager:
                 raise GraphError(f"{descriptor} is captured already; release() it first")
         # Memory that the largest graph needed is enough for every smaller one.
         return sorted(wanted, key=lambda one: (one.mode is Mode.FULL, -one.tokens, -one.size[1]))
-
-    def _inspector(self, inputs: list[Any] | None) -> Inspection:
-        return Uninspected() if self._check == "off" else Inspector(self._persistent, inputs)
 
     # --- using them ---------------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class GraphManager:
             return batch.replay()
         except Exception as error:
             if engines.is_lost(error):
-                self._lose(error)
+                self._lost = error
                 self._refuse_lost()
             raise
         finally:
@@ -222,9 +224,6 @@ class GraphManager:
         finally:
             self._lock.release()
 
-    def _lose(self, error: BaseException) -> None:
-        self._lost = error
-
     def _refuse_lost(self) -> None:
         raise DeviceLostError(
             f"the device {self._engine.device} was lost ({str(self._lost).splitlines()[0]}); graphs cannot "
@@ -248,3 +247,31 @@ def making(
         return create(descriptor, phase, pair.of(phase))
 
     return make
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect once, then not again before the block ends: freeing memory of the device breaks a capture."""
+    gc.collect()
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _teller(progress: Progress | bool) -> Progress:
+    """What `progress=` asks for: a function of the caller's, a bar on a terminal, or nothing."""
+    if callable(progress):
+        return progress
+    return _bar if progress and sys.stderr.isatty() else lambda done, total, descriptor: None
+
+
+def _bar(done: int, total: int, descriptor: BatchDescriptor | None) -> None:
+    filled = _WIDTH * done // max(total, 1)
+    what = "" if descriptor is None else f" {descriptor}"
+    end = "\n" if descriptor is None else ""
+    sys.stderr.write(f"\r\x1b[Kcapturing {'█' * filled}{'░' * (_WIDTH - filled)} {done}/{total}{what}{end}")
+    sys.stderr.flush()

@@ -109,8 +109,7 @@ def until_its_end(
             os.close(writing)
         os.set_blocking(reading, False)
         tail = _Tail(reading)
-        timed_out = _attend(process, tail, monotonic() + timeout, stop)
-        return _ended(process, tail, timed_out=timed_out)
+        return _ended(process, tail, timed_out=_attend(process, tail, monotonic() + timeout, stop))
     finally:
         os.close(reading)
 

@@ -52,10 +52,10 @@ class Attribution:
         """The code objects through which imports pass, so that they can be found on a stack."""
         self.windows = Windows()
         self.polls = 0
-        self.culprit: Callable[[], Culprit | None] = _nobody
-        self.others_wait: Callable[[], bool] = _never
+        self.culprit: Callable[[], Culprit | None] = lambda: None
+        self.others_wait: Callable[[], bool] = bool
         """Whether every other Python thread is known to be waiting for something."""
-        self.witness: Callable[[str], Witness | None] = _saw_nothing
+        self.witness: Callable[[str], Witness | None] = lambda accelerator: None
         """What the device itself knows of the moment it was woken."""
         self._base = base
         self._tell_outside = outside
@@ -172,7 +172,7 @@ class Attribution:
         return self._base if me == self._home else None
 
     def _nobody_sure(self) -> Event:
-        names = sorted({thread_name(ident) for ident in _threads()}.union(self._started))
+        names = sorted({thread_name(ident) for ident in sys._current_frames()}.union(self._started))
         return {
             "module": None,
             "path": None,
@@ -251,22 +251,6 @@ def _thread_doing(work: object) -> str:
         return "a thread without a name"
 
 
-def _threads() -> list[int]:
-    return list(sys._current_frames())
-
-
 def _path_of(module: str | None) -> str | None:
     path = getattr(sys.modules.get(module), "__file__", None) if module else None
     return path if isinstance(path, str) else None
-
-
-def _saw_nothing(accelerator: str) -> None:
-    return None
-
-
-def _nobody() -> None:
-    return None
-
-
-def _never() -> bool:
-    return False

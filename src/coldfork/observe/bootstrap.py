@@ -16,7 +16,7 @@ object:
     result     the file that a probe writes: one event a line, the last one is the result
     module     the module to probe
     forked     whether to fork first and import in the child
-    timeout    seconds after which a probe writes where it hangs, or null
+    tell_at    the moment on the monotonic clock at which a probe writes where it hangs, or null
     injection  the injection library, or null
     begin      "module:name" of what is called with the session before the program, or null
     sensor     "module:name" of a sensor of your own instead of coldfork's, or null
@@ -80,7 +80,9 @@ def begin(folder: str) -> None:
     settings = decode(text)
     _hide(settings)
     if os.environ.get(VIRTUAL):
-        _install_virtual(os.environ[VIRTUAL])
+        from coldfork import virtual
+
+        virtual.install(*virtual.parse(os.environ[VIRTUAL]))
     # Only now: without the device that was asked for, nothing that is seen would be true.
     session = WatchSession.current = WatchSession(settings)
     if settings.get("mode") in ("run", "child"):
@@ -99,17 +101,13 @@ def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "sensor": sensor,
         "states": getattr(sensor, "examine", tuple),
-        "remember": getattr(sensor, "remember_for_children", _nothing),
+        "remember": getattr(sensor, "remember_for_children", bool),
     }
 
 
 def _named(place: str) -> Any:
     module, _, name = place.partition(":")
     return getattr(__import__(module, fromlist=[name]), name)
-
-
-def _nothing() -> None:
-    return None
 
 
 def _hide(settings: dict[str, Any]) -> None:
@@ -185,20 +183,11 @@ def guard_exit(end: Callable[[int], None]) -> None:
 
 def _without_us(settings: dict[str, Any]) -> dict[str, str]:
     """The environment as the program's own user set it."""
-    plain = {**os.environ, "PYTHONPATH": settings.get("pythonpath") or ""}
-    if not plain["PYTHONPATH"]:
-        del plain["PYTHONPATH"]
-    return plain
+    path = settings.get("pythonpath")
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**others, "PYTHONPATH": path} if path else others
 
 
 def _how(started_as: list[str]) -> str:
     """How a child was started, as its own command line tells."""
     return "spawn" if any("multiprocessing" in word for word in started_as[1:]) else "subprocess"
-
-
-def _install_virtual(wanted: str) -> None:
-    """Install the virtual device asked for."""
-    from coldfork import virtual
-
-    name, count = virtual.parse(wanted)
-    virtual.install(name, count)

@@ -125,8 +125,7 @@ class Calls:
 
     def forked(self) -> None:
         """In a forked child only this thread is left."""
-        me = get_ident()
-        self._inside &= {me}
+        self._inside &= {get_ident()}
 
     def _culprit(self) -> Spot | None:
         return self._last.get(get_ident())

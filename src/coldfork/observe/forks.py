@@ -53,18 +53,18 @@ class Forks:
         self._in_child = in_child
         self._thread_started = thread_started
         self._trouble = trouble
-        self._restore_threads: Callable[[], None] = _nothing
+        self._restore_threads: Callable[[], None] = lambda: None
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
 
     def listen(self) -> None:
         """Begin to listen."""
         self._actions.update(
             {
-                "_thread.start_new_thread": self._thread,
-                "_thread.start_joinable_thread": self._thread,
-                "subprocess.Popen": self._popen,
-                "os.posix_spawn": self._posix_spawn,
-                "os.system": self._system,
+                "_thread.start_new_thread": lambda given: self._thread_started(given[0]),
+                "_thread.start_joinable_thread": lambda given: self._thread_started(given[0]),
+                "subprocess.Popen": lambda given: self._spawn("subprocess", given[1] or [given[0]]),
+                "os.posix_spawn": lambda given: self._spawn("posix_spawn", given[1]),
+                "os.system": lambda given: self._spawn("system", [given[0]]),
                 "os.exec": self._exec,
                 "os.putenv": self._putenv,
             }
@@ -72,14 +72,16 @@ class Forks:
         sys.addaudithook(_hook(self._actions, self._trouble))
         if sys.version_info < (3, 12):
             self._restore_threads = guard_threads(self._guarded, self._thread_started)
-        os.register_at_fork(before=self._fork, after_in_child=self._forked)
+        os.register_at_fork(
+            before=lambda: self._guarded(self._fork), after_in_child=lambda: self._guarded(self._in_child)
+        )
 
     def fall_silent(self) -> None:
         """Listen no more."""
         self._actions.clear()
         self._restore_threads()
-        self._emit = _drop
-        self._before_fork = self._in_child = _nothing
+        self._emit = lambda event: None
+        self._before_fork = self._in_child = lambda: None
 
     def spawned_by_multiprocessing(self, original: Callable[..., int]) -> Callable[..., int]:
         """A wrapper around `multiprocessing.util.spawnv_passfds`, which raises no audit event."""
@@ -102,9 +104,6 @@ class Forks:
             return None
 
     def _fork(self) -> None:
-        self._guarded(self._tell_fork)
-
-    def _tell_fork(self) -> None:
         self._before_fork()
         self._emit(
             {
@@ -116,21 +115,8 @@ class Forks:
             }
         )
 
-    def _forked(self) -> None:
-        self._guarded(self._in_child)
-
-    def _thread(self, arguments: tuple[Any, ...]) -> None:
-        self._thread_started(arguments[0])
-
-    def _popen(self, arguments: tuple[Any, ...]) -> None:
-        executable, args = arguments[0], arguments[1]
-        self._emit(self._spawn_event("subprocess", args or [executable]))
-
-    def _posix_spawn(self, arguments: tuple[Any, ...]) -> None:
-        self._emit(self._spawn_event("posix_spawn", arguments[1]))
-
-    def _system(self, arguments: tuple[Any, ...]) -> None:
-        self._emit(self._spawn_event("system", [arguments[0]]))
+    def _spawn(self, method: str, args: Any) -> None:
+        self._emit(self._spawn_event(method, args))
 
     def _spawn_event(self, method: str, args: Any) -> Event:
         return {
@@ -212,11 +198,3 @@ def _command(args: Any) -> list[str]:
     return redaction.command(
         os.fsdecode(a) if isinstance(a, bytes) or hasattr(a, "__fspath__") else a for a in args
     )
-
-
-def _drop(event: Event) -> None:
-    return None
-
-
-def _nothing() -> None:
-    return None

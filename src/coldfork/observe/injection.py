@@ -112,10 +112,8 @@ class Injection:
 
 
 def _free_signal() -> int | None:
-    for number in range(SIGRTMIN + _FIRST_SIGNAL, SIGRTMAX):
-        if getsignal(number) == SIG_DFL:
-            return number
-    return None
+    signals = range(SIGRTMIN + _FIRST_SIGNAL, SIGRTMAX)
+    return next((number for number in signals if getsignal(number) == SIG_DFL), None)
 
 
 def _native_threads() -> dict[int, int]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RUNTIMES = frozenset({"openmp", "threads", "polars", "tokenizers", "jax-cpu", "grpc"})
 SETTLE_SECONDS = 0.25
 """How long threads that an import started are given to do what they were started for."""
+_SOON_SECONDS = 0.01
 
 
 class Probe:
@@ -55,8 +56,8 @@ class Probe:
 
     def run(self, watching: Watch) -> None:
         """Import the module and write the result."""
-        if self._settings.get("timeout"):
-            self._tell_where_it_hangs(self._settings["timeout"])
+        if self._settings.get("tell_at"):
+            self._tell_where_it_hangs(self._settings["tell_at"])
         failure: Event | None = None
         began = monotonic()
         try:
@@ -96,11 +97,13 @@ class Probe:
             sleep(0.005)
             watching.poll()
 
-    def _tell_where_it_hangs(self, seconds: float) -> None:
+    def _tell_where_it_hangs(self, moment: float) -> None:
         import faulthandler
 
         place = os.open(self._settings["result"] + ".stack", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        faulthandler.dump_traceback_later(seconds, file=_high(place), exit=False)
+        # A moment and not a span: the interpreter's start has used up some of the limit already.
+        left = max(moment - monotonic(), _SOON_SECONDS)
+        faulthandler.dump_traceback_later(left, file=_high(place), exit=False)
 
 
 def probe() -> NoReturn:

@@ -54,7 +54,7 @@ class Judgement:
 def rule(name: str) -> Rule:
     """Import one rule."""
     if name not in NAMES:
-        raise UsageError(_unknown((name,)))
+        raise UsageError(unknown((name,)))
     return cast(Rule, importlib.import_module(f"coldfork.rules.{name.replace('-', '_')}"))
 
 
@@ -62,7 +62,7 @@ def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[st
     """The names to run, in the registry's order; an unknown one is refused with the near match."""
     wanted, unwanted = set(only), set(without)
     if strangers := (wanted | unwanted) - set(NAMES):
-        raise UsageError(_unknown(sorted(strangers)))
+        raise UsageError(unknown(sorted(strangers)))
     return tuple(name for name in NAMES if (not wanted or name in wanted) and name not in unwanted)
 
 
@@ -114,10 +114,11 @@ def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tup
     return tuple(reportable)
 
 
-def _unknown(names: Sequence[str]) -> str:
-    sentences = []
-    for name in names:
-        match = near_match(name, NAMES)
-        hint = f"did you mean {match}?" if match else "`coldfork rule` lists them all"
-        sentences.append(f"there is no rule {name!r}; {hint}")
-    return "; ".join(sentences)
+def unknown(names: Iterable[str]) -> str:
+    """That there are no rules of these names, each with the near match."""
+    matches = ((name, near_match(name, NAMES)) for name in names)
+    return "; ".join(
+        f"there is no rule {name!r}; "
+        + (f"did you mean {match}?" if match else "`coldfork rule` lists them all")
+        for name, match in matches
+    )

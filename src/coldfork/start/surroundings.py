@@ -94,7 +94,7 @@ def unasked(target: Target) -> ReachAnswer:
 
 
 class RealSurroundings:
-    """This process, as it is when it is asked."""
+    """This process, as it is when it is asked; `Surroundings` says what each of these is."""
 
     def __init__(
         self,
@@ -108,16 +108,17 @@ class RealSurroundings:
         self.readings: Mapping[str, Reading] = {one.accelerator: one for one in snapshot.readings()}
         self.strict = strict
         self.target = target
-        self._reach = reach
+        self.reach_of = reach
+        self.module = snapshot.module
+        self.waker = WAKERS.of
+        self.platform = sys.platform
 
     @property
     def threads(self) -> Sequence[NativeThread] | None:
-        """The threads that Python did not start."""
         return self._snapshot.threads
 
     @property
     def python_threads(self) -> Sequence[str]:
-        """The names of the other threads that Python did start."""
         # Counted by the interpreter first: it costs nothing, and most processes have none.
         if not python_threads():
             return ()
@@ -125,67 +126,41 @@ class RealSurroundings:
         me = get_ident()
         if not isinstance(known, dict):
             return ("a thread without a name",) * python_threads()
-        return tuple(str(thread.name) for ident, thread in tuple(known.items()) if _other(thread, ident, me))
+        return tuple(
+            str(thread.name) for ident, thread in tuple(known.items()) if ident != me and thread.is_alive()
+        )
 
     @property
     def server(self) -> Server:
-        """The forkserver of multiprocessing."""
         return server(self.module("multiprocessing.forkserver"))
 
     @property
     def methods(self) -> Sequence[str]:
-        """The start methods of this platform."""
         import multiprocessing
 
         return multiprocessing.get_all_start_methods()
 
     @property
-    def platform(self) -> str:
-        """As `sys.platform` has it."""
-        return sys.platform
-
-    @property
     def release(self) -> str:
-        """The release of the kernel."""
         return os.uname().release if hasattr(os, "uname") else ""
 
     @property
     def arguments(self) -> Sequence[str]:
-        """The command line of the program."""
         return getattr(sys, "argv", [])
 
     def mine(self, worker: NativeThread) -> bool | None:
-        """Whether a worker of libgomp belongs to the asking thread's pool."""
         try:
             return belongs_to_this_thread(worker, self._snapshot.stacks())
         except Exception:
             # No `ctypes`, or a C library without these functions.
             return None
 
-    def reach_of(self, target: Target) -> ReachAnswer:
-        """What importing a target's module does to accelerators."""
-        return self._reach(target)
-
-    def module(self, name: str) -> Mapping[str, Any] | None:
-        """The names in a module that the program has imported."""
-        return self._snapshot.module(name)
-
     def setting(self, name: str) -> str | None:
-        """A variable of the environment."""
         return os.environ.get(name)
 
     def device(self) -> str | None:
-        """A device that the process could use, as far as can be seen without asking a driver."""
         virtual = (self.module("coldfork.virtual.installation") or {}).get("installed")
         found = virtual() if virtual is not None else None
         if found is not None:
             return f"the virtual device {found.name}"
         return next((path for path in _DEVICE_FILES if os.path.exists(path)), None)
-
-    def waker(self, accelerator: str) -> Waker | None:
-        """Who woke this accelerator, if it was observed."""
-        return WAKERS.of(accelerator)
-
-
-def _other(thread: Any, ident: int, me: int) -> bool:
-    return ident != me and bool(thread.is_alive())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.observe.probes.modules import namespace
 from coldfork.start.process.snapshot import HERE
@@ -21,14 +21,11 @@ _ENOUGH = 1 << 20
 """Elements enough for PyTorch to go parallel."""
 
 
-class Trial:
+class Trial(NamedTuple):
     """One thing to try."""
 
-    __slots__ = ("attempt", "name")
-
-    def __init__(self, name: str, attempt: Callable[[], object]) -> None:
-        self.name = name
-        self.attempt = attempt
+    name: str
+    attempt: Callable[[], object]
 
 
 def trials() -> tuple[Trial, ...]:
@@ -110,13 +107,8 @@ def _jax() -> Iterator[Trial]:
     # Before its first use JAX has nothing that a fork could break, and starting it here would take seconds.
     if jax is not None and (namespace("jax._src.xla_bridge") or {}).get("_backends"):
         # Compiled anew, for what was compiled before may run without a thread.
-        yield Trial(
-            "compiling with jax", lambda: jax.jit(_product)(jax.numpy.ones((64, 64))).block_until_ready()
-        )
-
-
-def _product(matrix: Any) -> Any:
-    return (matrix @ matrix.T).sum()
+        product = jax.jit(lambda matrix: (matrix @ matrix.T).sum())
+        yield Trial("compiling with jax", lambda: product(jax.numpy.ones((64, 64))).block_until_ready())
 
 
 def _opencl() -> Iterator[Trial]:

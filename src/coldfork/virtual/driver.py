@@ -11,7 +11,6 @@ from coldfork.virtual.profiles import Setup
 from coldfork.virtual.visible import visible
 
 SUCCESS = 0
-INVALID_VALUE = 1
 NOT_INITIALISED = 3
 NO_DEVICE = 100
 
@@ -50,6 +49,8 @@ class Driver(Protocol):
 class PythonDriver:
     """The driver where no C compiler is at hand, and for accelerators that have no stub in C.
 
+    `Driver` says what each of its methods does.
+
     Programs that ask the driver itself, without torch, find no library.
     """
 
@@ -81,32 +82,25 @@ class PythonDriver:
             return SUCCESS
 
     def state(self) -> str:
-        """One of `cold`, `awake`, `poisoned`."""
         return self._state
 
     def visible(self) -> tuple[int, ...]:
-        """The devices this process saw when it initialised the driver."""
         return self._visible
 
     def retain(self, index: int) -> None:
-        """Note that a device has its primary context."""
         if self._state == "awake":
             self._contexts.add(index)
 
     def has_context(self, index: int) -> bool:
-        """Whether a device has its primary context."""
         return index in self._contexts
 
     def watch_forks(self) -> None:
-        """Mark the children forked from now on."""
         self._watching = True
 
     def in_bad_fork(self) -> bool:
-        """Whether this process was forked after `watch_forks`."""
         return self._bad_fork
 
     def offer(self, offered: bool) -> None:
-        """Offer the devices, or none to those who have not initialised the driver yet."""
         self._offered = offered
 
     def _see(self) -> tuple[int, ...]:

@@ -134,8 +134,7 @@ def _install(wanted: Setup) -> Machine:
             )
     driver, reason = _driver(wanted)
     machine = Machine(wanted, driver, reason)
-    fill = TorchFill(machine)
-    AfterImport(fill.steps()).install()
+    AfterImport(TorchFill(machine).steps()).install()
     return machine
 
 

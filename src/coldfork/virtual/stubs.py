@@ -52,7 +52,10 @@ class Board(ctypes.Structure):
 
 
 class NativeDriver:
-    """The driver in C: torch's part of the virtual device and every other program ask the same one."""
+    """The driver in C: torch's part of the virtual device and every other program ask the same one.
+
+    `virtual.driver.Driver` says what its methods do.
+    """
 
     def __init__(self, setup: Setup) -> None:
         place = compiling.library(Path(__file__).with_name("native") / "driver.c", DRIVER)
@@ -65,25 +68,20 @@ class NativeDriver:
             )
 
     def initialise(self) -> int:
-        """Call `cuInit(0)`."""
         return int(self._handle.cuInit(0))
 
     def state(self) -> str:
-        """One of `cold`, `awake`, `poisoned`."""
         return _STATES[self._handle.coldfork_state()]
 
     def visible(self) -> tuple[int, ...]:
-        """The devices this process saw when it initialised the driver."""
         ordinals = (ctypes.c_int * MOST_DEVICES)()
         return tuple(ordinals[: self._handle.coldfork_visible(ordinals)])
 
     def retain(self, index: int) -> None:
-        """Create the primary context of a device, if it is not there."""
         if not self.has_context(index):
             self._handle.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), index)
 
     def has_context(self, index: int) -> bool:
-        """Whether a device has its primary context."""
         flags, active = ctypes.c_uint(), ctypes.c_int()
         code = self._handle.cuDevicePrimaryCtxGetState(index, ctypes.byref(flags), ctypes.byref(active))
         return code == 0 and bool(active.value)
@@ -93,11 +91,9 @@ class NativeDriver:
         self._handle.coldfork_watch_forks()
 
     def in_bad_fork(self) -> bool:
-        """Whether this process was forked after `watch_forks`."""
         return bool(self._handle.coldfork_in_bad_fork())
 
     def offer(self, offered: bool) -> None:
-        """Offer the devices, or none to those who have not initialised the driver yet."""
         self._handle.coldfork_offer(int(offered))
 
 

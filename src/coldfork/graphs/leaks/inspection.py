@@ -110,7 +110,7 @@ class Inspector:
     def captured(self, graph: Any) -> None:
         """Look at what the graph reads."""
         steps = list(_steps_of(graph)) if hasattr(graph, "records") else self._steps
-        made = _made_by(graph) if hasattr(graph, "memories") else set[int]()
+        made = {memory.key for memory in getattr(graph, "memories", ()) if memory.kind is Kind.POOL}
         run = CheckedRun(self._descriptor, "graph")
         for step in steps:
             self._take(step, made)
@@ -205,10 +205,6 @@ def _steps_of(graph: Any) -> Iterator[OperatorStep]:
     for record in graph.records:
         read = tuple(use.tensor for use in record.read if use.memory.kind is not Kind.CONSTANT)
         yield OperatorStep(record.name, record.where, read, tuple(use.tensor for use in record.wrote))
-
-
-def _made_by(graph: Any) -> set[int]:
-    return {memory.key for memory in graph.memories if memory.kind is Kind.POOL}
 
 
 def _is_kept_by_module(holder: Any, name: Any) -> bool:

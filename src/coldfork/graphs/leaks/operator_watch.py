@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
 from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
 from coldfork.virtual.capturing.operators.shapes import tensors_in
 from coldfork.virtual.capturing.places import Places, as_frame
@@ -33,7 +33,7 @@ class OperatorStep:
     """True when it only makes memory, and writes nothing there."""
 
 
-class Watched(TorchDispatchMode):  # type: ignore[misc]
+class Watched(UncompiledMode):
     """Lets every operator run, and notes who writes what."""
 
     def __init__(
@@ -55,11 +55,6 @@ class Watched(TorchDispatchMode):  # type: ignore[misc]
         self._made = set[int]()
         self.host_reads: list[Frame | None] = []
         """Where a value that depends on the batch came to the host."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would import its compiler here, only to tell it not to look."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

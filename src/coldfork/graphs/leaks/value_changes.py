@@ -60,8 +60,7 @@ class Snapshot:
                 continue
             if before is _NOTHING and isinstance(place[1], str):
                 earlier = getattr(type(holder), place[1], _NOTHING)  # a default of the class
-            shown = _shown(earlier)
-            found.append(Change(path, holder, place[1], shown, _shown(value)))
+            found.append(Change(path, holder, place[1], _shown(earlier), _shown(value)))
         return found
 
 
@@ -97,9 +96,8 @@ def _setters(codes: Iterable[CodeType], name: str) -> Iterable[Frame]:
         line, last = code.co_firstlineno, None
         for instruction in dis.get_instructions(code):
             line = getattr(instruction.positions, "lineno", None) or line
-            if instruction.opname == "STORE_ATTR" and instruction.argval == name:
-                yield Frame(code.co_filename, line, code.co_qualname)
-            if instruction.opname == "STORE_SUBSCR" and last == name:
+            stored = {"STORE_ATTR": instruction.argval, "STORE_SUBSCR": last}.get(instruction.opname)
+            if stored == name:
                 yield Frame(code.co_filename, line, code.co_qualname)
             last = instruction.argval
 

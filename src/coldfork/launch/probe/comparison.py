@@ -91,7 +91,7 @@ def _woken(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparis
             f"the module woke {finding.accelerator}; by which of its lines was not seen"
             + (f": {probe.reason}" if probe.reason else "")
         )
-    if _stands_at(finding, site.line):
+    if finding.line <= site.line <= max(finding.line, finding.end_line or 0):
         return Confirmed.WOKEN, _how(finding, probe, waker, site, comparison)
     place = f"{finding.path}:{site.line}"
     if runs_before(file, finding.line, site.line):
@@ -155,10 +155,6 @@ def _another_file(finding: Finding, probe: ModuleProbe, file: str, comparison: C
 
 def _same(one: str | None, other: str) -> bool:
     return one is not None and realpath(one) == realpath(other)
-
-
-def _stands_at(finding: Finding, line: int) -> bool:
-    return finding.line <= line <= max(finding.line, finding.end_line or 0)
 
 
 def _how(finding: Finding, probe: ModuleProbe, waker: Waker, site: ImportSite, comparison: Comparison) -> str:

@@ -33,7 +33,10 @@ def _statements(file: str) -> tuple[ast.stmt, ...]:
 
 def _index(block: Sequence[ast.stmt], line: int) -> int | None:
     """Which statement of a block holds a line."""
-    spans = ((number, _begins(statement), _ends(statement)) for number, statement in enumerate(block))
+    spans = (
+        (number, _begins(statement), statement.end_lineno or statement.lineno)
+        for number, statement in enumerate(block)
+    )
     return next((number for number, begin, end in spans if begin <= line <= end), None)
 
 
@@ -44,10 +47,6 @@ def _holds(block: Sequence[ast.stmt], line: int) -> bool:
 def _begins(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _ends(statement: ast.stmt) -> int:
-    return statement.end_lineno or statement.lineno
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:

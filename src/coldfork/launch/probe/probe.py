@@ -181,7 +181,10 @@ def _bare(setup: ProbeSetup) -> ImportTrial:
     """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
     seen = run_trial("sys", setup)
     if seen.result is None or seen.result.get("error"):
-        said = seen.ended.output.strip() or f"it ended with {seen.ended.status or seen.ended.signal}"
+        how = f"ended with {seen.ended.status or seen.ended.signal}"
+        if seen.ended.timed_out:
+            how = f"did not end within {seen.limit:g} s, although there was nothing to import"
+        said = seen.ended.output.strip() or f"it {how}"
         cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
         raise UsageError(f"{setup.python} could not be watched: {cause}")
     return seen
@@ -248,9 +251,9 @@ def _each(
                 raise
             interrupted = True
     # Here the threads have ended: what was cut short was cancelled, or raised that it was interrupted.
-    ended = [future for future in futures if not interrupted or _has_result(future)]
+    ended = [
+        future
+        for future in futures
+        if not interrupted or not (future.cancelled() or future.exception() is not None)
+    ]
     return tuple(future.result() for future in ended), interrupted
-
-
-def _has_result(future: Future[ModuleProbe]) -> bool:
-    return not future.cancelled() and future.exception() is None

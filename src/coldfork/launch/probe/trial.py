@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
@@ -69,7 +70,7 @@ def run_trial(
             "result": str(result),
             "stage2": sorted(exact),
             "forked": setup.forked,
-            "timeout": max(setup.timeout - _TELL_BEFORE_SECONDS, setup.timeout * 0.8),
+            "tell_at": monotonic() + max(setup.timeout - _TELL_BEFORE_SECONDS, setup.timeout * 0.8),
             "device": f"virtual:{setup.virtual}" if setup.virtual else "real",
         }
         ended = until_its_end(

@@ -65,8 +65,7 @@ def shared_way(module: str, first: ImportTrial) -> Hashable | None:
 
     A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
     """
-    waker = first.device_wakes[0]["waker"]
-    chain = waker["import_chain"]
+    chain = first.device_wakes[0]["waker"]["import_chain"]
     if not chain or not f"{module}.".startswith(f"{chain[0]['module']}."):
         return None
     return first.device_wakes[0]["accelerator"], *((site["module"], site["line"]) for site in chain)
@@ -83,7 +82,8 @@ def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -
     seen = probe.waker
     wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
-        return _with_reason(probe, f"the exact line is not known: a second look {_outcome(second)}")
+        outcome = _ending(second) or "in a fresh interpreter stayed cold, so whether it wakes varies"
+        return _with_reason(probe, f"the exact line is not known: a second look {outcome}")
     exact = _waker(wakes[0]["waker"], origins)
     if exact.module is None or (seen.module is not None and exact.module != seen.module):
         other = "could not tell who" if exact.module is None else f"named {_place(exact)}"
@@ -151,32 +151,20 @@ def _where_stuck(stacks: str) -> str:
 
 def _seen_at_the_end(trial: ImportTrial, awake_before: Sequence[str]) -> str | None:
     """A device that is awake after the import although no wake was seen."""
-    for state in _device_states(trial):
-        if state["status"] == Status.AWAKE and state["accelerator"] not in awake_before:
-            return str(state["accelerator"])
-    return None
+    return next((device for device in awake_in(trial) if device not in awake_before), None)
 
 
 def _doubts(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
     """Why a device may be awake although no wake was seen."""
-    return [*_doubts_of_states(trial, awake_before), *_doubts_of_the_watch(trial)]
-
-
-def _doubts_of_states(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
-    doubts = [
-        f"{accelerator} is awake in this interpreter before anything is imported"
-        for accelerator in awake_before
+    return [
+        *(f"{name} is awake in this interpreter before anything is imported" for name in awake_before),
+        *(
+            f"{state['accelerator']} is {state['status']}: {state['reason']}"
+            for state in _device_states(trial)
+            if state["status"] in (Status.UNKNOWN, Status.POISONED)
+        ),
+        *(f"the watch failed: {trouble}" for trouble in trial.troubles if trouble.startswith(_POLLING)),
     ]
-    doubts += [
-        f"{state['accelerator']} is {state['status']}: {state['reason']}"
-        for state in _device_states(trial)
-        if state["status"] in (Status.UNKNOWN, Status.POISONED)
-    ]
-    return doubts
-
-
-def _doubts_of_the_watch(trial: ImportTrial) -> list[str]:
-    return [f"the watch failed: {trouble}" for trouble in trial.troubles if trouble.startswith(_POLLING)]
 
 
 def _device_states(trial: ImportTrial) -> list[Event]:
@@ -252,10 +240,6 @@ def _source_line(waker: Waker, origins: Origins) -> str:
 
 def _place(waker: Waker) -> str:
     return f"{waker.path}:{waker.line}" if waker.line else str(waker.module)
-
-
-def _outcome(trial: ImportTrial) -> str:
-    return _ending(trial) or "in a fresh interpreter stayed cold, so whether it wakes varies"
 
 
 def _with_reason(probe: ModuleProbe, reason: str) -> ModuleProbe:

@@ -29,23 +29,25 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     It is a coroutine like that of any `async def`: it can be awaited, gathered and made a task.
     """
 
-    def __init__(self, request: ScriptRequest, stdin: Given, *, check: bool) -> None:
+    def __init__(
+        self,
+        request: ScriptRequest,
+        stdin: Given,
+        *,
+        check: bool,
+        on_line: OnLine | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
         self._request = request
         self._stdin = stdin
         self._check = check
-        self._on_line: OnLine | None = None
-        self._on_progress: Progress | None = None
+        self._on_line = on_line
+        self._on_progress = on_progress
         self._following: Following | None = None
         self._cancelled = 0
         self._task: asyncio.Task[ScriptResult] | None = None
         self._news: asyncio.Event | None = None
         self._whole = self._run()
-
-    def calling(self, on_line: OnLine | None, on_progress: Progress | None) -> ScriptRun:
-        """The same run with somebody to be called."""
-        self._on_line = on_line
-        self._on_progress = on_progress
-        return self
 
     # --- a coroutine, as event loops know it ---
 
@@ -62,9 +64,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         self._whole.close()
 
     def __await__(self) -> Generator[Any, Any, ScriptResult]:
-        if self._task is not None:
-            return self._task.__await__()
-        return self._whole.__await__()
+        return (self._task or self._whole).__await__()
 
     # --- lines ---
 
@@ -78,10 +78,12 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             while not task.done():
                 await news.wait()
                 news.clear()
-                for line in self._lines(last=False):
+                if self._following is not None:
+                    for line in self._following.lines.all():
+                        yield line
+            if self._following is not None:
+                for line in self._following.lines.all(last=True):
                     yield line
-            for line in self._lines(last=True):
-                yield line
         except CancelledError:
             task.cancel()
             await asyncio.wait([task])
@@ -91,14 +93,6 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
                 self._following.lines.close()
         if task.exception() is not None:
             task.result()
-
-    def _lines(self, *, last: bool) -> Generator[OutputLine]:
-        if self._following is None:
-            return
-        while True:
-            yield from self._following.lines.read(last=last)
-            if not self._following.lines.behind():
-                return
 
     # --- the run ---
 
@@ -236,7 +230,7 @@ def arun_script(
         most_output=most_output,
         streamed=True,
     )
-    return ScriptRun(request, stdin, check=check).calling(on_line, on_progress)
+    return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
 
 
 def _mark_as_coroutine_function() -> None:

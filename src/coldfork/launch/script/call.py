@@ -105,10 +105,6 @@ def _until_gone(following: Following) -> None:
 
 
 def _give_out(following: Following, on_line: OnLine | None, *, last: bool = False) -> None:
-    if on_line is None:
-        return
-    while True:
-        for line in following.lines.read(last=last):
+    if on_line is not None:
+        for line in following.lines.all(last=last):
             on_line(line)
-        if not following.lines.behind():
-            return

@@ -30,51 +30,31 @@ class Row:
     why: str
 
 
-def _method(method: str) -> str:
-    return method
-
-
-def _vllm(method: str) -> str:
-    # vLLM knows these two, and refuses to start with any other.
-    return "fork" if method == "fork" else "spawn"
-
-
-def _off(_method: str) -> str:
-    return "false"
-
-
-def _refuse(_method: str) -> str:
-    return "raise"
-
-
-def _processors(_method: str) -> str:
-    return str(processors())
-
-
 TABLE = (
     Row(
         METHOD,
-        _method,
+        lambda method: method,
         keeps_inherited=False,
         why="the default start method; Python itself ignores it, so it is enforced in every Python that "
         "the script starts",
     ),
     Row(
         "VLLM_WORKER_MULTIPROC_METHOD",
-        _vllm,
+        # vLLM knows these two, and refuses to start with any other.
+        lambda method: "fork" if method == "fork" else "spawn",
         keeps_inherited=False,
         why="vLLM forks its workers unless it is told otherwise; it knows spawn and fork, so forkserver "
         "becomes spawn",
     ),
     Row(
         "TOKENIZERS_PARALLELISM",
-        _off,
+        lambda _: "false",
         keeps_inherited=True,
         why="the thread pool of tokenizers does not survive a fork, and warns or hangs",
     ),
     Row(
         "COLDFORK_GUARD",
-        _refuse,
+        lambda _: "raise",
         keeps_inherited=True,
         why="the fork guard in the script: a fork that would break its child is an error there, which names "
         "who woke the device",
@@ -83,7 +63,7 @@ TABLE = (
     # script that is given another OMP_NUM_THREADS would not get it.
     Row(
         "OMP_NUM_THREADS",
-        _processors,
+        lambda _: str(processors()),
         keeps_inherited=True,
         why="as many threads as this process has processors, where libraries would count those of the whole "
         "machine",
@@ -138,10 +118,9 @@ def build(
     own = _checked(env or {})
     method = known_method(own.get(METHOD) or start_method)
     variables = dict(base) if inherit else {name: base[name] for name in KEPT if name in base}
-    changed: dict[str, str] = {}
-    for row in TABLE:
-        if not (row.keeps_inherited and row.name in variables):
-            changed[row.name] = row.value(method)
+    changed = {
+        row.name: row.value(method) for row in TABLE if not (row.keeps_inherited and row.name in variables)
+    }
     changed |= visible.chosen(devices, own, base)
     changed |= {name: value for name, value in own.items() if value is not None}
     removed = tuple(name for name, value in own.items() if value is None)

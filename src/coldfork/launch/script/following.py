@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any
 
 from coldfork.launch.script import run_directory
@@ -11,7 +11,7 @@ from coldfork.launch.script.output_lines import OutputLine, OutputLines
 from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
 from coldfork.launch.script.result import ScriptResult, result_of
 from coldfork.launch.supervisor import client, report_file
-from coldfork.launch.supervisor.client import Streams, Supervised
+from coldfork.launch.supervisor.client import Supervised
 from coldfork.model.errors import ColdforkError, UsageError
 
 Progress = Callable[[int, int], object]
@@ -94,22 +94,23 @@ def begin(request: ScriptRequest, stdin: Given, on_progress: Progress | None) ->
     given = _input(stdin)
     try:
         prepared = prepare(request)
-        try:
-            supervised = client.start(
-                client.own_interpreter(prepared.python),
-                prepared.job,
-                prepared.directory.mark,
-                prepared.directory.lock,
-                Streams(given),
-            )
-        except BaseException:
-            run_directory.abandon(prepared.directory.path, prepared.report)
-            raise
-        finally:
-            prepared.directory.let_go()
+        supervised = start(prepared, given)
     finally:
         os.close(given)
     return Following(prepared, supervised, on_progress)
+
+
+def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | None = None) -> Supervised:
+    """Start what was prepared, and leave its run directory to the supervisor."""
+    directory = prepared.directory
+    try:
+        python = client.own_interpreter(prepared.python)
+        return client.start(python, prepared.job, directory.mark, directory.lock, given, mask)
+    except BaseException:
+        run_directory.abandon(directory.path, prepared.report)
+        raise
+    finally:
+        directory.let_go()
 
 
 def _input(stdin: Given) -> int:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.script import run_directory
-from coldfork.launch.script.following import refusal
+from coldfork.launch.script.following import refusal, start
 from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
-from coldfork.launch.supervisor import client, report_file
-from coldfork.launch.supervisor.client import Streams, Supervised
+from coldfork.launch.supervisor import report_file
+from coldfork.launch.supervisor.client import Supervised
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
 from coldfork.model.errors import ColdforkError, UsageError
 
@@ -49,26 +49,12 @@ def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
     prepared = prepare(request)
     script: _Script | None = None
 
-    def start(signals: Signals) -> _Script:
+    def begin(signals: Signals) -> _Script:
         nonlocal script
-        try:
-            supervised = client.start(
-                client.own_interpreter(prepared.python),
-                prepared.job,
-                prepared.directory.mark,
-                prepared.directory.lock,
-                Streams(),
-                signals.mask,
-            )
-        except BaseException:
-            run_directory.abandon(prepared.directory.path, prepared.report)
-            raise
-        finally:
-            prepared.directory.let_go()
-        script = _Script(supervised, on_progress)
+        script = _Script(start(prepared, mask=signals.mask), on_progress)
         return script
 
-    ending = attend(start)
+    ending = attend(begin)
     assert script is not None
     return script.concluded(prepared, ending)
 

@@ -39,6 +39,12 @@ class OutputLines:
         for source in self._sources:
             yield from source.read(last=last)
 
+    def all(self, *, last: bool = False) -> Iterator[OutputLine]:
+        """The same, until there is no more to read."""
+        yield from self.read(last=last)
+        while self.behind():
+            yield from self.read(last=last)
+
     def behind(self) -> bool:
         """Whether there is more to read already."""
         return any(source.behind() for source in self._sources)

@@ -105,9 +105,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
 
 def abandon(path: Path, report: dict[str, Any]) -> None:
     """Write down that nobody saw how this run ended."""
-    report["state"] = "abandoned"
-    report["outcome"] = "lost"
-    report["noticed"] = stamp(time.time())
+    report |= {"state": "abandoned", "outcome": "lost", "noticed": stamp(time.time())}
     report_file.tidy(os.fspath(path))
     with suppress(OSError):
         report_file.write(os.fspath(path), report)

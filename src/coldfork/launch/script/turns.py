@@ -8,8 +8,9 @@ interpreter is up; what it does then is not waited for.
 from __future__ import annotations
 
 import asyncio
-import os
 from weakref import WeakKeyDictionary
+
+from coldfork.launch.script.environment import processors
 
 LONGEST_TURN_SECONDS = 2.0
 """Whose interpreter is not up by then waits for something else than a processor."""
@@ -65,8 +66,4 @@ class TurnsByLoop:
 
 def _at_once() -> int:
     """As many as there are processors for us, and never one alone: it may be waiting for a disk."""
-    try:
-        there = len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):
-        there = os.cpu_count() or 1
-    return max(2, there)
+    return max(2, processors())

@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,6 @@ _PROGRAM = (
 )
 #: Above every number that a supervisor is given.
 _ABOVE = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Streams:
-    """What the script's standard streams are: our own, or an input and two pipes."""
-
-    given: int | None = None
-    """The descriptor to read from; None leaves all three as ours."""
 
 
 class Supervised:
@@ -118,16 +109,17 @@ def start(
     plan: Mapping[str, Any],
     mark: str,
     lock: int,
-    streams: Streams,
+    given: int | None,
     mask: Iterable[int] | None = None,
 ) -> Supervised:
     """Start a supervisor that starts the script. `lock` is the locked run directory.
 
+    `given` is the descriptor that it reads from, beside two pipes; None leaves it all three of our streams.
     `mask` are the signals that the script is to hold back; without it, those that this thread does.
     """
     from coldfork.launch.supervisor.posix_spawn import spawn
 
-    captured = streams.given is not None
+    captured = given is not None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ExitStack() as opened:
         failed = opened.enter_context(ExitStack())
@@ -138,8 +130,8 @@ def start(
         memory = _memory("coldfork", encode({**plan, **terms}))
         opened.callback(os.close, memory)
         wanted = {CONTROL: theirs.fileno(), PLAN: memory, LOCK: lock}
-        if streams.given is not None:
-            wanted |= {0: streams.given, 1: theirs.fileno(), 2: theirs.fileno()}
+        if given is not None:
+            wanted |= {0: given, 1: theirs.fileno(), 2: theirs.fileno()}
         lifted = {}
         for number, descriptor in wanted.items():
             lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)

@@ -8,7 +8,7 @@ from _signal import SIGKILL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _SET_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
@@ -43,15 +43,20 @@ def die_with_parent(control: Callable[..., int]) -> None:
 
 def descendants(of: int) -> list[int]:
     """The processes under one, children before grandchildren; the kernel's own lists of children."""
+    try:
+        return _below(of, _children)
+    except NotImplementedError:
+        children = _by_parents()
+        return _below(of, lambda pid: children.get(pid, ()))
+
+
+def _below(of: int, children: Callable[[int], Iterable[int]]) -> list[int]:
     found: list[int] = []
     waiting = [of]
-    try:
-        while waiting:
-            children = list(_children(waiting.pop()))
-            found += children
-            waiting += children
-    except NotImplementedError:
-        return _by_parents(of)
+    while waiting:
+        below = list(children(waiting.pop()))
+        found += below
+        waiting += below
     return found
 
 
@@ -74,20 +79,14 @@ def _children(pid: int) -> Iterator[int]:
         yield from map(int, listed.split())
 
 
-def _by_parents(of: int) -> list[int]:
-    """The same from every process's own word about its parent."""
+def _by_parents() -> dict[int, list[int]]:
+    """The children of each process, from every process's own word about its parent."""
     children: dict[int, list[int]] = {}
     for pid in processes():
         parent = _parent(pid)
         if parent is not None:
             children.setdefault(parent, []).append(pid)
-    found: list[int] = []
-    waiting = [of]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
+    return children
 
 
 def _parent(pid: int) -> int | None:

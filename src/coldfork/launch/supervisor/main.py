@@ -33,7 +33,7 @@ from time import monotonic, time
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.descriptors import close_above, fill_closed_streams, let_go_of_streams
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, read_plan
-from coldfork.launch.supervisor.pumps import Output, ScriptChannel
+from coldfork.launch.supervisor.pumps import Output, ScriptChannel, drain
 from coldfork.launch.supervisor.start import Refused, start
 
 TYPE_CHECKING = False
@@ -252,7 +252,7 @@ class Supervisor:
     def _conclude(self) -> None:
         assert self._channel is not None
         for pump in self._pumps():
-            pump.drain(_DRAIN_BYTES)
+            drain(pump, _DRAIN_BYTES)
             pump.finish()
         self._plan.conclude(
             ended=time(),
@@ -294,15 +294,7 @@ def main() -> None:
         close_above(LOCK)
     control = kernel.process_control()
     kernel.adopt_orphans(control)
-    waker = _waker(plan.caller) if plan.at_terminal else None
+    # A caller at a terminal waits for signals: one tells it that there is a message.
+    waker = (lambda: kernel.signal_all([plan.caller], SIGCHLD)) if plan.at_terminal else None
     Supervisor(plan, Caller(waker), control).run()
     os._exit(0)
-
-
-def _waker(caller: int) -> Callable[[], None]:
-    """What tells a caller who waits for signals that there is a message."""
-
-    def wake() -> None:
-        kernel.signal_all([caller], SIGCHLD)
-
-    return wake

@@ -6,7 +6,6 @@ messages on a socket that keeps them apart. Nothing of it ever stands on a comma
 
 from __future__ import annotations
 
-import fcntl
 import os
 from time import gmtime, strftime
 
@@ -30,7 +29,7 @@ LONGEST = 65_536
 class Caller:
     """The supervisor's end of the socket."""
 
-    def __init__(self, waker: Callable[[], None] | None = None) -> None:
+    def __init__(self, waker: Callable[[], object] | None = None) -> None:
         self._there = True
         self._wake = waker
 
@@ -90,21 +89,22 @@ class SupervisedRun:
         """Complete the report."""
         number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         left = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
-        report = self._report
-        report["state"] = "ended"
-        report["ended"] = stamp(ended)
-        report["seconds"] = round(facts["seconds"], 6)
-        report["outcome"] = _outcome(facts["why"], left, number)
-        report["status"] = left
-        report["signal"] = None if number is None else signal_name(number)
-        report["peak_memory_bytes"] = facts["peak"]
-        report["exception"] = self._veil.over(heard.pop("exception", None))
-        report["child"] = {"pid": facts["pid"], **self._veil.over(heard)}
-        report["output"] = facts["output"] or "inherited"
-        report["left_behind"] = self._veil.over(facts["left"])
-        report["unreachable"] = facts["unreachable"]
+        self._report |= {
+            "state": "ended",
+            "ended": stamp(ended),
+            "seconds": round(facts["seconds"], 6),
+            "outcome": _outcome(facts["why"], left, number),
+            "status": left,
+            "signal": None if number is None else signal_name(number),
+            "peak_memory_bytes": facts["peak"],
+            "exception": self._veil.over(heard.pop("exception", None)),
+            "child": {"pid": facts["pid"], **self._veil.over(heard)},
+            "output": facts["output"] or "inherited",
+            "left_behind": self._veil.over(facts["left"]),
+            "unreachable": facts["unreachable"],
+        }
         try:
-            report_file.write(self.folder, report)
+            report_file.write(self.folder, self._report)
         except OSError as error:
             # A full disk, or a folder that somebody deleted: the caller hears what the file cannot say.
             Caller().tell({"is": "unwritten", "errno": error.errno})
@@ -113,7 +113,7 @@ class SupervisedRun:
 def read_plan() -> SupervisedRun:
     """The plan that the caller left in the memory file."""
     for descriptor in (CONTROL, LOCK):
-        _keep_from_children(descriptor)
+        os.set_inheritable(descriptor, False)
     with os.fdopen(PLAN, "rb") as stream:
         return SupervisedRun(decode(stream.read().decode("ascii")))
 
@@ -139,7 +139,3 @@ def _outcome(why: str | None, status: int | None, number: int | None) -> str:
     if number is not None:
         return "killed"
     return "failed" if status else "succeeded"
-
-
-def _keep_from_children(descriptor: int) -> None:
-    fcntl.fcntl(descriptor, fcntl.F_SETFD, fcntl.FD_CLOEXEC)

@@ -63,10 +63,6 @@ class Output:
         self._tell()
         return True
 
-    def drain(self, most: int) -> None:
-        """Move what was written before the end. Somebody out of reach may still write for ever."""
-        _drain(self, most)
-
     def finish(self) -> None:
         """Write the end of an output that was too long, and let go."""
         left_out = self.taken - self._written - len(self._end)
@@ -148,10 +144,6 @@ class ScriptChannel:
                 continue
         return True
 
-    def drain(self, most: int) -> None:
-        """Take in what was written before the end."""
-        _drain(self, most)
-
     def finish(self) -> None:
         """Let go."""
         os.close(self.reading)
@@ -169,13 +161,12 @@ class ScriptChannel:
             self.heard["enforced"] = event["method"]
         elif kind == "up":
             self._caller.tell({"is": "up"}, wait=False)
-        elif kind == "states":
-            self.heard["states"] = event["states"]
-        elif kind == "exception":
-            self.heard["exception"] = event["exception"]
+        elif kind in ("states", "exception"):
+            self.heard[kind] = event[kind]
 
 
-def _drain(pump: Output | ScriptChannel, most: int) -> None:
+def drain(pump: Output | ScriptChannel, most: int) -> None:
+    """Move what was written before the end. Somebody out of reach may still write for ever."""
     until = pump.taken + most
     while pump.taken < until:
         before = pump.taken

@@ -23,7 +23,11 @@ class Veil:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         # The longest first: one secret may be the beginning of another.
-        self.values = sorted(set(filter(_worth_hiding, values)), key=len, reverse=True)
+        self.values = sorted(
+            {value for value in values if len(value) >= SHORTEST and value.lower() not in _ORDINARY},
+            key=len,
+            reverse=True,
+        )
 
     def over(self, value: Any) -> Any:
         """The same value with its secrets taken out; dictionaries, lists and texts are gone through."""
@@ -54,7 +58,3 @@ class Veil:
         if isinstance(held, str) and key.isupper() and redaction.is_secret(key):
             return redaction.REDACTED
         return self.over(held)
-
-
-def _worth_hiding(value: str) -> bool:
-    return len(value) >= SHORTEST and value.lower() not in _ORDINARY

@@ -115,23 +115,33 @@ class CudaDriver:
         if path is None and (process.shows_libraries or not self.find()):
             return Reading(ACCELERATOR, ABSENT)
         if not self.find(path):
-            why = "libcuda is loaded, but has no cuDeviceGetCount or cannot be reached by its name"
-            return Reading(ACCELERATOR, UNKNOWN, reason=why, library=path)
+            return Reading(
+                ACCELERATOR,
+                UNKNOWN,
+                reason="libcuda is loaded, but has no cuDeviceGetCount or cannot be reached by its name",
+                library=path,
+            )
         return self._judged(self.code(), path)
 
     def _judged(self, code: int, path: str | None) -> Reading:
         if code == _SUCCESS:
-            why = (
-                None
+            return Reading(
+                ACCELERATOR,
+                AWAKE,
+                level=CONTEXT if self.has_context() else DRIVER,
+                reason=None
                 if self.devices()
-                else "cuDeviceGetCount answers that it is initialised and sees no device"
+                else "cuDeviceGetCount answers that it is initialised and sees no device",
+                library=path,
             )
-            level = CONTEXT if self.has_context() else DRIVER
-            return Reading(ACCELERATOR, AWAKE, level=level, reason=why, library=path)
         if code == _NOT_INITIALISED:
             return Reading(
                 ACCELERATOR, COLD, reason="the driver answers that it is not initialised", library=path
             )
         meaning = _MEANINGS.get(code)
-        why = f"cuDeviceGetCount returned {code}" + (f": {meaning}" if meaning else "")
-        return Reading(ACCELERATOR, UNKNOWN, reason=why, library=path)
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"cuDeviceGetCount returned {code}" + (f": {meaning}" if meaning else ""),
+            library=path,
+        )

@@ -26,21 +26,35 @@ def examine_rocm(process: ProbedProcess) -> Reading:
     try:
         device = process.holds_open(*_KERNEL_DRIVERS)
     except OSError:
-        why = "HIP answers nothing without initialising itself, and this process's open files cannot be seen"
-        return Reading("rocm", UNKNOWN, reason=why, library=path)
+        return Reading(
+            "rocm",
+            UNKNOWN,
+            reason="HIP answers nothing without initialising itself, "
+            "and this process's open files cannot be seen",
+            library=path,
+        )
     if device is None:
-        why = f"the runtime is loaded and holds neither {' nor '.join(_KERNEL_DRIVERS)} open"
-        return Reading("rocm", COLD, reason=why, library=path)
-    why = f"the process holds {device} open"
-    return Reading("rocm", AWAKE, level=DRIVER, reason=why, library=path, copied=True)
+        return Reading(
+            "rocm",
+            COLD,
+            reason=f"the runtime is loaded and holds neither {' nor '.join(_KERNEL_DRIVERS)} open",
+            library=path,
+        )
+    return Reading(
+        "rocm", AWAKE, level=DRIVER, reason=f"the process holds {device} open", library=path, copied=True
+    )
 
 
 def examine_xpu(process: ProbedProcess) -> Reading:
     """Intel's GPUs, by the driver that Level Zero's loader opens when it is initialised."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:
-        why = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"
-        return Reading("xpu", UNKNOWN, reason=why, library=driver)
+        return Reading(
+            "xpu",
+            UNKNOWN,
+            reason="Level Zero has loaded its GPU driver and answers nothing without initialising itself",
+            library=driver,
+        )
     loader = process.library(*_LEVEL_ZERO_LOADER)
     if loader is None:
         return Reading("xpu", ABSENT)

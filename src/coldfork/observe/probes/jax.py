@@ -58,22 +58,40 @@ def _with_bridge(
 ) -> Reading:
     backends = names.get("_backends")
     if type(backends) is not dict:
-        why = f"{_BRIDGE} has no table of backends that could be read"
-        return Reading(accelerator, UNKNOWN, reason=why, library=library)
+        return Reading(
+            accelerator,
+            UNKNOWN,
+            reason=f"{_BRIDGE} has no table of backends that could be read",
+            library=library,
+        )
     platforms = sorted(
         str(platform) for platform in tuple(backends) if _accelerator_of(platform) == accelerator
     )
     threads = owned(process, _LIBRARIES)
     lost = process.forked and threads == () and not doubt(accelerator, process, "")
     if platforms and lost:
-        why = f"JAX has a client for {', '.join(platforms)} whose threads stayed behind at a fork"
-        return Reading(accelerator, POISONED, reason=why, library=library)
+        return Reading(
+            accelerator,
+            POISONED,
+            reason=f"JAX has a client for {', '.join(platforms)} whose threads stayed behind at a fork",
+            library=library,
+        )
     if platforms:
-        why = f"JAX has a client for {', '.join(platforms)}"
-        return Reading(accelerator, AWAKE, level=CONTEXT, reason=why, library=library, copied=not threads)
+        return Reading(
+            accelerator,
+            AWAKE,
+            level=CONTEXT,
+            reason=f"JAX has a client for {', '.join(platforms)}",
+            library=library,
+            copied=not threads,
+        )
     if threads and not backends:
-        why = "JAX lists no backends, and threads of its library are running"
-        return Reading(accelerator, UNKNOWN, reason=why, library=library)
+        return Reading(
+            accelerator,
+            UNKNOWN,
+            reason="JAX lists no backends, and threads of its library are running",
+            library=library,
+        )
     return Reading(accelerator, COLD, reason="JAX has made no client for it", library=library)
 
 

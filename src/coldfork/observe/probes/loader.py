@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from coldfork.observe.probes.counter import count_words
 from coldfork.observe.probes.maps import executable_files, mapped
 
 TYPE_CHECKING = False
@@ -15,6 +14,13 @@ if TYPE_CHECKING:
 _SCRUBBED_BYTES = 32
 """How much of `dl_phdr_info` is overwritten: its padding included, and less than the whole of it."""
 _MOST_FINGERPRINTS = 4096
+_GLOBALS = "_rtld_global"
+_WITH_SYMBOL = 1
+_SIZE_IN_SYMBOL = 16
+_ADDS_IN_INFO = 32
+_LARGEST = 1 << 16
+_MOST_WORDS = 8
+_TASKS = "/proc/self/task"
 
 
 class Loader:
@@ -39,7 +45,7 @@ class Loader:
         """Words in memory that change when a library is loaded: cheaper than `fingerprint`, where known."""
         if sys.platform == "linux" and ctypes.sizeof(ctypes.c_void_p) == 8:
             self._prepare_fingerprint(program)
-            self.counts = count_words(ctypes, program)
+            self.counts = _count_words(ctypes, program)
 
     def _prepare_fingerprint(self, program: Any) -> None:
         digest = getattr(program, "Py_HashBuffer", None) or getattr(program, "_Py_HashBytes", None)
@@ -124,3 +130,55 @@ class Gate:
         if len(self._seen) >= _MOST_FINGERPRINTS:
             self._seen.clear()
         self._seen.add(self._latest)
+
+
+def _count_words(ctypes: Any, program: Any) -> tuple[Any, ...]:
+    """The words that change when a library is loaded; empty where they cannot be told.
+
+    `dl_iterate_phdr` tells the count, and calling it costs some ten times what reading it does. It is kept in
+    the loader's one structure of globals, whose size the loader's own symbol table tells and whose layout
+    differs between versions. So every word of it that equals the count is watched: the right one is among
+    them, and one that only looked like it costs a look in vain when it changes.
+
+    Only while there is one thread: the loader's lock is held while Python code answers it.
+    """
+    try:
+        if os.stat(_TASKS).st_nlink != 3:
+            return ()
+        start = ctypes.addressof(ctypes.c_char.in_dll(program, _GLOBALS))
+        size = _size(ctypes, program, start)
+        count = _count(ctypes, program)
+    except (OSError, ValueError, AttributeError):
+        return ()
+    if not count or not 0 < size <= _LARGEST:
+        return ()
+    word = ctypes.c_uint64
+    values = (word * (size // 8)).from_address(start)
+    found = [word.from_address(start + at * 8) for at, value in enumerate(values) if value == count]
+    return tuple(found) if len(found) <= _MOST_WORDS else ()
+
+
+def _size(ctypes: Any, program: Any, address: int) -> int:
+    """The size of the object at an address, as its library's symbol table says."""
+    information = (ctypes.c_void_p * 4)()
+    symbol = ctypes.c_void_p()
+    reference = ctypes.byref
+    if not program.dladdr1(ctypes.c_void_p(address), reference(information), reference(symbol), _WITH_SYMBOL):
+        return 0
+    if not symbol.value or information[3] != address:
+        return 0
+    return int(ctypes.c_uint64.from_address(symbol.value + _SIZE_IN_SYMBOL).value)
+
+
+def _count(ctypes: Any, program: Any) -> int:
+    """What `dl_iterate_phdr` tells of it; 0 where it does not."""
+    counts = []
+
+    def note(information: int, size: int, data: object) -> int:
+        if size >= _ADDS_IN_INFO + 8:
+            counts.append(int(ctypes.c_uint64.from_address(information + _ADDS_IN_INFO).value))
+        return 1
+
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    program.dl_iterate_phdr(kind(note), None)
+    return counts[0] if counts else 0

@@ -46,8 +46,7 @@ def main_stack(text: bytes) -> tuple[int, int] | None:
     begin = text.rfind(b"\n", 0, where) + 1
     before = text[text.rfind(b"\n", 0, begin - 1) + 1 : begin] if begin else b""
     lowest = _range(before)[1] if before else 0
-    highest = _range(text[begin:where])[1]
-    return lowest, highest
+    return lowest, _range(text[begin:where])[1]
 
 
 class Maps:

@@ -40,8 +40,13 @@ def examine(process: ProbedProcess) -> Reading:
         return Reading(ACCELERATOR, COLD, reason="no vendor's driver has been opened", library=loader)
     threads = owned(process, DRIVERS)
     if threads:
-        why = f"{counted(len(threads))} of {threads[0].owner} are running"
-        return Reading(ACCELERATOR, AWAKE, level=DRIVER, reason=why, library=threads[0].library)
+        return Reading(
+            ACCELERATOR,
+            AWAKE,
+            level=DRIVER,
+            reason=f"{counted(len(threads))} of {threads[0].owner} are running",
+            library=threads[0].library,
+        )
     return doubt(ACCELERATOR, process, driver) or _without_threads(process, driver)
 
 
@@ -50,13 +55,23 @@ def _without_threads(process: ProbedProcess, driver: str) -> Reading:
     others = process.library(*(prefix for prefix in DRIVERS if prefix not in POCL))
     if others is not None or not name.startswith(POCL):
         other = (others or driver).rpartition("/")[2]
-        why = f"{other} is loaded and answers nothing without initialising itself"
-        return Reading(ACCELERATOR, UNKNOWN, reason=why, library=others or driver)
-    if process.setting(DEVICES_VARIABLE) is not None:
-        why = (
-            f"{name} is loaded without threads, and {DEVICES_VARIABLE} may have asked for devices that have "
-            "none"
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"{other} is loaded and answers nothing without initialising itself",
+            library=others or driver,
         )
-        return Reading(ACCELERATOR, UNKNOWN, reason=why, library=driver)
-    why = f"{name} is loaded, and has not started the threads of its devices"
-    return Reading(ACCELERATOR, COLD, reason=why, library=driver)
+    if process.setting(DEVICES_VARIABLE) is not None:
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"{name} is loaded without threads, "
+            f"and {DEVICES_VARIABLE} may have asked for devices that have none",
+            library=driver,
+        )
+    return Reading(
+        ACCELERATOR,
+        COLD,
+        reason=f"{name} is loaded, and has not started the threads of its devices",
+        library=driver,
+    )

@@ -6,8 +6,8 @@ survive a fork by its own handlers and are not counted: they begin in OpenBLAS a
 
 from __future__ import annotations
 
-from coldfork.observe.probes.pools import counted, doubt, owned
-from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, Reading
+from coldfork.observe.probes.pools import counted, examined
+from coldfork.observe.probes.reading import AWAKE, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +19,15 @@ PREFIXES = ("libgomp", "libomp", "libiomp5")
 
 def examine(process: ProbedProcess) -> Reading:
     """Awake while a thread exists that began in an OpenMP library."""
-    library = process.library(*PREFIXES)
-    if library is None:
-        return Reading(ACCELERATOR, ABSENT)
-    workers = owned(process, PREFIXES)
-    if workers:
-        why = f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region"
-        return Reading(ACCELERATOR, AWAKE, reason=why, library=workers[0].library)
-    return doubt(ACCELERATOR, process, library) or Reading(
-        ACCELERATOR, COLD, reason="no worker threads of OpenMP are running", library=library
+    return examined(
+        ACCELERATOR,
+        process,
+        PREFIXES,
+        lambda workers, _: Reading(
+            ACCELERATOR,
+            AWAKE,
+            reason=f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region",
+            library=workers[0].library,
+        ),
+        cold="no worker threads of OpenMP are running",
     )

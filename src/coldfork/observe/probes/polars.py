@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from coldfork.observe.probes.pools import counted, doubt, owned
-from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Reading
+from coldfork.observe.probes.pools import counted, examined
+from coldfork.observe.probes.reading import AWAKE, UNKNOWN, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork.observe.probes.process import ProbedProcess
+    from coldfork.observe.probes.threads import NativeThread
 
 ACCELERATOR = "polars"
 PREFIXES = ("_polars_runtime", "polars.abi3", "polars.cpython")
@@ -20,21 +21,22 @@ _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
 
 def examine(process: ProbedProcess) -> Reading:
     """Awake while a thread of the query engine exists; those that the import starts are no sign of one."""
-    library = process.library(*PREFIXES)
-    if library is None:
-        return Reading(ACCELERATOR, ABSENT)
-    threads = owned(process, PREFIXES)
-    names = {thread.name for thread in threads or ()}
-    workers = [thread for thread in threads or () if _works(thread.name)]
+    return examined(ACCELERATOR, process, PREFIXES, _seen, cold="its query engine runs no threads")
+
+
+def _seen(threads: tuple[NativeThread, ...], library: str) -> Reading | None:
+    workers = [thread for thread in threads if _works(thread.name)]
     if workers:
         return Reading(ACCELERATOR, AWAKE, reason=f"its engine runs {counted(len(workers))}", library=library)
-    strange = sorted(names.difference(_HOUSEKEEPING))
+    strange = sorted({thread.name for thread in threads}.difference(_HOUSEKEEPING))
     if strange:
-        why = f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}"
-        return Reading(ACCELERATOR, UNKNOWN, reason=why, library=library)
-    return doubt(ACCELERATOR, process, library) or Reading(
-        ACCELERATOR, COLD, reason="its query engine runs no threads", library=library
-    )
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}",
+            library=library,
+        )
+    return None
 
 
 def _works(name: str) -> bool:

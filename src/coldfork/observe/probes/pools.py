@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from coldfork.observe.probes.reading import UNKNOWN, Reading
+from coldfork.observe.probes.reading import ABSENT, COLD, UNKNOWN, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.threads import NativeThread
+
+
+def examined(
+    accelerator: str,
+    process: ProbedProcess,
+    prefixes: tuple[str, ...],
+    seen: Callable[[tuple[NativeThread, ...], str], Reading | None],
+    cold: str,
+) -> Reading:
+    """A library by its threads: `seen` says what they are a sign of, `cold` what it is without any."""
+    library = process.library(*prefixes)
+    if library is None:
+        return Reading(accelerator, ABSENT)
+    threads = owned(process, prefixes)
+    reading = seen(threads, library) if threads else None
+    return (
+        reading
+        or doubt(accelerator, process, library)
+        or Reading(accelerator, COLD, reason=cold, library=library)
+    )
 
 
 def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThread, ...] | None:
@@ -22,14 +44,22 @@ def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | N
     """Why it cannot be said that a library has no threads, if it cannot."""
     threads = process.threads
     if threads is None:
-        why = "the threads of a process cannot be read on this system"
-        return Reading(accelerator, UNKNOWN, reason=why, library=library)
+        return Reading(
+            accelerator,
+            UNKNOWN,
+            reason="the threads of a process cannot be read on this system",
+            library=library,
+        )
     lost = [thread for thread in threads if thread.library is None]
     if not lost:
         return None
     names = ", ".join(sorted({thread.name for thread in lost})[:5])
-    why = f"{counted(len(lost))} could not be traced to a library: {names}"
-    return Reading(accelerator, UNKNOWN, reason=why, library=library)
+    return Reading(
+        accelerator,
+        UNKNOWN,
+        reason=f"{counted(len(lost))} could not be traced to a library: {names}",
+        library=library,
+    )
 
 
 def counted(number: int) -> str:

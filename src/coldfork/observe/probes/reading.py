@@ -75,6 +75,4 @@ def failed(accelerator: str, error: Exception) -> Reading:
 
 def deeper(one: str | None, two: str | None) -> str | None:
     """The deeper of two levels, where None means that none is known."""
-    if CONTEXT in (one, two):
-        return CONTEXT
-    return one or two
+    return CONTEXT if CONTEXT in (one, two) else one or two

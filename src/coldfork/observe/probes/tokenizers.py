@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coldfork.observe.probes.pools import counted, doubt, owned
-from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, Reading
+from coldfork.observe.probes.pools import counted, examined
+from coldfork.observe.probes.reading import AWAKE, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +18,18 @@ _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 def examine(process: ProbedProcess) -> Reading:
     """Awake while its pool exists."""
-    library = process.library(*PREFIXES)
-    if library is None:
-        return Reading(ACCELERATOR, ABSENT)
-    workers = owned(process, PREFIXES)
-    if workers:
-        why = f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}"
-        return Reading(ACCELERATOR, AWAKE, reason=why, library=library, survives_fork=survives_fork(process))
-    return doubt(ACCELERATOR, process, library) or Reading(
-        ACCELERATOR, COLD, reason="nothing was encoded in parallel", library=library
+    return examined(
+        ACCELERATOR,
+        process,
+        PREFIXES,
+        lambda workers, library: Reading(
+            ACCELERATOR,
+            AWAKE,
+            reason=f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}",
+            library=library,
+            survives_fork=survives_fork(process),
+        ),
+        cold="nothing was encoded in parallel",
     )
 
 

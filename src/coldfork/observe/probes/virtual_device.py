@@ -36,5 +36,6 @@ class VirtualDevice:
         device = self._device()
         if device is None:
             return None
-        why = "this is coldfork's virtual device"
-        return Reading(device.accelerator, device.state, level=device.level, reason=why)
+        return Reading(
+            device.accelerator, device.state, level=device.level, reason="this is coldfork's virtual device"
+        )

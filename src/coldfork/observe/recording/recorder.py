@@ -98,8 +98,7 @@ class Recorder:
         """Say how much was dropped, and let go of the file."""
         try:
             if self._dropped:
-                size = self._size()
-                self._append(_cut_line("limit", self._dropped), size)
+                self._append(_cut_line("limit", self._dropped), self._size())
                 self._dropped = 0
             if self._size() is not None:
                 os.close(self._descriptor)

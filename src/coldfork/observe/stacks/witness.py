@@ -28,7 +28,7 @@ class Witness:
 
     def waker(self, thread: str) -> Event:
         """What a wake event says of who woke the device."""
-        modules = _modules_by_path()
+        modules = modules_by_path()
         chain = self._chain(modules)
         site, stack = self._site()
         innermost = chain[-1] if chain else {"module": None, "path": None, "line": None}
@@ -130,7 +130,7 @@ def _is_machinery(frame: Event) -> bool:
     return bool(frame["path"].startswith((IMPORTLIB, _OWN_FOLDER)))
 
 
-def _modules_by_path() -> dict[str, str]:
+def modules_by_path() -> dict[str, str]:
     """The module of each source file, as far as it is loaded."""
     found: dict[str, str] = {}
     for name, module in list(sys.modules.items()):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 
 import pytest
 
@@ -18,27 +17,13 @@ class Exact:
         watching.look_closely(False)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_fixture_setup(self) -> Generator[None, object, object]:
-        """Watch the body of a fixture."""
-        with self._closely():
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Watch the body of a test."""
-        with self._closely():
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
-        """Watch what fixtures do behind their yield."""
-        with self._closely():
-            return (yield)
-
-    @contextmanager
-    def _closely(self) -> Iterator[None]:
+        """Watch the body of a test, that of a fixture, and what fixtures do behind their yield."""
         self._watching.look_closely(True)
         try:
-            yield
+            return (yield)
         finally:
             self._watching.look_closely(False)
+
+    pytest_fixture_setup = pytest_runtest_call
+    pytest_runtest_teardown = pytest_runtest_call

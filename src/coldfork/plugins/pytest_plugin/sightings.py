@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -16,6 +15,7 @@ import coldfork
 from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.stacks.call_source import is_class_body
+from coldfork.observe.stacks.witness import modules_by_path
 
 Event = Mapping[str, Any]
 
@@ -106,7 +106,7 @@ def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
     bodies = [at for at, frame in enumerate(frames) if frame.function == BODY]
     site = _site(frames, bodies[-1]) if bodies else 0
     here = frames[site] if frames else None
-    names = _modules_by_path()
+    names = modules_by_path()
     # Outside of imports it is somebody's call that asked for the outermost one.
     asker = [bodies[0] - 1] if bodies and bodies[0] else []
     chain = [
@@ -179,12 +179,3 @@ def _is_standard(path: str) -> bool:
 
 def _is_installed(path: str) -> bool:
     return path.startswith(_STANDARD) or any(name in path for name in _INSTALLED)
-
-
-def _modules_by_path() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, module in list(sys.modules.items()):
-        path = vars(module).get("__file__") if isinstance(module, type(sys)) else None
-        if isinstance(path, str):
-            found.setdefault(path, name)
-    return found

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from coldfork.report.shared.quantities import plural
+
 if TYPE_CHECKING:
     from coldfork.plugins.pytest_plugin.watch import Watching
 
@@ -88,7 +90,7 @@ class Summary:
             where = f" [{', '.join(sorted(workers))}]" if workers else ""
             yield f"{woken.accelerator} was woken by {woken.who}{permitted}: {woken.place}{where}"
         if self.forks:
-            yield f"{_plural(self.forks, 'fork')}, {self.awake_forks or 'none'} while a device was awake"
+            yield f"{plural(self.forks, 'fork')}, {self.awake_forks or 'none'} while a device was awake"
         for text in self.unowned:
             yield from ("", *text.splitlines())
         yield from (f"! {doubt}" for doubt in self.doubts)
@@ -99,7 +101,3 @@ class Summary:
                 "this machine has no GPU that could be woken; "
                 "pytest --coldfork --coldfork-virtual h100 gives it one"
             )
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -15,8 +15,7 @@ def install(wanted: str) -> None:
     """Give this process the virtual devices asked for, as NAME or NAME:N."""
     from coldfork import virtual
 
-    name, count = virtual.parse(wanted)
-    virtual.install(name, count)
+    virtual.install(*virtual.parse(wanted))
 
 
 def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.environ) -> Callable[[], None]:
@@ -26,7 +25,7 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
     """
     if bootstrap.VARIABLE in environment:
         # A process that was itself started like this, or under coldfork run: its children are provided for.
-        return _nothing
+        return lambda: None
     before = {name: environment.get(name) for name in _OURS}
     settings = {"mode": "virtual", "follow": True, "device": f"virtual:{wanted}"}
     offered = bootstrap.environment(settings, {**environment, bootstrap.VIRTUAL: wanted})
@@ -54,7 +53,3 @@ def plain(environment: Mapping[str, str]) -> dict[str, str]:
         if inherited:
             left["PYTHONPATH"] = inherited
     return left
-
-
-def _nothing() -> None:
-    return None

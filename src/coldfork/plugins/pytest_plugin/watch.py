@@ -67,8 +67,7 @@ class Watching:
 
     def strangers(self) -> frozenset[str]:
         """The names of the threads that are neither the main one nor were here when the watch began."""
-        threading = sys.modules.get("threading")
-        active = getattr(threading, "_active", {})
+        active = getattr(sys.modules.get("threading"), "_active", {})
         idents = set(sys._current_frames()) - self._own_threads
         return frozenset(getattr(active.get(ident), "name", f"thread {ident}") for ident in idents)
 

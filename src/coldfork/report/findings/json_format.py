@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from coldfork.model.chains import Step
-from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.model.findings import Finding, Report
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, optional
 from coldfork.report.shared.options import Options
@@ -35,7 +35,10 @@ def document(report: Report, options: Options) -> dict[str, Any]:
             "seconds": round(statistics.seconds, 3),
         },
         "findings": [finding_object(finding) for finding in report.findings],
-        "skipped": [_skipped_object(skipped) for skipped in report.skipped],
+        "skipped": [
+            {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
+            for skipped in report.skipped
+        ],
     }
 
 
@@ -74,7 +77,3 @@ def step_object(step: Step) -> dict[str, Any]:
         "symbol": well_formed(step.symbol),
         "text": well_formed(step.text),
     }
-
-
-def _skipped_object(skipped: Skipped) -> dict[str, Any]:
-    return {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}

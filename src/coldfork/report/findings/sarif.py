@@ -124,12 +124,10 @@ def _site(finding: Finding, options: Options) -> _JsonObject:
         region: _JsonObject = {"startLine": finding.line, "startColumn": finding.column + 1}
         if finding.end_line is not None and finding.end_line >= finding.line:
             region["endLine"] = finding.end_line
-        place["region"] = _with_snippet(region, finding.text or _first_text(finding))
+        place["region"] = _with_snippet(
+            region, finding.text or "".join(step.text for step in finding.chain.steps[:1])
+        )
     return place
-
-
-def _first_text(finding: Finding) -> str:
-    return finding.chain.steps[0].text if finding.chain.steps else ""
 
 
 def _flow(finding: Finding, options: Options) -> list[_JsonObject]:

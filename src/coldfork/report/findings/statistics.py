@@ -21,16 +21,12 @@ def render(report: Report, options: Options) -> str:
     letters = alphabet(options.encoding)
     lines: list[str] = []
     if report.findings:
-        lines += _table("rule", _rule_of, report.findings, letters)
+        lines += _table("rule", lambda finding: finding.rule, report.findings, letters)
         lines.append("")
         lines += _table("package", _package_of, report.findings, letters)
         lines.append("")
     lines += _cost(report)
     return "\n".join(lines) + "\n"
-
-
-def _rule_of(finding: Finding) -> str:
-    return finding.rule
 
 
 def _package_of(finding: Finding) -> str:

@@ -28,8 +28,7 @@ _INDENT = " " * 6
 
 def render(report: Report, options: Options) -> str:
     """Write the report as text that ends with a one-line summary."""
-    page = _Page(report, options)
-    return "\n".join(page.lines()) + "\n"
+    return "\n".join(_Page(report, options).lines()) + "\n"
 
 
 class _Page:

@@ -24,7 +24,9 @@ _CONFIRMATIONS = {
 
 def verdict_sentence(finding: Finding, profile: str) -> str:
     """How sure the finding is and on what that depends; empty for findings that are about no device."""
-    if finding.effect is None and finding.accelerator is None and not _is_captured(finding.chain):
+    # What happens in a captured region depends on conditions as waking a device does.
+    captured = any(step.kind is StepKind.CAPTURE for step in finding.chain.steps[:1])
+    if finding.effect is None and finding.accelerator is None and not captured:
         return ""
     sentence = f"{finding.verdict.value} on {profile}"
     condition = one_line(finding.condition or "")
@@ -37,11 +39,6 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
     if finding.presumed:
         sentence += ", presuming that " + _joined(finding.presumed)
     return sentence
-
-
-def _is_captured(chain: Chain) -> bool:
-    """True for what happens in a captured region, which depends on conditions as waking a device does."""
-    return bool(chain.steps) and chain.steps[0].kind is StepKind.CAPTURE
 
 
 def confirmation_sentence(finding: Finding) -> str:
@@ -93,14 +90,12 @@ def examined(statistics: Statistics) -> str:
 
 def held_back(report: Report) -> tuple[str, ...]:
     """What the baseline and ignore comments keep out of the list, one phrase each."""
-    phrases = []
-    if report.known:
-        phrases.append(f"{report.known} known to the baseline")
-    if report.ignored:
-        phrases.append(f"{report.ignored} ignored by comment")
-    if report.gone:
-        phrases.append(f"{report.gone} in the baseline and gone")
-    return tuple(phrases)
+    held = (
+        (report.known, "known to the baseline"),
+        (report.ignored, "ignored by comment"),
+        (report.gone, "in the baseline and gone"),
+    )
+    return tuple(f"{count} {why}" for count, why in held if count)
 
 
 def _joined(presumed: tuple[str, ...]) -> str:

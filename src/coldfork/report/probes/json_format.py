@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.probes import Failure, ModuleProbe, Probing, Wake
+from coldfork.model.probes import ModuleProbe, Probing
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, frame_object, optional, waker_object
 from coldfork.report.shared.options import Options
@@ -44,25 +44,21 @@ def module_object(probe: ModuleProbe) -> dict[str, Any]:
         "accelerator": optional(probe.accelerator),
         "level": probe.level and probe.level.value,
         "woken_by": probe.waker and waker_object(probe.waker),
-        "wakes": [_wake_object(wake) for wake in probe.wakes],
-        "error": probe.failure and _failure_object(probe.failure),
+        "wakes": [
+            {
+                "accelerator": wake.accelerator,
+                "level": wake.level and wake.level.value,
+                "module": optional(wake.module),
+            }
+            for wake in probe.wakes
+        ],
+        "error": probe.failure
+        and {
+            "type": well_formed(probe.failure.type),
+            "message": well_formed(probe.failure.message),
+            "stack": [frame_object(frame) for frame in probe.failure.stack],
+        },
         "output": well_formed(probe.output),
         "modules_loaded": probe.modules_loaded,
         "seconds": round(probe.seconds, 4),
-    }
-
-
-def _wake_object(wake: Wake) -> dict[str, Any]:
-    return {
-        "accelerator": wake.accelerator,
-        "level": wake.level and wake.level.value,
-        "module": optional(wake.module),
-    }
-
-
-def _failure_object(failure: Failure) -> dict[str, Any]:
-    return {
-        "type": well_formed(failure.type),
-        "message": well_formed(failure.message),
-        "stack": [frame_object(frame) for frame in failure.stack],
     }

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from coldfork.model.states import Frame, Waker
 from coldfork.model.timelines import Process, Recording
-from coldfork.report.recordings.view import Source, View
+from coldfork.report.recordings.view import View
 
 _PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\](python3\.\d+[/\\])")
@@ -27,8 +27,7 @@ def for_people(recording: Recording, view: View) -> tuple[Recording, View]:
         return view.source(known.get(path, path), line)
 
     processes = tuple(_shortened(process, short) for process in recording.processes)
-    found: Source = source
-    return replace(recording, processes=processes), replace(view, source=found)
+    return replace(recording, processes=processes), replace(view, source=source)
 
 
 def familiar(path: str, cwd: str) -> str:
@@ -47,8 +46,12 @@ def _shortened(process: Process, short: Callable[[str], str]) -> Process:
         chain = tuple(
             replace(site, path=None if site.path is None else short(site.path)) for site in one.import_chain
         )
-        path = None if one.path is None else short(one.path)
-        return replace(one, path=path, import_chain=chain, stack=frames(one.stack))
+        return replace(
+            one,
+            path=None if one.path is None else short(one.path),
+            import_chain=chain,
+            stack=frames(one.stack),
+        )
 
     return replace(
         process,

@@ -17,9 +17,13 @@ from coldfork.report.shared.characters import printable
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
+#: A module and its file.
+_Frame = tuple[str, str | None]
+
+
 def render(recording: Recording, view: View) -> str:
     """Write the imports as one JSON object, a profile a line."""
-    frames = _Frames()
+    frames: dict[_Frame, int] = {}
     summed_up = outcome(recording)
     woken = summed_up.wake_process
     # The title is the one place of such a file where a sentence is seen.
@@ -36,40 +40,28 @@ def render(recording: Recording, view: View) -> str:
         "exporter": f"coldfork {view.version}".strip(),
         "name": printable((" ".join(recording.command) or recording.name) + missing),
         "activeProfileIndex": active,
-        "shared": {"frames": frames.all},
+        "shared": {"frames": [_frame(*frame) for frame in frames]},
     }
     written = ",\n".join(json.dumps(profile) for profile in profiles)
     return f'{json.dumps(head)[:-1]}, "profiles": [\n{written}\n]}}\n'
 
 
-class _Frames:
-    """One frame for each module and file."""
-
-    def __init__(self) -> None:
-        self.all: list[dict[str, str]] = []
-        self._numbers: dict[tuple[str, str | None], int] = {}
-
-    def number(self, span: Import) -> int:
-        """The number of an import's frame."""
-        key = (span.module, span.path)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.all)
-            frame = {"name": printable(span.module) or "?"}
-            self.all.append(frame if span.path is None else {**frame, "file": printable(span.path)})
-        return self._numbers[key]
+def _frame(module: str, path: str | None) -> dict[str, str]:
+    return {"name": printable(module) or "?", **({} if path is None else {"file": printable(path)})}
 
 
-def _profile(process: Process, thread: int, imports: Iterable[Import], frames: _Frames) -> dict[str, Any]:
+def _profile(
+    process: Process, thread: int, imports: Iterable[Import], frames: dict[_Frame, int]
+) -> dict[str, Any]:
     events: list[dict[str, Any]] = []
-    open_frames: list[tuple[int, int]] = []
+    open_frames: list[dict[str, Any]] = []
     for span, depth, begin, end in in_microseconds(imports):
         while len(open_frames) > depth:
-            events.append(_close(open_frames.pop()))
-        frame = frames.number(span)
-        open_frames.append((frame, end))
+            events.append(open_frames.pop())
+        frame = frames.setdefault((span.module, span.path), len(frames))
+        open_frames.append({"type": "C", "frame": frame, "at": end})
         events.append({"type": "O", "frame": frame, "at": begin})
-    while open_frames:
-        events.append(_close(open_frames.pop()))
+    events += reversed(open_frames)
     name = f"{phrases.pid(process)} {phrases.arrival(process)} {phrases.command(process)}".strip()
     if thread not in (0, process.pid):
         name += f", thread {thread}"
@@ -81,8 +73,3 @@ def _profile(process: Process, thread: int, imports: Iterable[Import], frames: _
         "endValue": events[-1]["at"],
         "events": events,
     }
-
-
-def _close(opened: tuple[int, int]) -> dict[str, Any]:
-    frame, end = opened
-    return {"type": "C", "frame": frame, "at": end}

@@ -8,10 +8,6 @@ from dataclasses import dataclass
 Source = Callable[[str, int], str]
 
 
-def _no_source(path: str, line: int) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """What a renderer may need besides the recording; every default suits a pipe."""
@@ -22,5 +18,5 @@ class View:
     """Columns of the terminal; None when the output is no terminal, and then nothing is cut."""
     colour: bool = False
     encoding: str | None = "utf-8"
-    source: Source = _no_source
+    source: Source = lambda path, line: ""
     """The text of a line of a file; empty where it is not to be shown or cannot be."""

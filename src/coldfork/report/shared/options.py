@@ -18,10 +18,6 @@ class RuleText:
     url: str = ""
 
 
-def _as_given(path: str) -> str:
-    return path
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to render a report; every field has a default that suits a pipe."""
@@ -37,7 +33,7 @@ class Options:
     """The rules that were checked, with their texts, whether or not they found anything."""
     fail_on: Verdict = Verdict.CONDITIONAL
     """Findings at least this sure make the check fail."""
-    locate: Callable[[str], str] = _as_given
+    locate: Callable[[str], str] = lambda path: path
     """Turns a path of the report into one that an editor can open from where the user stands."""
 
     def fails(self, finding: Finding) -> bool:

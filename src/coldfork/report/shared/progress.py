@@ -31,7 +31,7 @@ class ProgressBar:
     ) -> None:
         self._stream = stream
         self._clock = clock
-        self._width = width or self._columns
+        self._width = width or (lambda: columns(stream) or _FALLBACK_WIDTH)
         self._active = is_terminal(stream) if enabled is None else enabled and stream is not None
         self._next_time = clock() + _INTERVAL
         self._shown = 0
@@ -72,9 +72,6 @@ class ProgressBar:
         filled = min(_BAR, max(0, done * _BAR // total))
         bar = "#" * filled + "-" * (_BAR - filled)
         return letters.cut(f"{name} [{bar}] {done}/{total}", self._width() - 1)
-
-    def _columns(self) -> int:
-        return columns(self._stream) or _FALLBACK_WIDTH
 
     def _write(self, text: str) -> None:
         if self._stream is None:

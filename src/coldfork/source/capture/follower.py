@@ -7,14 +7,14 @@ from coldfork.source.capture import expressions
 from coldfork.source.capture.calls import functions
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Arguments, ClassDef, Env, Func, Object, Tensor, Value
+from coldfork.source.capture.objects import Arguments, Env, Func, Object, Tensor, Value
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
 from coldfork.source.capture.statements import dispatch
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, last_name
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import External
+from coldfork.source.values.kinds import ClassRef, External
 
 _TENSORS = frozenset({"torch.Tensor", "torch.LongTensor", "torch.FloatTensor", "torch.nn.Parameter"})
 
@@ -76,7 +76,7 @@ class Follower(Following):
             case (nodes.INDEX, (nodes.NAME, "Optional", _), named, _):
                 annotation = named
         meaning = self.names.static(module, annotation)
-        if isinstance(meaning, ClassDef):
+        if isinstance(meaning, ClassRef):
             subject.typed = meaning
         elif isinstance(meaning, External) and meaning.name in _TENSORS:
             subject.tensor = Tensor()

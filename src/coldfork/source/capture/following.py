@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import Arguments, ClassDef, Func, Object, Value
+from coldfork.source.capture.objects import Arguments, Func, Object, Value
 from coldfork.source.capture.state import Frame, Run
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const
+from coldfork.source.values.kinds import ClassRef, Const
 
 
 class Following(ABC):
@@ -67,7 +67,7 @@ class Following(ABC):
         """Whether a value is true, when that is known."""
         if isinstance(value, Const):
             return bool(value.value)
-        if isinstance(value, (Func, ClassDef)):
+        if isinstance(value, (Func, ClassRef)):
             return True
         if type(value) is Object and value.cls is not None and not value.before:
             return True

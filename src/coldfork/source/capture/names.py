@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from coldfork.source.capture.objects import ClassDef, Env, Func, Object, Value
+from coldfork.source.capture.objects import Env, Func, Object, Value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
+from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Binding, Class, Node, called, code_of, last_name, text_constant
+from coldfork.source.syntax.nodes import Binding, Node, called, code_of, last_name, text_constant
 from coldfork.source.syntax.walk import walk
-from coldfork.source.values.kinds import Const, External, ModuleRef
+from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef
 
 _DEEPEST = 12
 #: Decorators that leave a function what it is; anything else of torch does too.
@@ -28,16 +29,17 @@ _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "e
 
 
 #: What the bases of a class can be; an object where that is not to be known.
-Base = ClassDef | External | Object
+Base = ClassRef | External | Object
 
 
 class Names(Hierarchy[Base, list[Binding]]):
     """Looks names up in the checked modules and their classes."""
 
-    def __init__(self, program: Program, bases: frozenset[str] = frozenset()) -> None:
+    def __init__(self, program: Program, classes: DefinedClasses, bases: frozenset[str]) -> None:
         self.program = program
+        self.classes = classes
         self._globals: dict[str, Object] = {}
-        self._orders: dict[tuple[str, int], tuple[Base, ...]] = {}
+        self._orders: dict[ClassRef, tuple[Base, ...]] = {}
         self._depth = 0
         self._bases = bases
 
@@ -80,14 +82,14 @@ class Names(Hierarchy[Base, list[Binding]]):
     def _submodule(self, module: Module, name: str) -> bool:
         return module.located.is_package and self.module(f"{module.name}.{name}") is not None
 
-    def _bound(self, module: Module, owner: ClassDef | None, name: str, entry: Binding | None) -> Value:
+    def _bound(self, module: Module, owner: ClassRef | None, name: str, entry: Binding | None) -> Value:
         if entry is None:
             return Object(name, True)
         how, payload, _line, _guards = entry
         if how == nodes.BY_DEF:
             return self.function(module, payload, None, owner) or Object(name, True)
         if how == nodes.BY_CLASS:
-            return ClassDef(module, Class._make(payload))
+            return self.classes.of(module, payload, None, owner.qualified if owner is not None else "")
         if how == nodes.BY_IMPORT:
             dotted, aliased = payload
             return self.imported(dotted if aliased else dotted.partition(".")[0])
@@ -115,7 +117,7 @@ class Names(Hierarchy[Base, list[Binding]]):
                 return Const(value)
             case (nodes.CALL, function, *_):
                 made = self.static(module, function)
-                if isinstance(made, ClassDef):
+                if isinstance(made, ClassRef):
                     return Object(name, True, made)
                 return Object(name, True, made_by=made.name if isinstance(made, External) else "")
         return self.static(module, node) or Object(name, True)
@@ -133,11 +135,11 @@ class Names(Hierarchy[Base, list[Binding]]):
             return External(f"{base.name}.{name}")
         if isinstance(base, ModuleRef):
             return self.from_module(base.name, name)
-        return self.of_class(base, name) if isinstance(base, ClassDef) else None
+        return self.of_class(base, name) if isinstance(base, ClassRef) else None
 
     # -- functions and classes ----------------------------------------------------------------------
 
-    def function(self, module: Module, node: Node, env: Env | None, owner: ClassDef | None) -> Func | None:
+    def function(self, module: Module, node: Node, env: Env | None, owner: ClassRef | None) -> Func | None:
         """The function that a DEF node defines; None where a decorator may make something else of it."""
         _, line, name, decorators, _header, raw = node
         if not all(self._transparent(module, decorator) for decorator, _ in decorators):
@@ -157,38 +159,38 @@ class Names(Hierarchy[Base, list[Binding]]):
         return meaning.name in _TRANSPARENT or meaning.name.partition(".")[0] in _TRANSPARENT_ROOTS
 
     def order(self, cls: Base) -> tuple[Base, ...]:
-        if not isinstance(cls, ClassDef):
+        if not isinstance(cls, ClassRef):
             return (cls,)
-        known = self._orders.get(cls.key)
+        known = self._orders.get(cls)
         if known is None:
-            self._orders[cls.key] = (cls,)  # a class that is its own base must not loop
+            self._orders[cls] = (cls,)  # a class that is its own base must not loop
             bases = [self._base(cls, node) for node in cls.statement.bases]
             orders = [self.order(base) for base in bases]
-            known = self._orders[cls.key] = linearised(cls, bases, orders)
+            known = self._orders[cls] = linearised(cls, bases, orders)
         return known
 
-    def _base(self, cls: ClassDef, node: Node) -> Base:
+    def _base(self, cls: ClassRef, node: Node) -> Base:
         """What a class derives from; an object where that is not to be known."""
         if node[0] == nodes.INDEX:
             _, node, _, _ = node
         meaning = self.static(cls.module, node)
-        return meaning if isinstance(meaning, (ClassDef, External)) else Object("", True)
+        return meaning if isinstance(meaning, (ClassRef, External)) else Object("", True)
 
     def held(self, cls: Base, name: str) -> list[Binding] | None:
-        return (_values(cls.statement.binds, name) if isinstance(cls, ClassDef) else []) or None
+        return (_values(cls.binds, name) if isinstance(cls, ClassRef) else []) or None
 
     def defined(
-        self, cls: ClassDef, name: str, after: ClassDef | None = None
-    ) -> tuple[ClassDef, Binding] | None:
+        self, cls: ClassRef, name: str, after: ClassRef | None = None
+    ) -> tuple[ClassRef, Binding] | None:
         """Where a class or its bases define a name, and how; `after` skips the classes up to that one."""
         found = self.definition(cls, name, after)
         if found is None:
             return None
         owner, entries = found
         entry = _likeliest(entries)
-        return (owner, entry) if entry is not None and isinstance(owner, ClassDef) else None
+        return (owner, entry) if entry is not None and isinstance(owner, ClassRef) else None
 
-    def may_be_overridden(self, cls: ClassDef, owner: ClassDef) -> bool:
+    def may_be_overridden(self, cls: ClassRef, owner: ClassRef) -> bool:
         """True when a class that is searched before the one that defines a name may define it too."""
         for base in self.order(cls):
             if base == owner:
@@ -197,7 +199,7 @@ class Names(Hierarchy[Base, list[Binding]]):
                 return True
         return False
 
-    def of_class(self, cls: ClassDef, name: str) -> Value | None:
+    def of_class(self, cls: ClassRef, name: str) -> Value | None:
         """What an attribute of a class means."""
         found = self.defined(cls, name)
         if found is None:
@@ -207,27 +209,27 @@ class Names(Hierarchy[Base, list[Binding]]):
             return External(f"{owner.module.name}.{owner.name}.{name}")
         return self._bound(owner.module, owner, name, entry)
 
-    def only(self, cls: ClassDef | None) -> ClassDef | None:
+    def only(self, cls: ClassRef | None) -> ClassRef | None:
         """A class that nothing in the checked code derives from: what is declared to be one, is one."""
         if cls is None or cls.name in self._bases:
             return None
         abstract = any(isinstance(one, External) and one.name in _ABSTRACT for one in self.order(cls))
         return None if abstract else cls
 
-    def is_enum(self, cls: ClassDef) -> bool:
+    def is_enum(self, cls: ClassRef) -> bool:
         """True for a class whose attributes are the members of an enumeration."""
         return any(isinstance(one, External) and one.name in _ENUMS for one in self.order(cls))
 
-    def fields(self, cls: ClassDef) -> list[str]:
+    def fields(self, cls: ClassRef) -> list[str]:
         """The names that a data class or named tuple takes, in their order."""
         names: dict[str, None] = {}
         for one in reversed(self.order(cls)):
-            if isinstance(one, ClassDef):
-                binds = one.statement.binds
+            if isinstance(one, ClassRef):
+                binds = one.binds
                 names |= dict.fromkeys(name for name in binds if _annotations(binds, name))
         return list(names)
 
-    def match_arguments(self, cls: ClassDef) -> list[str] | None:
+    def match_arguments(self, cls: ClassRef) -> list[str] | None:
         """The attributes that positional patterns of a class stand for, if that is known."""
         found = self.defined(cls, "__match_args__")
         if found is None:
@@ -240,11 +242,11 @@ class Names(Hierarchy[Base, list[Binding]]):
                 return known if len(known) == len(names) else None
         return None
 
-    def annotation(self, cls: ClassDef, name: str) -> tuple[ClassDef, Node] | None:
+    def annotation(self, cls: ClassRef, name: str) -> tuple[ClassRef, Node] | None:
         """The annotation that a class body gives a name."""
         for one in self.order(cls):
-            if isinstance(one, ClassDef):
-                typed = [a for a in _annotations(one.statement.binds, name) if a != (nodes.CONST, None)]
+            if isinstance(one, ClassRef):
+                typed = [a for a in _annotations(one.binds, name) if a != (nodes.CONST, None)]
                 if typed:
                     return one, typed[-1]
         return None

@@ -10,38 +10,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coldfork.source.program.module import Module
-from coldfork.source.syntax.nodes import Class, Code
+from coldfork.source.syntax.nodes import Code
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, External, ModuleRef
+from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef, Super
+from coldfork.source.values.kinds import Value as AnyValue
 
 #: What made an object that a call gave of which nothing else is known: it is taken for something, not None.
 SOME_CALL = "()"
 #: Any item of a container whose keys are not known.
 ANY = "[*]"
-
-
-class ClassDef(NamedTuple):
-    """A class of the checked code."""
-
-    module: Module
-    statement: Class
-
-    @property
-    def name(self) -> str:
-        """The name behind `class`."""
-        return self.statement.name
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """What tells it from every other class."""
-        return self.module.name, self.statement.line
-
-
-class Above(NamedTuple):
-    """What `super()` gives: the classes behind `owner`, and the object."""
-
-    owner: ClassDef
-    instance: Object
 
 
 class Env:
@@ -81,8 +58,8 @@ class Func:
         name: str,
         line: int,
         env: Env | None = None,
-        owner: ClassDef | None = None,
-        bound: Object | ClassDef | None = None,
+        owner: ClassRef | None = None,
+        bound: Object | ClassRef | None = None,
     ) -> None:
         self.module = module
         self.code = code
@@ -105,14 +82,14 @@ class Func:
     @property
     def identity(self) -> tuple[object, ...]:
         """What tells it, with what it is bound to, from every other function."""
-        bound = self.bound.key if isinstance(self.bound, ClassDef) else self.bound
+        bound = id(self.bound) if isinstance(self.bound, ClassRef) else self.bound
         return "function", *self.place, bound
 
     def around(self) -> Iterator[Env]:
         """The functions around it, the innermost first."""
         return self.env.outwards() if self.env is not None else iter(())
 
-    def of(self, owner: Object | ClassDef) -> Func:
+    def of(self, owner: Object | ClassRef) -> Func:
         """The same function as a method of an object, or of a class."""
         return Func(self.module, self.code, self.name, self.line, self.env, self.owner, owner)
 
@@ -140,7 +117,7 @@ class First(NamedTuple):
     conditions: tuple[Condition, ...] = ()
 
 
-class Object:
+class Object(AnyValue):
     """An object with an identity: a parameter, an instance, a container, the result of a call."""
 
     __slots__ = (
@@ -161,7 +138,7 @@ class Object:
         "under",
     )
 
-    def __init__(self, name: str, before: bool, cls: ClassDef | None = None, made_by: str = "") -> None:
+    def __init__(self, name: str, before: bool, cls: ClassRef | None = None, made_by: str = "") -> None:
         self.name = name
         self.before = before
         """True when it is there before the function that is followed runs."""
@@ -178,7 +155,7 @@ class Object:
         self.tensor: Tensor | None = None
         self.present = False
         """True when an annotation says that it is not None."""
-        self.typed: ClassDef | None = None
+        self.typed: ClassRef | None = None
         """The class that an annotation gives it: it tells what the attributes are, not which methods run."""
         self.done: dict[str, First] = {}
         """Attributes that were initialised lazily so far."""
@@ -249,4 +226,4 @@ class Arguments(NamedTuple):
         return [*self.positional, *self.spread, *self.keywords.values(), *self.options]
 
 
-Value = Const | External | ModuleRef | ClassDef | Above | Func | Object
+Value = Const | External | ModuleRef | ClassRef | Super | Func | Object

@@ -15,15 +15,17 @@ from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Verdict
 from coldfork.source.capture.follower import Follower
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import ClassDef, Func
+from coldfork.source.capture.objects import Func
 from coldfork.source.capture.state import Captor, Observed, Spent
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
+from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.syntax import capture_hints, nodes
-from coldfork.source.syntax.nodes import NO_PARAMETERS, Class, Code, Node, code_of, line_of
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Code, Node, code_of, line_of
 from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import ClassRef
 
 #: How many times callers of what captures something unknown are looked for.
 _ROUNDS = 2
@@ -51,6 +53,7 @@ class CaptureObserver:
         self._program = program
         self._sources = sources
         self._texts: dict[str, bytes] = {}
+        self._classes = DefinedClasses()
         self._seen: set[tuple[str, int]] = set()
         self._bases: frozenset[str] = frozenset()
         """What classes derive from, by the last parts of names."""
@@ -106,7 +109,7 @@ class CaptureObserver:
                 lines[spans[index][2]] = None
             else:
                 bare = True
-        definitions = dict(_definitions(state))
+        definitions = dict(_definitions(state, self._classes))
         for line in lines:
             found = definitions.get(line)
             if found is not None:
@@ -117,7 +120,7 @@ class CaptureObserver:
                 yield from self._function(state, owner, node)
             yield Func(state, _as_function(state), state.name.rpartition(".")[2], 1)
 
-    def _function(self, state: Module, owner: ClassDef | None, node: Node) -> Iterator[Func]:
+    def _function(self, state: Module, owner: ClassRef | None, node: Node) -> Iterator[Func]:
         _, line, name, _, _, raw = node
         code = code_of(raw) if raw is not None else state.code_at(line)
         if code is not None:
@@ -140,7 +143,7 @@ class CaptureObserver:
         if root.place in self._seen or len(self._seen) > _MOST_ROOTS:
             return []
         self._seen.add(root.place)
-        follower = Follower(Names(self._program, self._bases))
+        follower = Follower(Names(self._program, self._classes, self._bases))
         try:
             follower.root(root)
             for nested in follower.run.nested:
@@ -208,9 +211,11 @@ def _order(one: Observed) -> tuple[object, ...]:
     return one.possible, len(one.conditions), len(one.steps), one.region.module, one.region.line
 
 
-def _definitions(state: Module) -> Iterator[tuple[int, tuple[ClassDef | None, Node]]]:
+def _definitions(
+    state: Module, classes: DefinedClasses
+) -> Iterator[tuple[int, tuple[ClassRef | None, Node]]]:
     """The functions of a module and of its classes, by the line of their `def`."""
-    pending: list[tuple[ClassDef | None, dict[str, tuple[Node, ...]]]] = [(None, state.summary.binds)]
+    pending: list[tuple[ClassRef | None, dict[str, tuple[Node, ...]]]] = [(None, state.summary.binds)]
     while pending:
         owner, binds = pending.pop()
         for entries in binds.values():
@@ -218,8 +223,9 @@ def _definitions(state: Module) -> Iterator[tuple[int, tuple[ClassDef | None, No
                 if how == nodes.BY_DEF:
                     yield line_of(payload), (owner, payload)
                 elif how == nodes.BY_CLASS:
-                    statement = Class._make(payload)
-                    pending.append((ClassDef(state, statement), statement.binds))
+                    within = owner.qualified if owner is not None else ""
+                    cls = classes.of(state, payload, None, within)
+                    pending.append((cls, cls.binds))
 
 
 def _as_function(state: Module) -> Code:

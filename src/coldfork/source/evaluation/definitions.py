@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
+from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.syntax.nodes import Code, Node, code_of
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
@@ -24,7 +25,7 @@ class Definitions:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._functions: dict[tuple[str, int], Function] = {}
-        self._classes: dict[tuple[str, int], ClassRef] = {}
+        self._classes = DefinedClasses()
         self._codes: dict[int, tuple[Node, Code]] = {}
         """Code by the identity of its node, which is kept so that the number stays its own."""
         self._deriving: dict[str, list[str]] | None = None
@@ -44,13 +45,7 @@ class Definitions:
 
     def class_ref(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
         """The class that a CLASS node defines; one object a module-level definition."""
-        _, line, name, *_ = node
-        known = self._classes.get((module.name, line)) if env is None else None
-        if known is None:
-            known = ClassRef(module, node, env, f"{within}.{name}" if within else name)
-            if env is None:
-                self._classes[module.name, line] = known
-        return known
+        return self._classes.of(module, node, env, within)
 
     def code_for(self, node: Node, make: Callable[[Node], Code]) -> Code:
         """The code that is made from a node: one object a node, because calls are remembered by it."""

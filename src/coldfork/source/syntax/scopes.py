@@ -42,6 +42,8 @@ class Scope:
 def boring(node: Node) -> bool:
     """True when evaluating the expression can have no effect on a device."""
     opcode = node[0]
+    if opcode == nodes.NAME or opcode == nodes.CONST:
+        return True  # nearly all there is, and asked of every assignment
     if opcode == nodes.JOINED:
         return all(
             part[0] == nodes.CONST for part in children(node)
@@ -75,7 +77,7 @@ def bind_target(scope: Scope, target: Node, value: Node | None, statement: Node)
         scope.bind(name, how, payload, line_of(statement))
     elif target[0] == nodes.TO_TUPLE:
         _, targets = target
-        values = value[2] if value is not None and value[0] == nodes.SEQUENCE else ()
+        values = children(value) if value is not None and value[0] == nodes.SEQUENCE else []
         exact = len(values) == len(targets) and not any(one[0] == nodes.STAR for one in values)
         for index, element in enumerate(targets):
             bind_target(scope, element, values[index] if exact else None, statement)

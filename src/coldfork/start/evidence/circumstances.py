@@ -23,16 +23,21 @@ def platform_without_fork(surroundings: Surroundings) -> Reason | None:
     """Windows has no fork."""
     if "fork" in surroundings.methods:
         return None
-    text = "this platform has no fork"
-    return Reason("no-fork-here", text, evidence=(("platform", surroundings.platform),))
+    return Reason(
+        "no-fork-here", "this platform has no fork", evidence=(("platform", surroundings.platform),)
+    )
 
 
 def macos(surroundings: Surroundings) -> Reason | None:
     """macOS: system frameworks end a forked child that uses them; Python itself stopped forking there."""
     if surroundings.platform != "darwin":
         return None
-    text = "the system frameworks of macOS crash in forked children"
-    return Reason("macos", text, weight=Weight.DOUBT, evidence=(("platform", surroundings.platform),))
+    return Reason(
+        "macos",
+        "the system frameworks of macOS crash in forked children",
+        weight=Weight.DOUBT,
+        evidence=(("platform", surroundings.platform),),
+    )
 
 
 def ray_worker(surroundings: Surroundings) -> Reason | None:
@@ -43,20 +48,22 @@ def ray_worker(surroundings: Surroundings) -> Reason | None:
     mode = _attribute(worker, "mode")
     if mode != _RAY_WORKER:
         return None
-    text = "this is a worker of Ray, whose connections a forked child would share"
-    remedies = ("let Ray start the process: an actor of its own", _SPAWN)
-    evidence = (("ray.mode", str(mode)),)
-    return Reason("ray-worker", text, weight=Weight.CIRCUMSTANCE, remedies=remedies, evidence=evidence)
+    return Reason(
+        "ray-worker",
+        "this is a worker of Ray, whose connections a forked child would share",
+        weight=Weight.CIRCUMSTANCE,
+        remedies=("let Ray start the process: an actor of its own", _SPAWN),
+        evidence=(("ray.mode", str(mode)),),
+    )
 
 
 def wsl(surroundings: Surroundings) -> Reason | None:
     """Windows' subsystem for Linux, where NVML does not go together with fork."""
     if "microsoft" not in surroundings.release.lower():
         return None
-    text = "this is WSL, where NVML does not survive a fork"
     return Reason(
         "wsl",
-        text,
+        "this is WSL, where NVML does not survive a fork",
         weight=Weight.CIRCUMSTANCE,
         remedies=(_SPAWN,),
         evidence=(("release", surroundings.release),),
@@ -68,9 +75,12 @@ def jupyter(surroundings: Surroundings) -> Reason | None:
     application = (surroundings.module("ipykernel.kernelapp") or {}).get("IPKernelApp")
     if application is None or _attribute(application, "_instance") is None:
         return None
-    text = "this is a notebook's kernel, whose sockets and threads a forked child would inherit half"
-    remedies = ("put the function into a module, which spawn can import",)
-    return Reason("jupyter", text, weight=Weight.CIRCUMSTANCE, remedies=remedies)
+    return Reason(
+        "jupyter",
+        "this is a notebook's kernel, whose sockets and threads a forked child would inherit half",
+        weight=Weight.CIRCUMSTANCE,
+        remedies=("put the function into a module, which spawn can import",),
+    )
 
 
 def xpu_build(surroundings: Surroundings) -> Reason | None:
@@ -78,15 +88,13 @@ def xpu_build(surroundings: Surroundings) -> Reason | None:
     version = surroundings.module("torch.version") or {}
     if not isinstance(version.get("xpu"), str):
         return None
-    text = "PyTorch for XPU is loaded, and Level Zero supports no fork"
-    evidence = (("torch.version.xpu", str(version["xpu"])),)
     return Reason(
         "xpu-build",
-        text,
+        "PyTorch for XPU is loaded, and Level Zero supports no fork",
         weight=Weight.CIRCUMSTANCE,
         accelerator="xpu",
         remedies=(_SPAWN,),
-        evidence=evidence,
+        evidence=(("torch.version.xpu", str(version["xpu"])),),
     )
 
 
@@ -127,12 +135,16 @@ def daemon(surroundings: Surroundings) -> Reason | None:
     configuration = _attribute(current, "_config")
     if not isinstance(configuration, dict) or not configuration.get("daemon"):
         return None
-    text = "this is a daemonic process, and multiprocessing lets it have no children by any method"
-    remedies = (
-        "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
-        "use subprocess, which asks nobody",
+    return Reason(
+        "daemon",
+        "this is a daemonic process, and multiprocessing lets it have no children by any method",
+        EVERY,
+        Weight.HARM,
+        remedies=(
+            "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
+            "use subprocess, which asks nobody",
+        ),
     )
-    return Reason("daemon", text, EVERY, Weight.HARM, remedies=remedies)
 
 
 def framework_and_device(surroundings: Surroundings) -> Reason | None:
@@ -145,10 +157,9 @@ def framework_and_device(surroundings: Surroundings) -> Reason | None:
     device = surroundings.device()
     if device is None:
         return None
-    text = f"strict: {framework} is loaded and {device} is visible, so that anything may wake it"
     return Reason(
         "framework-and-device",
-        text,
+        f"strict: {framework} is loaded and {device} is visible, so that anything may wake it",
         weight=Weight.DOUBT,
         remedies=(_SPAWN, "hide the device: CUDA_VISIBLE_DEVICES=''"),
         evidence=(("framework", framework), ("device", device)),
@@ -161,8 +172,7 @@ def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
     about = target is not None and target.partition(".")[0] == "vllm"
     if not about and surroundings.module("vllm") is None:
         return None
-    text = "vLLM accepts fork and spawn only"
-    return Reason("vllm-refuses-forkserver", text, "forkserver", Weight.HARM)
+    return Reason("vllm-refuses-forkserver", "vLLM accepts fork and spawn only", "forkserver", Weight.HARM)
 
 
 def _attribute(thing: Any, name: str) -> Any:

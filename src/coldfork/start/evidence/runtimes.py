@@ -126,21 +126,28 @@ def openmp_pool(surroundings: Surroundings) -> Reason | None:
         ("workers of this thread", str(whose.count(True))),
     )
     if any(whose):
-        text = (
-            f"this thread has run OpenMP regions of {workers[0].owner}{_by(waker)}, "
-            "whose pool a forked child would wait for in vain"
-        )
-        remedies = (_FRESH, _PAUSE, _SPAWN)
         return Reason(
-            "openmp-pool-of-this-thread", text, "fork", Weight.HARM, "openmp", waker, remedies, evidence
+            "openmp-pool-of-this-thread",
+            f"this thread has run OpenMP regions of {workers[0].owner}{_by(waker)}, "
+            "whose pool a forked child would wait for in vain",
+            "fork",
+            Weight.HARM,
+            "openmp",
+            waker,
+            (_FRESH, _PAUSE, _SPAWN),
+            evidence,
         )
     if None in whose:
-        text = (
-            f"{workers[0].owner} has a pool of threads, and it cannot be told that it is not the forking "
-            "thread's"
-        )
         return Reason(
-            "openmp-pool-of-unknown-thread", text, "fork", Weight.DOUBT, "openmp", waker, (_SPAWN,), evidence
+            "openmp-pool-of-unknown-thread",
+            f"{workers[0].owner} has a pool of threads, and it cannot be told that it is not the forking "
+            "thread's",
+            "fork",
+            Weight.DOUBT,
+            "openmp",
+            waker,
+            (_SPAWN,),
+            evidence,
         )
     return None
 
@@ -154,10 +161,9 @@ def openmp_unreadable(surroundings: Surroundings) -> Reason | None:
         return _doubt(reading)
     if reading.status != POISONED:
         return None
-    text = f"{reading.reason}, and whether the pool was that of the forking thread is not known"
     return Reason(
         "openmp-poisoned",
-        text,
+        f"{reading.reason}, and whether the pool was that of the forking thread is not known",
         "fork",
         Weight.DOUBT,
         "openmp",
@@ -176,27 +182,51 @@ def numba_on_gnu_openmp(surroundings: Surroundings) -> Reason | None:
     evidence = (("threading layer", "omp"), ("workers of libgomp", str(len(workers))))
     remedies = ("choose another layer: NUMBA_THREADING_LAYER=workqueue, or tbb", _SPAWN)
     if workers:
-        text = "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one"
-        return Reason("numba-on-gnu-openmp", text, "fork", Weight.HARM, "openmp", None, remedies, evidence)
-    text = (
-        "numba has set up GNU OpenMP, and ends a forked child that runs a parallel loop if this process did"
+        return Reason(
+            "numba-on-gnu-openmp",
+            "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one",
+            "fork",
+            Weight.HARM,
+            "openmp",
+            None,
+            remedies,
+            evidence,
+        )
+    return Reason(
+        "numba-on-openmp",
+        "numba has set up GNU OpenMP, and ends a forked child that runs a parallel loop if this process did",
+        "fork",
+        Weight.DOUBT,
+        "openmp",
+        None,
+        remedies,
+        evidence,
     )
-    return Reason("numba-on-openmp", text, "fork", Weight.DOUBT, "openmp", None, remedies, evidence)
 
 
 def strange_threads(surroundings: Surroundings) -> Reason | None:
     """Threads of libraries of which nobody knows what they make of a fork."""
     threads = surroundings.threads
     if threads is None:
-        text = "the threads of a process cannot be read on this system"
-        return Reason("threads-unreadable", text, "fork", Weight.DOUBT, remedies=(_SPAWN,))
+        return Reason(
+            "threads-unreadable",
+            "the threads of a process cannot be read on this system",
+            "fork",
+            Weight.DOUBT,
+            remedies=(_SPAWN,),
+        )
     strange = [thread for thread in threads if not _accounted(thread)]
     if not strange:
         return None
     owners = sorted({thread.owner or f"an unknown library ({thread.name})" for thread in strange})
-    text = f"threads of {', '.join(owners[:4])} would be missing in a forked child"
-    evidence = tuple((f"thread {thread.tid}", thread.library or "unknown") for thread in strange[:8])
-    return Reason("native-threads", text, "fork", Weight.DOUBT, remedies=(_SPAWN,), evidence=evidence)
+    return Reason(
+        "native-threads",
+        f"threads of {', '.join(owners[:4])} would be missing in a forked child",
+        "fork",
+        Weight.DOUBT,
+        remedies=(_SPAWN,),
+        evidence=tuple((f"thread {thread.tid}", thread.library or "unknown") for thread in strange[:8]),
+    )
 
 
 def python_threads(surroundings: Surroundings) -> Reason | None:
@@ -205,10 +235,9 @@ def python_threads(surroundings: Surroundings) -> Reason | None:
     if not names:
         return None
     listed = ", ".join(sorted(names)[:4])
-    text = f"other Python threads are running ({listed}), and what they hold locked stays locked in a child"
     return Reason(
         "python-threads",
-        text,
+        f"other Python threads are running ({listed}), and what they hold locked stays locked in a child",
         "fork",
         Weight.DOUBT,
         remedies=("fork before threads are started", _SPAWN),

@@ -18,9 +18,13 @@ def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
         return Reason("no-forkserver-here", "this platform has no forkserver", "forkserver", Weight.HARM)
     if surroundings.server.preload:
         return None
-    text = "its server would preload nothing, so that it saves nothing over spawn"
-    remedies = ("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",)
-    return Reason("forkserver-preloads-nothing", text, "forkserver", Weight.CIRCUMSTANCE, remedies=remedies)
+    return Reason(
+        "forkserver-preloads-nothing",
+        "its server would preload nothing, so that it saves nothing over spawn",
+        "forkserver",
+        Weight.CIRCUMSTANCE,
+        remedies=("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",),
+    )
 
 
 def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
@@ -37,10 +41,9 @@ def server_has_another_environment(surroundings: Surroundings) -> Reason | None:
     differences = surroundings.server.differences
     if not differences:
         return None
-    text = f"its server was started with another environment ({', '.join(differences[:4])})"
     return Reason(
         "forkserver-environment",
-        text,
+        f"its server was started with another environment ({', '.join(differences[:4])})",
         "forkserver",
         Weight.CIRCUMSTANCE,
         evidence=tuple(("variable", name) for name in differences[:8]),
@@ -52,7 +55,16 @@ def _of_preload(module: str, surroundings: Surroundings) -> Reason | None:
     if answer.reached is Reached.NOTHING:
         return None
     if answer.reached is Reached.UNKNOWN:
-        text = f"its server preloads {module}, and what that does is unknown: {answer.reason}"
-        return Reason("forkserver-preload-unknown", text, "forkserver", Weight.DOUBT)
-    text = f"its server preloads {module}, which wakes {answer.accelerator} ({answer.path}:{answer.line})"
-    return Reason("forkserver-preload-wakes", text, "forkserver", Weight.HARM, accelerator=answer.accelerator)
+        return Reason(
+            "forkserver-preload-unknown",
+            f"its server preloads {module}, and what that does is unknown: {answer.reason}",
+            "forkserver",
+            Weight.DOUBT,
+        )
+    return Reason(
+        "forkserver-preload-wakes",
+        f"its server preloads {module}, which wakes {answer.accelerator} ({answer.path}:{answer.line})",
+        "forkserver",
+        Weight.HARM,
+        accelerator=answer.accelerator,
+    )

@@ -33,13 +33,16 @@ def imports_of_target(surroundings: Surroundings) -> Reason | None:
         if value is not None
     )
     if answer.reached is Reached.UNKNOWN:
-        text = f"what importing {answer.module} does to a device is unknown: {answer.reason}"
-        return Reason("target-unknown", text, weight=Weight.DOUBT, evidence=evidence)
+        return Reason(
+            "target-unknown",
+            f"what importing {answer.module} does to a device is unknown: {answer.reason}",
+            weight=Weight.DOUBT,
+            evidence=evidence,
+        )
     where = f" ({answer.path}:{answer.line})" if answer.path else ""
-    text = f"importing {answer.module} wakes {answer.accelerator}{where}, {answer.verdict}"
     return Reason(
         "target-wakes-device",
-        text,
+        f"importing {answer.module} wakes {answer.accelerator}{where}, {answer.verdict}",
         weight=Weight.DOUBT,
         accelerator=answer.accelerator,
         remedies=(f"compute it on first use: coldfork check --entry {answer.module}",),

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from _thread import _count as python_threads
+from _thread import get_ident
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from coldfork.observe.probes import hip, opencl, tokenizers
 from coldfork.start.evidence import table
-from coldfork.start.guard import remedies
-from coldfork.start.guard.unchanged import Unchanged
 from coldfork.start.process import snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coldfork.model.decisions import Reason
+    from coldfork.observe.probes.loader import Loader
+    from coldfork.observe.states import Poller
     from coldfork.start.guard.observation import WakeObservation
+    from coldfork.start.process.snapshot import Snapshot
+
+    Key = tuple[object, ...]
+
+_TASKS = "/proc/self/task"
+_NUMBA = "numba.np.ufunc.parallel"
+_PAUSE = "omp_pause_resource_all"
+_HARD = 2
+"""`omp_pause_hard` of omp.h: the threads are given back too."""
 
 
 class ForkExamination:
@@ -49,10 +66,92 @@ class ForkExamination:
         vetoes = tuple(reason for reason in found if reason.vetoes)
         if unchanged is not None:
             unchanged.note(None if vetoes else key)
-        return remedies.exact(vetoes, self._snapshot.examination.loader) if vetoes else ()
+        return exact_remedies(vetoes, self._snapshot.examination.loader) if vetoes else ()
 
     def _begin_comparing(self, observation: WakeObservation | None) -> None:
         """From the second examination on: many a process forks once."""
         poller = observation.poller if observation is not None else None
         if self._examined is not None and poller is not None:
             self._unchanged = Unchanged(poller, self._snapshot)
+
+
+class Unchanged:
+    """What the last examination saw from outside.
+
+    After a fork the kernel copies every page of the parent at its next use, and an examination uses more than
+    a hundred of them, at up to two microseconds each. This uses few. It says less than an examination: that
+    nothing came or went, so that what was found still holds. It is believed only where nothing was found.
+    """
+
+    def __init__(self, poller: Poller, snapshot: Snapshot) -> None:
+        self._poller = poller
+        self._snapshot = snapshot
+        self._fingerprint: Callable[[], int | None] = snapshot.examination.loader().fingerprint
+        # `os.environ.get` goes through five functions to this dictionary.
+        self._variables: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
+        self._names = (os.fsencode(tokenizers.VARIABLE), os.fsencode(opencl.DEVICES_VARIABLE))
+        self._known: Key | None = None
+
+    def key(self) -> Key:
+        """Everything that decides what an examination finds: who is awake, libraries, threads, settings."""
+        numba = sys.modules.get(_NUMBA)
+        variables = self._variables.get
+        return (
+            self._poller.awake(),
+            self._fingerprint(),
+            os.listdir(_TASKS),
+            python_threads(),
+            get_ident(),
+            None if numba is None else object.__getattribute__(numba, "__dict__").get("_threading_layer"),
+            *map(variables, self._names),
+        )
+
+    def still(self) -> bool:
+        """True while nothing has changed since an examination that found nothing."""
+        return self._known is not None and self._known == self.key()
+
+    def note(self, key: Key | None) -> None:
+        """An examination that began with this key has found nothing; None for one that found something."""
+        self._known = key if key is not None and self._tells_all(key) else None
+
+    def _tells_all(self, key: Key) -> bool:
+        """Whether a change of state would change the key.
+
+        ROCm shows in open files alone, a thread that could not be traced may be traced later, and where the
+        loader's counters cannot be read a new library would not be noticed.
+        """
+        return (
+            key[1] is not None
+            and not self._poller.failures
+            and self._snapshot.settled
+            and self._snapshot.library(*hip.PREFIXES) is None
+        )
+
+
+def exact_remedies(reasons: tuple[Reason, ...], loader: Callable[[], Loader]) -> tuple[Reason, ...]:
+    """The reasons with what can be done about them here, as exactly as the process shows it."""
+    return tuple(_with_exact(reason, loader) for reason in reasons)
+
+
+def _with_exact(reason: Reason, ask: Callable[[], Loader]) -> Reason:
+    library = dict(reason.evidence).get("library")
+    if library is None or not any(_PAUSE in remedy for remedy in reason.remedies):
+        return reason
+    loader = ask()
+    remedies = []
+    for remedy in reason.remedies:
+        if _PAUSE not in remedy:
+            remedies.append(remedy)
+        elif _has(library, loader):
+            call = f'ctypes.CDLL("{library}").{_PAUSE}({_HARD})'
+            remedies.append(f"have libgomp give its pool back, in this thread, before the fork: {call}")
+    return replace(reason, remedies=tuple(remedies))
+
+
+def _has(library: str, loader: Loader) -> bool:
+    """Whether the library, which is loaded, has the function: those of GCC 8 and before do not."""
+    handle = loader.handle(library.encode("utf-8", "surrogateescape"))
+    return (
+        handle is not None
+        and loader.function(handle, _PAUSE.encode("ascii"), loader.ctypes.c_int) is not None
+    )

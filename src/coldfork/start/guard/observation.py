@@ -35,9 +35,9 @@ class Sensor:
 
     def __init__(self) -> None:
         self.poller: Poller | None = None
-        self.begun: Callable[[], None] = _nothing
+        self.begun: Callable[[], None] = lambda: None
         """What to do when there is something to ask from now on."""
-        self.forked: Callable[[], None] = _nothing
+        self.forked: Callable[[], None] = lambda: None
         """What to do at the first question in a forked child."""
         self._pid = getpid()
         self._modules = sys.modules
@@ -77,7 +77,7 @@ class WakeObservation:
         self._actions = actions
         self._trouble = trouble
         self._watches = False
-        self._hear_no_more: Callable[[], None] = _nothing
+        self._hear_no_more: Callable[[], None] = lambda: None
         self._sensor = Sensor()
         self._attribution = Attribution(self._sensor, WAKERS.heard, _MAIN)
         self._sensor.begun = self._hear_threads
@@ -111,7 +111,7 @@ class WakeObservation:
         self._watches = False
         self._imports.remove()
         self._hear_no_more()
-        self._hear_no_more = _nothing
+        self._hear_no_more = lambda: None
 
     def poll(self) -> None:
         """Ask now whether something woke since it was asked last."""
@@ -125,7 +125,7 @@ class WakeObservation:
 
     def _hear_threads(self) -> None:
         if not _TELLS_THREADS:
-            self._hear_no_more = guard_threads(_call, self._thread_starts)
+            self._hear_no_more = guard_threads(lambda action, work: action(work), self._thread_starts)
             return
         for event in _STARTS:
             self._actions[event] = self._thread_event
@@ -159,11 +159,3 @@ def _files() -> Iterator[object]:
 def _is_foreign(path: object) -> bool:
     """Whether a module is native code and not one of the standard library's."""
     return type(path) is str and path.endswith(_SUFFIXES) and "lib-dynload" not in path
-
-
-def _call(action: Callable[[object], None], work: object) -> None:
-    action(work)
-
-
-def _nothing() -> None:
-    return None

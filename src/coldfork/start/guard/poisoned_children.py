@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from coldfork.start.guard import messages
@@ -77,9 +78,9 @@ class Notes:
         module: Any = sys.modules.get(name)
         for _, function, accelerators in (one for one in _SOURCES if one[0] == name):
             if self._accelerators.intersection(accelerators):
-                self._wrap(module, function, self._at_source)
+                self._wrap(module, function, partial(self._at_call, certainly=True))
         for _, owner, function in (one for one in _RUNNERS if one[0] == name):
-            self._wrap(getattr(module, owner, None), function, self._at_runner)
+            self._wrap(getattr(module, owner, None), function, self._at_call)
         for _, owner in (one for one in _CARRIERS if one[0] == name):
             self._wrap(getattr(module, owner, None), "__init__", self._at_carrier)
         for _, function in (one for one in _HOOKS if one[0] == name):
@@ -113,25 +114,15 @@ class Notes:
         else:
             owner.__dict__[name] = made
 
-    def _at_source(self, original: Any) -> Callable[..., Any]:
-        def _lazy_init(*arguments: Any, **named: Any) -> Any:
+    def _at_call(self, original: Any, *, certainly: bool = False) -> Callable[..., Any]:
+        def guarded(*arguments: Any, **named: Any) -> Any:
             try:
                 return original(*arguments, **named)
             except Exception as error:
-                self.add(error, certainly=True)
+                self.add(error, certainly=certainly)
                 raise
 
-        return _lazy_init
-
-    def _at_runner(self, original: Any) -> Callable[..., Any]:
-        def run(*arguments: Any, **named: Any) -> Any:
-            try:
-                return original(*arguments, **named)
-            except Exception as error:
-                self.add(error)
-                raise
-
-        return run
+        return guarded
 
     def _at_carrier(self, original: Any) -> Callable[..., Any]:
         def __init__(carrier: Any, error: Any, *rest: Any) -> None:  # noqa: N807

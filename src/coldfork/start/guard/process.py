@@ -49,7 +49,6 @@ class ProcessGuard:
         self._modes: list[ModeRequest] = []
         self._actions: dict[str, Action] = {}
         self._listens = False
-        self._heard = False
         self._examination: ForkExamination | None = None
         self._cleared: set[int] = set()
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
@@ -82,11 +81,12 @@ class ProcessGuard:
         """Install the audit hook and the handlers of forks, once for the process."""
         if self._listens:
             return
-        self._actions[SELF_TEST] = self._hears
+        heard: list[object] = []
+        self._actions[SELF_TEST] = heard.append
         sys.addaudithook(_hook(self._actions))
         sys.audit(SELF_TEST)
         del self._actions[SELF_TEST]
-        if not self._heard:
+        if not heard:
             from coldfork.model.errors import UsageError
 
             raise UsageError(
@@ -138,8 +138,8 @@ class ProcessGuard:
         self.mode = modes[-1] if modes else OFF
         if self.mode != OFF:
             self.listen()
-            self._actions["os.fork"] = self._before_fork
-            self._actions["os.forkpty"] = self._before_forkpty
+            self._actions["os.fork"] = lambda _: self._before("os.fork")
+            self._actions["os.forkpty"] = lambda _: self._before("os.forkpty")
             self._guard_launches()
         else:
             self._actions.pop("os.fork", None)
@@ -157,9 +157,6 @@ class ProcessGuard:
 
                 guard_launches(sys.modules[name], self)
 
-    def _hears(self, arguments: tuple[Any, ...]) -> None:
-        self._heard = True
-
     def _import(self, arguments: tuple[Any, ...]) -> None:
         name = arguments[0]
         top = name.partition(".")[0]
@@ -175,12 +172,6 @@ class ProcessGuard:
             self._guard_launches()
         if self.notes is not None:
             self.notes.loaded(name)
-
-    def _before_fork(self, arguments: tuple[Any, ...]) -> None:
-        self._before("os.fork")
-
-    def _before_forkpty(self, arguments: tuple[Any, ...]) -> None:
-        self._before("os.forkpty")
 
     def _before(self, call: str) -> None:
         me = get_ident()

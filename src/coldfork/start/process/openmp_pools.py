@@ -66,9 +66,8 @@ class Stacks:
         lowest, size = c.c_void_p(), c.c_size_t()
         failed = self._stack(attributes, c.byref(lowest), c.byref(size))
         self._destroy(attributes)
-        if failed or lowest.value is None:
-            return None
-        return (lowest.value, lowest.value + size.value)
+        known = not failed and lowest.value is not None
+        return (lowest.value, lowest.value + size.value) if known else None
 
 
 def belongs_to_this_thread(worker: NativeThread, stacks: Stacks) -> bool | None:

@@ -156,16 +156,13 @@ class Snapshot(ProbedProcess):
 
     @property
     def threads(self) -> tuple[NativeThread, ...] | None:
-        """The threads that Python did not start, or None where they cannot be read."""
         return self._found
 
     @property
     def forked(self) -> bool | None:
-        """Whether this process is a fork that has run no program of its own."""
         return self._forked
 
     def library(self, *prefixes: str) -> str | None:
-        """The path of a loaded library whose file name begins with one of these."""
         try:
             return self._paths[prefixes]
         except KeyError:

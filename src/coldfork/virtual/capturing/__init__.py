@@ -28,6 +28,6 @@ def capture(pool: Pool | None = None) -> AbstractContextManager[Graph]:
     The block's outputs hold poison until `graph.replay()` computes them. `pool` is another graph's `.pool`:
     the memory that both no longer need for anything else is then shared between them.
     """
-    from coldfork.virtual.capturing.session import capturing
+    from coldfork.virtual.capturing.graph import capturing
 
     return capturing(pool)

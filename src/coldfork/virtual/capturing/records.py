@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from coldfork.model.states import Frame
@@ -12,15 +13,13 @@ from coldfork.virtual.capturing.operators.shapes import ResultPlan
 from coldfork.virtual.capturing.places import Place, as_frame, written
 
 
+@dataclass(slots=True, eq=False)
 class Use:
     """One tensor that an operator reads or writes: the memory, and which part of it."""
 
-    __slots__ = ("memory", "tensor")
-
-    def __init__(self, memory: Memory, tensor: Any) -> None:
-        self.memory = memory
-        self.tensor = tensor
-        """A tensor of the graph's own that sees the same elements as the program's did."""
+    memory: Memory
+    tensor: Any
+    """A tensor of the graph's own that sees the same elements as the program's did."""
 
 
 class Record:

@@ -78,6 +78,7 @@ class TorchFunctions:
             ("_cuda_ipc_collect", None),
             ("_cuda_getAllocatorBackend", "native"),
             ("_cuda_getCompiledVersion", CUDA_VERSION),
+            ("_cuda_getDriverVersion", CUDA_VERSION),
             ("_cuda_isHistoryEnabled", False),
             ("_cuda_cudaCachingAllocator_is_enabled", True),
             ("_cuda_getCurrentRawStream", 0),
@@ -151,9 +152,6 @@ class TorchFunctions:
         # It is odd, but torch counts this question among those after which a fork is bad.
         self._machine.driver.watch_forks()
         return _ROCM_ARCHITECTURES if self._machine.setup.profile.accelerator == "rocm" else _ARCHITECTURES
-
-    def _cuda_getDriverVersion(self) -> int:
-        return CUDA_VERSION
 
     def _cuda_canDeviceAccessPeer(self, index: int, peer: int) -> bool:
         lazy_init()

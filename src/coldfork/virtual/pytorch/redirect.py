@@ -54,7 +54,7 @@ class Redirection:
     def _moving(self, name: str, move: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(move)
         def moved(tensor: Any, *arguments: Any, **words: Any) -> object:
-            if _is_fake(tensor):
+            if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor"):
                 return move(tensor, *arguments, **words)
             if name in _ALWAYS_MOVING:
                 self._wake()
@@ -94,10 +94,6 @@ class Redirection:
     def _wake(self) -> None:
         lazy_init()
         self._machine.driver.retain(self._machine.chosen)
-
-
-def _is_fake(tensor: object) -> bool:
-    return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor")
 
 
 def _fake_mode(torch: Any) -> bool:

@@ -52,7 +52,7 @@ def _stream(machine: Machine) -> dict[str, object]:
         "__init__": _nothing,
         "__eq__": same,
         "__hash__": lambda stream: hash((stream.stream_id, stream.device_index)),
-        "query": _yes,
+        "query": lambda _: True,
         "synchronize": _nothing,
         "priority_range": lambda *_: (0, -5),
     }
@@ -73,7 +73,7 @@ def _event(machine: Machine) -> dict[str, object]:
         "cuda_event": 0,
         "record": _note_time if redirect else refusal("recording an event"),
         "wait": _nothing,
-        "query": _yes,
+        "query": lambda _: True,
         "synchronize": _nothing,
         "elapsed_time": _elapsed if redirect else refusal("the time between events"),
         "ipc_handle": refusal("an event shared between processes"),
@@ -82,10 +82,6 @@ def _event(machine: Machine) -> dict[str, object]:
 
 def _nothing(*_: object, **__: object) -> None:
     """Nothing is ever queued, so that there is nothing to wait for."""
-
-
-def _yes(_: object) -> bool:
-    return True
 
 
 def _note_time(event: Any, stream: object = None) -> None:

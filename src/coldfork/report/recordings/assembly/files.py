@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from coldfork.model.errors import UsageError
 from coldfork.model.recordings import SCHEMA_VERSION
 from coldfork.model.timelines import Recording
-from coldfork.report.recordings.assembly.lines import Lines, header, is_newer, words
+from coldfork.report.recordings.assembly.lines import Lines, header, words
 from coldfork.report.recordings.assembly.lives import assemble
 
 #: No line that coldfork writes is longer; a file without line ends must not fill the memory.
@@ -61,8 +61,8 @@ def _header(line: bytes, name: str) -> dict[str, Any]:
         raise UsageError(f"{name} was cut off within its first line, so nothing of it can be read")
     if head is None:
         raise UsageError(f"{name} is no recording of coldfork: its first line is not the header of one")
-    if is_newer(head):
-        version = head["schema_version"]
+    version = head["schema_version"]
+    if version > SCHEMA_VERSION:
         raise UsageError(
             f"{name} was recorded by a newer coldfork (schema_version {version}); "
             f"this one reads {SCHEMA_VERSION} and older"
@@ -81,6 +81,4 @@ def _tool(value: object) -> str:
 
 
 def _environment(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        return {}
-    return {name: _text(setting) for name, setting in value.items()}
+    return {name: _text(setting) for name, setting in value.items()} if isinstance(value, dict) else {}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
 
-from coldfork.model.recordings import SCHEMA_VERSION, EventKind
+from coldfork.model.recordings import EventKind
 from coldfork.model.states import Frame, Level, State, Waker
 from coldfork.model.timelines import Damage
 
@@ -147,18 +148,15 @@ class Lines:
     def __init__(self, content: Iterable[bytes]) -> None:
         self._content = content
         self._decoder = msgspec.json.Decoder(Event)
-        self._spoilt = 0
-        self._first: int | None = None
-        self._reason = ""
-        self._cut_short = False
-        self._foreign: dict[str, int] = {}
+        self.damage = Damage()
+        """What could not be read so far."""
 
     def __iter__(self) -> Iterator[Event]:
         # The header is line 1, so the events begin with line 2.
         for number, line in enumerate(self._content, 2):
-            if self._cut_short:
+            if self.damage.cut_short:
                 # Not the end after all: an endless line, of which this is the next piece.
-                self._cut_short = False
+                self.damage = replace(self.damage, cut_short=False)
                 self._spoil(number - 1, ValueError("the line is longer than a line of a recording can be"))
             if line.isspace():
                 continue
@@ -169,24 +167,20 @@ class Lines:
                 if again is not None:
                     yield again
 
-    @property
-    def damage(self) -> Damage:
-        """What could not be read so far."""
-        return Damage(self._spoilt, self._first, self._reason, self._cut_short, dict(self._foreign))
-
     def _second_reading(self, line: bytes, number: int, error: Exception) -> Event | None:
         """Python's own parser takes the lone surrogates of undecodable paths, which the fast one refuses."""
         try:
             raw = parse(line)
         except (ValueError, RecursionError):
             if not line.endswith(b"\n"):
-                self._cut_short = True
+                self.damage = replace(self.damage, cut_short=True)
             else:
                 self._spoil(number, error)
             return None
         kind = raw.get("event") if isinstance(raw, dict) else None
         if isinstance(kind, str) and kind not in set(EventKind):
-            self._foreign[kind] = self._foreign.get(kind, 0) + 1
+            met = self.damage.foreign
+            self.damage = replace(self.damage, foreign={**met, kind: met.get(kind, 0) + 1})
             return None
         try:
             event: Event = msgspec.convert(raw, Event)
@@ -196,10 +190,9 @@ class Lines:
         return event
 
     def _spoil(self, number: int, error: Exception) -> None:
-        self._spoilt += 1
-        if self._first is None:
-            self._first = number
-            self._reason = str(error)[:_LONGEST_REASON]
+        self.damage = replace(self.damage, lines=self.damage.lines + 1)
+        if self.damage.first is None:
+            self.damage = replace(self.damage, first=number, reason=str(error)[:_LONGEST_REASON])
 
 
 def header(line: bytes) -> dict[str, Any] | None:
@@ -210,11 +203,6 @@ def header(line: bytes) -> dict[str, Any] | None:
         return None
     is_header = isinstance(raw, dict) and raw.get("event") == EventKind.HEADER
     return raw if is_header and isinstance(raw.get("schema_version"), int) else None
-
-
-def is_newer(head: dict[str, Any]) -> bool:
-    """Whether a newer coldfork wrote the recording, in a way that this one may misread."""
-    return int(head["schema_version"]) > SCHEMA_VERSION
 
 
 def words(command: Command | object) -> tuple[str, ...]:

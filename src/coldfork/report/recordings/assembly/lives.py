@@ -62,7 +62,7 @@ class _Lives:
             life = self._begin(event)
         else:
             begin = event.start if isinstance(event, ImportLine) else event.t
-            life = self._current.get(event.pid) or self._unannounced(event.pid, begin)
+            life = self._current.get(event.pid) or self._new(event.pid, begin)
         life.end = max(life.end, event.t)
         match event:
             case ImportLine():
@@ -92,18 +92,15 @@ class _Lives:
         how = How(line.how) if line.how in set(How) else How.UNKNOWN
         life = self._current.get(line.pid)
         if life is None or life.first is not None:
-            life = Life(line.pid, how, line.t, end=line.t)
-            self._current[line.pid] = life
-            self._all.append(life)
+            life = self._new(line.pid, line.t)
         # What it imported before it could say that it began belongs to it, too.
         life.first, life.how, life.command = line, how, words(line.command)
         if line.states:
             life.moments.append((line.t, line.states))
         return life
 
-    def _unannounced(self, pid: int, begin: float) -> Life:
-        life = Life(pid, How.UNKNOWN, begin, end=begin)
-        self._current[pid] = life
+    def _new(self, pid: int, begin: float) -> Life:
+        life = self._current[pid] = Life(pid, How.UNKNOWN, begin, end=begin)
         self._all.append(life)
         return life
 

@@ -49,11 +49,8 @@ def stretches(
 
 def state_at(process: Process, accelerator: str, moment: float) -> Stretch | None:
     """The state of an accelerator at a moment; None when nothing is known of it."""
-    found = None
-    for stretch in process.stretches:
-        if stretch.accelerator == accelerator and stretch.begin <= moment:
-            found = stretch
-    return found
+    begun = (one for one in reversed(process.stretches) if one.begin <= moment)
+    return next((one for one in begun if one.accelerator == accelerator), None)
 
 
 def _told(at: float, state: State) -> _Known:

@@ -78,10 +78,10 @@ def _starts(found: Difference, sheet: Sheet) -> Iterator[str]:
 
 
 def _states(found: Difference, sheet: Sheet) -> Iterator[str]:
-    lines = []
-    for one in found.states:
-        lines.append(f"  {sheet.say(one.processes)}")
-        lines.append(f"    {sheet.say(one.before)} -> {sheet.say(one.after)}")
+    lines = (
+        f"  {sheet.say(one.processes)}\n    {sheet.say(one.before)} -> {sheet.say(one.after)}"
+        for one in found.states
+    )
     yield from _titled("states at the end", lines, sheet)
 
 

@@ -43,7 +43,9 @@ def _card(label: str, recording: Recording, summed_up: Outcome) -> Markup:
         element("p", standing_sign(summed_up.standing), " ", element("strong", standing), class_="standing"),
         element("h1", summed_up.headline),
         element("p", f"{recording.started} {' '.join(recording.command)}".strip(), class_="quiet"),
-        _list(summed_up.doubts, "doubts") if summed_up.doubts else None,
+        element("ul", join(element("li", doubt) for doubt in summed_up.doubts), class_="doubts")
+        if summed_up.doubts
+        else None,
         class_=f"verdict is-{standing}",
         aria_label=f"Verdict {label}",
     )
@@ -101,7 +103,3 @@ def _section(
     )
     quiet = element("p", note, class_="quiet") if note else None
     yield element("section", element("h2", title), quiet, scroll, class_="card")
-
-
-def _list(items: Iterable[str], name: str) -> Markup:
-    return element("ul", join(element("li", item) for item in items), class_=name)

@@ -74,39 +74,28 @@ _KEYS = (
 
 def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
     """The imports of every process as numbers and one list of strings."""
-    strings = _Strings()
+    # Every text has a number, so that the page holds each only once.
+    numbers: dict[str, int] = {}
     importing = [process for process in recording.processes if process.imports]
     importing.sort(key=lambda process: (process is not summed_up.wake_process, process.number))
     return {
         "processes": [
             {
                 "label": f"{phrases.pid(process)} ({phrases.arrival(process)})",
-                "imports": _rows(process, strings, recording.cwd),
+                "imports": _rows(process, numbers, recording.cwd),
             }
             for process in importing
         ],
-        "strings": strings.all,
+        "strings": list(map(printable, numbers)),
     }
 
 
-class _Strings:
-    """Gives every text a number, so that the page holds each only once."""
-
-    def __init__(self) -> None:
-        self.all: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, foreign: str) -> int:
-        """The number of a text, made visible."""
-        known = self._numbers.get(foreign)
-        if known is None:
-            known = self._numbers[foreign] = len(self.all)
-            self.all.append(printable(foreign))
-        return known
-
-
-def _rows(process: Process, strings: _Strings, cwd: str) -> list[list[int]]:
+def _rows(process: Process, numbers: dict[str, int], cwd: str) -> list[list[int]]:
     """One row for each import, outer first: name, path, depth, microseconds, start, drawn as, effects."""
+
+    def number(text: str) -> int:
+        return numbers.setdefault(text, len(numbers))
+
     marked = marks(process)
     rows = []
     for span, depth in walk(process.imports):
@@ -115,13 +104,13 @@ def _rows(process: Process, strings: _Strings, cwd: str) -> list[list[int]]:
             effects.append("was in progress when the recording ended")
         rows.append(
             [
-                strings.number(span.module or "?"),
-                strings.number(familiar(span.path or "", cwd)),
+                number(span.module or "?"),
+                number(familiar(span.path or "", cwd)),
                 depth,
                 round(span.seconds * 1e6),
                 round(span.start * 1e6),
                 _drawn_as(span, marked),
-                strings.number("; ".join(effects)),
+                number("; ".join(effects)),
             ]
         )
     return rows

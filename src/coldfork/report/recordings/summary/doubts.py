@@ -57,15 +57,12 @@ def _doubtful_processes(processes: Sequence[Process]) -> Iterator[str]:
     if endless:
         yield f"the end of {phrases.processes(endless)} was not recorded"
     # Whoever runs a program for us waits for it, and writes down how it ended after all that it wrote itself.
-    if any(process.how is How.RUN and process.ended and not _how_it_ended(process) for process in processes):
+    run = (process for process in processes if process.how is How.RUN and process.ended)
+    if any(process.status is None and process.signal is None for process in run):
         yield "how the program ended was not recorded, nor what it may have done last"
     for name, reason in _unknown(processes):
         if name not in FORK_UNSAFE_RUNTIMES:
             yield f"the state of {name} was unknown for a while: {reason}"
-
-
-def _how_it_ended(process: Process) -> bool:
-    return process.status is not None or process.signal is not None
 
 
 def _is_other_program(process: Process) -> bool:

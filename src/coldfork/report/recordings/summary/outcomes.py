@@ -62,21 +62,17 @@ def outcome(recording: Recording) -> Outcome:
     unseen = _awake_unseen(processes)
     if unseen is not None:
         return _woken_unseen(processes, unseen, wakes, doubts)
-    if doubts:
-        return Outcome(
-            Standing.UNKNOWN,
-            "nothing was seen to wake an accelerator, but not everything was seen",
-            notes=(*_notes(wakes, None), *remarks(processes)),
-            doubts=doubts,
-            next_command="coldfork check",
-            next_reason="looks for what wakes a device without running anything",
-        )
     return Outcome(
-        Standing.COLD,
-        "no accelerator was woken",
+        Standing.UNKNOWN if doubts else Standing.COLD,
+        "nothing was seen to wake an accelerator, but not everything was seen"
+        if doubts
+        else "no accelerator was woken",
         notes=(*_notes(wakes, None), *remarks(processes)),
+        doubts=doubts,
         next_command="coldfork check",
-        next_reason="looks at the code that this run did not reach, too",
+        next_reason="looks for what wakes a device without running anything"
+        if doubts
+        else "looks at the code that this run did not reach, too",
     )
 
 
@@ -195,8 +191,8 @@ def _origin(processes: Sequence[Process], process: Process, accelerator: str) ->
 
 
 def _wake_before(process: Process, accelerator: str, moment: float) -> Wake | None:
-    wakes = [wake for wake in process.wakes if wake.accelerator == accelerator and wake.at <= moment]
-    return wakes[0] if wakes else None
+    before = (wake for wake in process.wakes if wake.at <= moment)
+    return next((wake for wake in before if wake.accelerator == accelerator), None)
 
 
 def _wakes(processes: Iterable[Process]) -> list[tuple[Process, Wake]]:

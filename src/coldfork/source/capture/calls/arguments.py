@@ -9,7 +9,6 @@ from coldfork.source.capture.state import DEPENDENT, FIXED
 from coldfork.source.semantics.argument_binding import bind
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.kinds import Const
 
 
 def arguments_of(
@@ -49,7 +48,7 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
         env.names[name] = value
         env.levels[name] = levels.get(name, DEPENDENT if type(value) is Object else FIXED)
     for name, default in bound.defaults.items():
-        env.names[name] = Const(default[1]) if default[0] == nodes.CONST else f.fresh(name)
+        env.names[name] = f.evaluate(default) if default[0] == nodes.CONST else f.fresh(name)
     for name in bound.unknown:
         env.names[name] = f.fresh(name)
         env.levels[name] = DEPENDENT

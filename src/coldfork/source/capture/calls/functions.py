@@ -9,13 +9,13 @@ from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import SOME_CALL, Above, Arguments, ClassDef, Env, Func, Object, Value
+from coldfork.source.capture.objects import SOME_CALL, Arguments, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, called, is_name
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, External
+from coldfork.source.values.kinds import ClassRef, Const, External, Super
 
 
 def call(f: Following, node: Node) -> Value:
@@ -41,7 +41,7 @@ def call(f: Following, node: Node) -> Value:
         return ours
     if isinstance(target, Func):
         return _function(f, node, target, given)
-    if isinstance(target, ClassDef):
+    if isinstance(target, ClassRef):
         return construct(f, target, given)
     if type(receiver) is Object and not (type(target) is Object and (target.cls or target.made_by)):
         return external_calls.method_of(f, node, receiver, method, target, given)
@@ -52,13 +52,13 @@ def _super(f: Following, given: list[Value]) -> Value:
     frame = f.frame
     if given:
         match given:
-            case [ClassDef() as owner, Object() as instance]:
-                return Above(owner, instance)
+            case [ClassRef() as owner, Object() as instance]:
+                return Super(owner, instance)
         return f.fresh("super")
-    own = frame.env.own
+    own = frame.env.own or frame.func.bound
     if frame.func.owner is None or own is None:
         return f.fresh("super")
-    return Above(frame.func.owner, own)
+    return Super(frame.func.owner, own)
 
 
 # -- functions of ours ----------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def _that_it_is_run(f: Following, func: Func) -> tuple[Condition, ...]:
     """What has to hold for a method to be the one that its name finds."""
     if func.bound is None or func.owner is None:
         return ()
-    cls = func.bound if isinstance(func.bound, ClassDef) else func.bound.cls
+    cls = func.bound if isinstance(func.bound, ClassRef) else func.bound.cls
     if cls is None:
         assert type(func.bound) is Object
         return (Condition(words=f"{func.bound.name} is of class {func.owner.name}"),)
@@ -146,7 +146,7 @@ def _result(f: Following, func: Func, frame: Frame) -> Value:
     return f.fresh(func.name, SOME_CALL if real == values else "")
 
 
-def construct(f: Following, cls: ClassDef, given: Arguments) -> Value:
+def construct(f: Following, cls: ClassRef, given: Arguments) -> Value:
     """Make an instance of a class of the checked code."""
     made = Object(cls.name[:1].lower() + cls.name[1:], False, cls)
     found = f.names.defined(cls, "__init__")

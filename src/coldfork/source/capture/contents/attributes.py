@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Above, Arguments, ClassDef, Func, Object, Tensor, Value
+from coldfork.source.capture.objects import Arguments, Func, Object, Tensor, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, decorators_of, last_name
-from coldfork.source.values.kinds import Const, External, ModuleRef
+from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef, Super
 
 
 def attribute(f: Following, owner: Value, name: str) -> Value:
@@ -15,31 +15,45 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
         return External(f"{owner.name}.{name}")
     if isinstance(owner, ModuleRef):
         return f.names.from_module(owner.name, name)
-    if isinstance(owner, ClassDef):
+    if isinstance(owner, ClassRef):
         shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
         return shared or _of_class(f, owner, name)
-    if isinstance(owner, Above):
-        found = f.names.defined(owner.instance.cls or owner.owner, name, owner.owner)
-        return _of_definition(f, *found, owner.instance, name) if found is not None else f.fresh(name)
+    if isinstance(owner, Super):
+        return _of_super(f, owner, name)
     if type(owner) is Object:
         answer = _of_device(f, owner, name) if f.run.region is not None else None
         return answer if answer is not None else _of_object(f, owner, name)
     return f.fresh(name)
 
 
-def _of_class(f: Following, cls: ClassDef, name: str) -> Value:
+def _of_super(f: Following, owner: Super, name: str) -> Value:
+    receiver = owner.receiver
+    cls = receiver if isinstance(receiver, ClassRef) else receiver.cls if type(receiver) is Object else None
+    found = f.names.defined(cls or owner.after, name, owner.after)
+    if found is None:
+        return f.fresh(name)
+    if type(receiver) is Object:
+        return _of_definition(f, *found, receiver, name)
+    base, entry = found
+    made = f.names.function(base.module, entry.payload, None, base) if entry.how == nodes.BY_DEF else None
+    if made is None:
+        return f.fresh(name)
+    return made.of(cls) if cls is not None and "classmethod" in _decorators(entry) else made
+
+
+def _of_class(f: Following, cls: ClassRef, name: str) -> Value:
     """An attribute of a class: a class method is bound to it."""
     value = f.names.of_class(cls, name) or f.fresh(name)
     found = f.names.defined(cls, name) if isinstance(value, Func) else None
-    if isinstance(value, Func) and found is not None:
-        _, entry = found
-        return value.of(cls) if "classmethod" in _decorators(entry) else value
+    if isinstance(value, Func) and found is not None and "classmethod" in _decorators(found[1]):
+        return value.of(cls)
     return value
 
 
-def _decorators(entry: Binding) -> set[str]:
+def _decorators(entry: Binding) -> set[str | None]:
     """The decorators of a definition that are plain names."""
-    return {name for (opcode, name, *_), _ in decorators_of(entry.payload) if opcode == nodes.NAME}
+    decorators = decorators_of(entry.payload) if entry.how == nodes.BY_DEF else ()
+    return {last_name(node) for node, _ in decorators if node[0] == nodes.NAME}
 
 
 def _of_device(f: Following, owner: Object, name: str) -> Value | None:
@@ -73,7 +87,7 @@ def _of_object(f: Following, owner: Object, name: str) -> Value:
     return part
 
 
-def _of_definition(f: Following, cls: ClassDef, entry: Binding, owner: Object, name: str) -> Value:
+def _of_definition(f: Following, cls: ClassRef, entry: Binding, owner: Object, name: str) -> Value:
     """An attribute that a class defines, asked of an instance."""
     if entry.how != nodes.BY_DEF:
         if owner.cls is not None and f.names.may_be_overridden(owner.cls, cls):
@@ -111,7 +125,7 @@ def _from_init(f: Following, owner: Object, name: str) -> Value | None:
         owner.parts[name] = given
         return given
     value = f.names.made_by(init.module, assigned)
-    if isinstance(value, ClassDef):
+    if isinstance(value, ClassRef):
         made = Object(f"{owner.name}.{name}", True, value)
     elif isinstance(value, External):
         made = Object(f"{owner.name}.{name}", True, made_by=value.name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import SOME_CALL, ClassDef, Object, Value
-from coldfork.source.values.kinds import Const, External
+from coldfork.source.capture.objects import SOME_CALL, Object, Value
+from coldfork.source.values.kinds import ClassRef, Const, External
 
 
 def compared(first: Value, operator: str, second: Value) -> bool | None:
@@ -50,7 +50,7 @@ def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
     if type(value) is not Object:
         return None
     if value.tensor is not None:
-        return True if kind == External("torch.Tensor") else False if isinstance(kind, ClassDef) else None
+        return True if kind == External("torch.Tensor") else False if isinstance(kind, ClassRef) else None
     if value.kind:
         name = kind.name if isinstance(kind, External) else ""
         return name == value.kind if hasattr(builtins, name) and name != "object" else None
@@ -59,12 +59,12 @@ def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
     order = names.order(value.cls)
     if kind in order:
         return True
-    ours = isinstance(kind, ClassDef) and all(isinstance(one, ClassDef) for one in order)
+    ours = isinstance(kind, ClassRef) and all(isinstance(one, ClassRef) for one in order)
     return False if ours and not value.before else None
 
 
 def _constant_is(value: object, kind: Value) -> bool | None:
-    if isinstance(kind, ClassDef):
+    if isinstance(kind, ClassRef):
         return False
     known = getattr(builtins, kind.name, None) if isinstance(kind, External) else None
     return isinstance(value, known) if isinstance(known, type) else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ClassDef, Func, Object
+from coldfork.source.capture.objects import Func, Object
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, arguments_of
 from coldfork.source.syntax.walk import children
-from coldfork.source.values.kinds import Const, External, ModuleRef
+from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef
 
 _COUNTING = frozenset({"len", "isinstance", "hasattr", "type", "id", "range", "max", "min"})
 
@@ -40,7 +40,7 @@ def _of_name(f: Following, name: str) -> int:
     if env is None:
         return FIXED
     value = env.names[name]
-    if isinstance(value, (Const, Func, ClassDef, External, ModuleRef)):
+    if isinstance(value, (Const, Func, ClassRef, External, ModuleRef)):
         return FIXED
     if type(value) is Object and value is env.own:
         return env.levels.get(name, MAYBE)

@@ -33,14 +33,16 @@ def follow_ways(f: Following, ways: list[Way]) -> bool:
     if not ends:
         frame.env.names = before
         return True
-    frame.env.names = ends[0][0]
-    for left, _ in ends[1:]:
+    (first_names, first_condition), *others = ends
+    frame.env.names = first_names
+    for left, _ in others:
         for name in left.keys() | frame.env.names.keys():
             first, second = frame.env.names.get(name), left.get(name)
             if first is not second and first != second:
                 frame.env.names[name] = either(f, name, [one for one in (first, second) if one is not None])
-    if len(ends) == 1 and len(ways) > 1 and ends[0][1] is not None and not _refuses(ways, ends[0][1]):
-        frame.conditions = (*outer, ends[0][1])
+    only = first_condition if len(ways) > 1 and not others else None
+    if only is not None and not _refuses(ways, only):
+        frame.conditions = (*outer, only)
     return False
 
 

@@ -8,14 +8,14 @@ from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.contents.containers import put
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, ClassDef, Env, First, Func, Object, Value
+from coldfork.source.capture.objects import ANY, Env, First, Func, Object, Value
 from coldfork.source.capture.state import FIXED, MAYBE, Leftover, Work, contradictory
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, is_name
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.syntax.walk import walk
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, ModuleRef
+from coldfork.source.values.kinds import ClassRef, Const, ModuleRef
 
 #: An object, its attribute or item, and how the source writes it.
 Access = tuple[Object, str, str]
@@ -149,7 +149,7 @@ def attribute_of(f: Following, node: Node, name: str) -> tuple[Object, str] | No
     if isinstance(owner, ModuleRef):
         module = f.names.module(owner.name)
         return (f.names.globals_of(module), name) if module is not None else None
-    if isinstance(owner, ClassDef):
+    if isinstance(owner, ClassRef):
         return f.names.globals_of(owner.module), f"{owner.name}.{name}"
     return (owner, name) if type(owner) is Object else None
 

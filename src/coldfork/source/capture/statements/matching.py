@@ -9,12 +9,12 @@ from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared, instance_of
 from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ClassDef, Object, Value
+from coldfork.source.capture.objects import Object, Value
 from coldfork.source.capture.statements.branches import Way, either, follow_ways
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, External
+from coldfork.source.values.kinds import ClassRef, Const, External
 
 
 def match_(f: Following, node: Node) -> bool:
@@ -109,7 +109,7 @@ class _Matching(Matching[Value]):
         kind = self.f.evaluate(cls)
         if isinstance(kind, External):
             return (None,) if kind.name in SELF_MATCHING else None
-        return self.f.names.match_arguments(kind) if isinstance(kind, ClassDef) else None
+        return self.f.names.match_arguments(kind) if isinstance(kind, ClassRef) else None
 
     def either(self, values: Sequence[Value]) -> Value:
         return either(self.f, "it", list(values))

@@ -213,20 +213,21 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
     """An object of an annotated class: what the class says, or possibly what a subclass says."""
     found = []
     for cls, condition in dispatched(ev, value, name):
-        holder = ev.member(cls, name)
-        if holder is not None and isinstance(holder.holder, ClassRef):
+        held = ev.member(cls, name)
+        if held is not None and isinstance(held.holder, ClassRef):
             stand_in = Instance(cls, open_=True)
-            if isinstance(holder.value, Property):
+            if isinstance(held.value, Property):
                 member: Value = UNKNOWN
-            elif isinstance(holder.value, (Function, ClassMethod, StaticMethod)):
-                member = _bind(ev, frame, holder.value, stand_in)
+            elif isinstance(held.value, (Function, ClassMethod, StaticMethod)):
+                member = _bind(ev, frame, held.value, stand_in)
             else:
                 member = UNKNOWN
             found.append((member, condition))
     if not found:
         return Method(value, name)
     if len(found) == 1:
-        return found[0][0]
+        ((only, _condition),) = found
+        return only
     return Union(tuple(found))
 
 

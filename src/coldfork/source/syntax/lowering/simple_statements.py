@@ -45,8 +45,8 @@ def _augmented(context: Context, node: ast.AugAssign, scope: Scope | None) -> No
         operator_name(node.op),
         lower_expression(context, node.value),
     )
-    if scope is not None and target[0] == nodes.TO_NAME:
-        scope.bind(target[1], nodes.BY_STATEMENT, lowered, node.lineno + context.offset)
+    if scope is not None and isinstance(node.target, ast.Name):
+        scope.bind(node.target.id, nodes.BY_STATEMENT, lowered, node.lineno + context.offset)
     return lowered
 
 
@@ -54,18 +54,21 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
     target = lower_target(context, node.target)
     value = None if node.value is None else lower_expression(context, node.value)
     annotation: Node | None = None
-    if scope is not None and target[0] == nodes.TO_NAME:
+    name = node.target.id if isinstance(node.target, ast.Name) else None
+    if scope is not None and name is not None:
         line = node.lineno + context.offset
         if not isinstance(node.annotation, ast.Constant) or value is None:
             # Beside a value the annotation only says that there is one; without, it is all there is to go by.
             typed = lower_annotation(context, node.annotation) if value is None else (nodes.CONST, None)
-            scope.bind(target[1], nodes.BY_TYPE, typed, line)
+            scope.bind(name, nodes.BY_TYPE, typed, line)
         if value is not None:
-            scope.bind(target[1], nodes.BY_VALUE, value, line)
+            scope.bind(name, nodes.BY_VALUE, value, line)
     if scope is not None and not context.postponed:
         annotation = _annotation_effects(context, node.annotation, scope)
-        if annotation is None and (value is None or (boring(value) and target[0] == nodes.TO_NAME)):
-            if value is None or len([b for b in scope.binds[target[1]] if b[0] != nodes.BY_TYPE]) == 1:
+        if annotation is None and value is None:
+            return None
+        if annotation is None and value is not None and name is not None and boring(value):
+            if len([how for how, *_ in scope.binds[name] if how != nodes.BY_TYPE]) == 1:
                 return None
     elif scope is not None and value is None:
         return None

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
+from torch.utils._python_dispatch import TorchDispatchMode
+
 _MARK = "__dynamo_disable"
 """Where torch keeps the version of a function that its compiler does not look into."""
 
@@ -14,6 +16,15 @@ _WRAPPERS = ("_compile.py", "wrappers.py", "decompositions.py")
 """Where the layers around a reference implementation are written."""
 
 _ROOMS = ("torch._refs", "torch._decomp", "torch._prims")
+
+
+class UncompiledMode(TorchDispatchMode):  # type: ignore[misc]
+    """A dispatch mode for which torch's compiler is not imported."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would import its compiler here, only to tell it not to look."""
+        return False
 
 
 class KeptOut:

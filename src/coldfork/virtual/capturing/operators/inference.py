@@ -174,11 +174,7 @@ def _plan(operator: Operator, results: Any, twins: _Twins, args: Any, kwargs: An
 
 def _stand_in(tensor: Any) -> Any:
     stand_in = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-    if tensor.is_conj():
-        stand_in = torch._conj(stand_in)
-    if tensor.is_neg():
-        stand_in = torch._neg_view(stand_in)
-    return stand_in
+    return _seen_alike(tensor, stand_in)
 
 
 def _described(value: Any, given: list[int]) -> Result:
@@ -209,9 +205,14 @@ def _scratch(tensor: Any) -> Any:
     scratch = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     flat = torch.empty(0, dtype=tensor.dtype).set_(scratch.untyped_storage())
     flat.fill_(1 if tensor.is_floating_point() or tensor.is_complex() else 0)
+    return _seen_alike(tensor, scratch)
+
+
+def _seen_alike(tensor: Any, other: Any) -> Any:
+    """Another tensor, conjugated and negated in the eyes of torch where this one is."""
     if tensor.is_conj():
-        scratch = torch._conj(scratch)
-    return torch._neg_view(scratch) if tensor.is_neg() else scratch
+        other = torch._conj(other)
+    return torch._neg_view(other) if tensor.is_neg() else other
 
 
 def _grown(out: Any, args: Any, kwargs: Any, stand_ins: dict[int, Any]) -> Fresh | None:

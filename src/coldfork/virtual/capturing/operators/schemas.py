@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -46,14 +47,12 @@ class Way(IntEnum):
     """Does nothing on the device."""
 
 
+@dataclass(slots=True, eq=False)
 class Argument:
     """Where an argument of an operator is found in a call."""
 
-    __slots__ = ("index", "name")
-
-    def __init__(self, index: int | None, name: str) -> None:
-        self.index = index
-        self.name = name
+    index: int | None
+    name: str
 
     def of(self, args: Any, kwargs: Any) -> Any:
         """The value given in a call, or None."""
@@ -116,10 +115,8 @@ def _alias(result: Any, pairs: list[tuple[Argument, Any]]) -> Argument | None:
     info = result.alias_info
     if info is None or not info.is_write:
         return None
-    for mine, one in pairs:
-        if one.alias_info is not None and one.alias_info.before_set & info.before_set:
-            return mine
-    return None
+    known = ((mine, one.alias_info) for mine, one in pairs if one.alias_info is not None)
+    return next((mine for mine, other in known if other.before_set & info.before_set), None)
 
 
 def _way(func: Any, schema: Any, operator: Operator) -> Way:
@@ -141,9 +138,7 @@ def _way(func: Any, schema: Any, operator: Operator) -> Way:
     if short in _VIEWS_WITHOUT_SAYING:
         return Way.VIEW
     shares = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
-    if shares and not operator.written:
-        return Way.VIEW
-    return Way.COMPUTE
+    return Way.VIEW if shares and not operator.written else Way.COMPUTE
 
 
 def _is_composite(func: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,35 +27,29 @@ class Fresh:
         self.nbytes = (sum(reach) + 1) * self.dtype.itemsize if tensor.numel() else 0
 
 
+@dataclass(slots=True)
 class Constant:
     """A result that is no tensor, or none at all."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
+@dataclass(slots=True)
 class Same:
     """A result that is one of the arguments, counted among all tensors given."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
+    number: int
 
 
 Result = Fresh | Constant | Same | list[Any]
 
 
+@dataclass(slots=True, eq=False)
 class ResultPlan:
     """The results of an operator, and the sizes that its `out=` arguments will have."""
 
-    __slots__ = ("outs", "results")
-
-    def __init__(self, results: tuple[Result, ...], outs: tuple[Fresh | None, ...]) -> None:
-        self.results = results
-        self.outs = outs
+    results: tuple[Result, ...]
+    outs: tuple[Fresh | None, ...]
 
 
 def tensors_in(value: Any) -> Iterator[Any]:

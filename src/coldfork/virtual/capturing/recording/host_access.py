@@ -15,8 +15,13 @@ from coldfork.virtual.capturing.recording.refusals import no_array, not_simulate
 
 _READS = "reads the device's memory on the host"
 _WAITS = "waits for the device"
+_ASKS = "asks whether the device is done"
 _SEEDS = "moves the random numbers while nothing is drawn; seed before the capture"
 _BEHIND = "it copies memory behind torch's operators; use clone() instead"
+
+
+_OF_TENSORS = ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_ex__", "__contains__")
+_SEEDING = ("manual_seed", "seed", "set_rng_state")
 
 
 class HostAccess:
@@ -28,25 +33,26 @@ class HostAccess:
 
     def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
-        for name in ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_ex__", "__contains__"):
-            self._close(tensor, name, _READS)
-        for name in ("numpy", "__array__"):
-            self._close(tensor, name, "takes the device's memory for an array of the host", no_array)
-        for name in ("__deepcopy__", "__dlpack__"):
-            self._close(tensor, name, _BEHIND, not_simulated)
-        for name in ("tolist", "__getitem__", "cpu"):
-            self._close(torch.UntypedStorage, name, _READS)
-        for name in ("to_dlpack",):
-            self._close(torch.utils.dlpack, name, _BEHIND, not_simulated)
-        for name in ("manual_seed", "seed", "set_rng_state"):
-            self._close(torch, name, _SEEDS)
-            self._close(torch.random, name, _SEEDS)
-        for owner in (torch.cuda, torch.cpu, getattr(torch, "accelerator", None)):
-            self._close(owner, "synchronize", _WAITS)
-        for owner in (torch.cuda.Stream, torch.cuda.Event):
-            self._close(owner, "synchronize", _WAITS)
-            self._close(owner, "query", "asks whether the device is done")
-        self._answer(torch.cuda, "is_current_stream_capturing", lambda original: True)
+        closed = (
+            (tensor, _OF_TENSORS, _READS, refusal),
+            (tensor, ("numpy", "__array__"), "takes the device's memory for an array of the host", no_array),
+            (tensor, ("__deepcopy__", "__dlpack__"), _BEHIND, not_simulated),
+            (torch.UntypedStorage, ("tolist", "__getitem__", "cpu"), _READS, refusal),
+            (torch.utils.dlpack, ("to_dlpack",), _BEHIND, not_simulated),
+            (torch, _SEEDING, _SEEDS, refusal),
+            (torch.random, _SEEDING, _SEEDS, refusal),
+            (torch.cuda, ("synchronize",), _WAITS, refusal),
+            (torch.cpu, ("synchronize",), _WAITS, refusal),
+            (getattr(torch, "accelerator", None), ("synchronize",), _WAITS, refusal),
+            (torch.cuda.Stream, ("synchronize",), _WAITS, refusal),
+            (torch.cuda.Stream, ("query",), _ASKS, refusal),
+            (torch.cuda.Event, ("synchronize",), _WAITS, refusal),
+            (torch.cuda.Event, ("query",), _ASKS, refusal),
+        )
+        for owner, names, why, kind in closed:
+            for name in names:
+                self._close(owner, name, why, kind)
+        self._replace(torch.cuda, "is_current_stream_capturing", lambda original: True)
         self._replace(tensor, "to", self._to)
         self._replace(tensor, "data_ptr", self._data_ptr)
         self._replace(tensor, "tensor_split", self._tensor_split)
@@ -83,7 +89,7 @@ class HostAccess:
 
     # --- how they are replaced ----------------------------------------------------------------------------
 
-    def _close(self, owner: Any, name: str, why: str, kind: Any = refusal) -> None:
+    def _close(self, owner: Any, name: str, why: str, kind: Any) -> None:
         what = f"{name}()" if owner in (torch, torch.random) else f".{name}()"
         if getattr(owner, "__name__", "").startswith(("torch.cuda", "torch.cpu", "torch.accelerator")):
             what = f"{owner.__name__}.{name}()"
@@ -92,9 +98,6 @@ class HostAccess:
             raise self._recorder.refuse(what, why, kind)
 
         self._replace(owner, name, refused)
-
-    def _answer(self, owner: Any, name: str, answer: Callable[[Any], Any]) -> None:
-        self._replace(owner, name, answer)
 
     def _replace(self, owner: Any, name: str, instead: Callable[..., Any]) -> None:
         original = getattr(owner, name, None)

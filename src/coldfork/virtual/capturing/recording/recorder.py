@@ -6,25 +6,24 @@ import threading
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory
 from coldfork.virtual.capturing.memory.poison import poison, poison_storage
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
-from coldfork.virtual.capturing.operators.schemas import OVERWRITES, Operator, Operators, Way
+from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
 from coldfork.virtual.capturing.operators.shapes import Constant, Fresh, ResultPlan, Same, tensors_in
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
 from coldfork.virtual.capturing.recording.steps import Steps
 from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
 
-_OVERWRITES = OVERWRITES
 _Below = torch._C._AutoDispatchBelowADInplaceOrView
 _NOT_A_SUBCLASS = torch._C._disabled_torch_dispatch_impl
 
 
-class Recorder(TorchDispatchMode):  # type: ignore[misc]
+class Recorder(UncompiledMode):
     """Sees each operator of one thread, and keeps it for the replay."""
 
     def __init__(
@@ -43,11 +42,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         self._holdings = holdings
         self._steps = Steps()
         self._memories: dict[int, Memory] = {}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would import its compiler here, only to tell it not to look."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.broken is not None:

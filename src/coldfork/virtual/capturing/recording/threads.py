@@ -8,26 +8,20 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operators, Way
 from coldfork.virtual.capturing.recording.recorder import Recorder
 
 _HARMLESS = frozenset((Way.VIEW, Way.PASS))
 
 
-class Elsewhere(TorchDispatchMode):  # type: ignore[misc]
+class Elsewhere(UncompiledMode):
     """Refuses work for the device on a thread that does not capture, while another one does."""
 
     def __init__(self, recorder: Recorder, operators: Operators) -> None:
         super().__init__()
         self._recorder = recorder
         self._operators = operators
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would import its compiler here, only to tell it not to look."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         operator = self._operators.of(func)

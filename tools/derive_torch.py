@@ -1,7 +1,8 @@
 """Derives from torch's published Python sources what its functions wake, and writes torch-derived.toml.
 
 `python tools/derive_torch.py SOURCES [SOURCES ...]`: each folder holds the `torch` package of one version.
-What the C functions do is read from torch.toml; everything above them is followed through torch's own code.
+What the C functions do is read from torch.toml; everything above them is followed through torch's own code,
+by the evaluator that follows imports for `coldfork check`.
 A fact that holds in every version given has no range; otherwise the bounds are versions that were given.
 """
 
@@ -17,12 +18,15 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from torch_deeds import HARMLESS, PACKAGES, UNSETTLED, Deed, Symbol, TorchVersion
+from coldfork.model.effects import EffectKind
+from torch_facts.effects import HARMLESS, PACKAGES, UNSETTLED, Effect, Symbol, TorchVersion
+from torch_facts.evaluator import LEVELS
 
 KNOWLEDGE = Path(__file__).resolve().parent.parent / "src" / "coldfork" / "knowledge"
 TARGET = KNOWLEDGE / "torch-derived.toml"
-LEVELS = {"initialises-driver": 1, "creates-context": 2}
-NAMES = {level: name for name, level in LEVELS.items()}
+KINDS = {level: kind for kind, level in LEVELS.items()}
+#: Calls inside calls take more of the stack than Python allows by default.
+RECURSION = 20_000
 REMEDIES = {
     "is_available": "is-available",
     "device_count": "device-count",
@@ -34,11 +38,11 @@ REMEDIES = {
 }
 
 
-def c_levels() -> tuple[dict[str, int], frozenset[str]]:
-    """What torch.toml says about C functions: the level each one reaches, and those that are harmless."""
+def described_functions() -> tuple[dict[str, EffectKind], frozenset[str]]:
+    """What torch.toml says about C functions: what each one does, and those that are harmless."""
     document = tomllib.loads((KNOWLEDGE / "torch.toml").read_text("utf-8"))
     levels = {
-        name: LEVELS[entry["does"]]
+        name: EffectKind(entry["does"])
         for entry in document["effect"]
         for name in entry.get("calls", ())
         if name.startswith("torch._C.") and not {"argument", "versions"} & set(entry)
@@ -49,9 +53,9 @@ def c_levels() -> tuple[dict[str, int], frozenset[str]]:
 
 @dataclass(frozen=True)
 class Line:
-    """One fact to be written: a deed, where it holds, and in which versions."""
+    """One fact to be written: an effect, where it holds, and in which versions."""
 
-    deed: Deed
+    effect: Effect
     accelerators: tuple[str, ...]
     versions: str
     file: str
@@ -60,46 +64,48 @@ class Line:
 
     def about(self) -> tuple[object, ...]:
         """Everything but the symbol: lines that agree in it are written as one entry."""
-        return self.deed, self.accelerators, self.versions, self.file, self.remedy
+        return self.effect, self.accelerators, self.versions, self.file, self.remedy
 
 
 def lines(versions: Sequence[TorchVersion]) -> list[Line]:
     """The facts of all versions, merged over versions and accelerators."""
-    merged: dict[tuple[Symbol, Deed, str], list[str]] = {}
+    merged: dict[tuple[Symbol, Effect, str], list[str]] = {}
     for accelerator in ("cuda", "rocm", "xpu"):
-        symbols = {symbol: None for version in versions for symbol in version.deeds[accelerator]}
+        symbols = {symbol: None for version in versions for symbol in version.effects[accelerator]}
         for symbol in symbols:
-            for deed, range_ in ranges(symbol, accelerator, versions):
-                merged.setdefault((symbol, deed, range_), []).append(accelerator)
+            for effect, range_ in ranges(symbol, accelerator, versions):
+                merged.setdefault((symbol, effect, range_), []).append(accelerator)
     found = [
         Line(
-            deed,
+            effect,
             tuple(accelerators),
             range_,
             symbol.file,
             REMEDIES.get(symbol.name.rpartition(".")[2], "first-use"),
             replace(symbol, file=""),
         )
-        for (symbol, deed, range_), accelerators in merged.items()
-        if deed != UNSETTLED
+        for (symbol, effect, range_), accelerators in merged.items()
+        if effect != UNSETTLED
     ]
     return sorted(found, key=repr)
 
 
-def ranges(symbol: Symbol, accelerator: str, versions: Sequence[TorchVersion]) -> list[tuple[Deed, str]]:
+def ranges(symbol: Symbol, accelerator: str, versions: Sequence[TorchVersion]) -> list[tuple[Effect, str]]:
     """What a symbol does, by range of versions; a version without the symbol changes nothing."""
     present = [
-        (version.number, version.deeds[accelerator][symbol])
+        (version.number, version.effects[accelerator][symbol])
         for version in versions
-        if symbol in version.deeds[accelerator]
+        if symbol in version.effects[accelerator]
     ]
-    runs = [(deed, [number for number, _ in run]) for deed, run in groupby(present, key=lambda item: item[1])]
+    runs = [
+        (effect, [number for number, _ in run]) for effect, run in groupby(present, key=lambda item: item[1])
+    ]
     found = []
-    for index, (deed, numbers) in enumerate(runs):
+    for index, (effect, numbers) in enumerate(runs):
         bounds = [f">={numbers[0]}"] if index else []
         if index + 1 < len(runs):
             bounds.append(f"<{runs[index + 1][1][0]}")
-        found.append((deed, ",".join(bounds)))
+        found.append((effect, ",".join(bounds)))
     return found
 
 
@@ -108,7 +114,7 @@ def render(found: Sequence[Line], numbers: Sequence[str]) -> str:
     summary = f"Derived from the Python sources of torch {', '.join(numbers)}."
     header = "# Written by tools/derive_torch.py from torch's own sources; do not edit.\n"
     parts = [f'{header}distribution = "torch"\nsummary = {quote(summary)}\n']
-    awake = [line for line in found if line.deed != HARMLESS]
+    awake = [line for line in found if line.effect != HARMLESS]
     by_receiver = [
         list(group) for _, group in groupby(awake, key=lambda line: (line.about(), line.symbol.receiver))
     ]
@@ -116,12 +122,12 @@ def render(found: Sequence[Line], numbers: Sequence[str]) -> str:
     for group in by_receiver:
         names = tuple(line.symbol.name for line in group) if group[0].symbol.receiver else ()
         merged.setdefault((group[0].about(), names), []).append(group)
-    parts += [effect(groups) for groups in merged.values()]
+    parts += [entry(groups) for groups in merged.values()]
     # A prefix covers what lies under it, so a class is left out: its methods are another matter.
     cold = [
         line
         for line in found
-        if line.deed == HARMLESS and not line.symbol.receiver and not line.symbol.constructs
+        if line.effect == HARMLESS and not line.symbol.receiver and not line.symbol.constructs
     ]
     for (versions, file), harmless in groupby(
         sorted(cold, key=lambda line: (line.versions, line.file)), key=lambda line: (line.versions, line.file)
@@ -142,27 +148,27 @@ def accelerators_of(name: str) -> tuple[str, ...]:
     return next(accelerators for package, accelerators in PACKAGES.items() if name.startswith(package))
 
 
-def effect(groups: Sequence[Sequence[Line]]) -> str:
+def entry(groups: Sequence[Sequence[Line]]) -> str:
     """One `[[effect]]`: symbols, or the same methods of one class under all its spellings."""
     first = groups[0][0]
-    deed = first.deed
+    effect = first.effect
     if first.symbol.receiver:
         methods = sorted({line.symbol.name for line in groups[0]})
         receivers = sorted({group[0].symbol.receiver for group in groups}, key=len, reverse=True)
         keys = [f"methods = {array(methods)}", f"receivers = {array(receivers)}"]
     else:
         keys = [f"calls = {array(sorted({line.symbol.name for group in groups for line in group}))}"]
-    keys.append(f"does = {quote(NAMES[deed.level])}")
+    keys.append(f"does = {quote(KINDS[effect.level])}")
     keys.append(f"accelerator = {array(first.accelerators)}")
     if first.versions:
         keys.append(f"versions = {quote(first.versions)}")
-    if deed.only_if:
+    if effect.only_if:
         keys.append('only_if = ["nvml-fails", "amdsmi-fails"]')
-    if deed.unless_env:
+    if effect.unless_env:
         keys.append('unless_env = { PYTORCH_NVML_BASED_CUDA_CHECK = "1" }')
-    if deed.unless_device is not None:
-        place = f", position = {deed.unless_device}" if deed.unless_device >= 0 else ""
-        keys.append(f"unless_argument = {{ name = {quote(deed.parameter)}{place} }}")
+    if effect.unless_device is not None:
+        place = f", position = {effect.unless_device}" if effect.unless_device >= 0 else ""
+        keys.append(f"unless_argument = {{ name = {quote(effect.parameter)}{place} }}")
     keys.append(f"source = {quote(first.file)}")
     keys.append(f"remedy = {quote(first.remedy)}")
     return "[[effect]]\n" + "\n".join(keys) + "\n"
@@ -200,7 +206,8 @@ def main() -> int:
         "--output", type=Path, default=TARGET, help="where to write; torch-derived.toml if left out"
     )
     options = parser.parse_args()
-    levels, harmless = c_levels()
+    levels, harmless = described_functions()
+    sys.setrecursionlimit(RECURSION)
     versions = sorted(
         (TorchVersion(root, levels, harmless) for root in options.sources),
         key=lambda version: Version(version.number),

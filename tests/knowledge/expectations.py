@@ -55,7 +55,12 @@ cuda torch==2.15.0 context: torch.backends.cudnn.version
 rocm torch==2.15.0 driver+env: torch.backends.cudnn.version torch.utils._triton.has_triton_cuda_tma_device
 cuda torch==2.8.0 cold: torch.backends.cudnn.version
 cuda context: torch.utils._triton.has_triton torch.utils._triton.has_triton_tma
-cuda context: torch.utils._triton.has_triton_cuda_tma_device
+cuda context: torch.utils._triton.has_triton_cuda_tma_device torch.utils._triton.triton_backend
+rocm torch==2.8.0 context: torch.utils._triton.has_triton
+rocm torch==2.15.0 driver+env: torch.utils._triton.has_triton
+xpu driver: torch.utils._triton.has_triton torch.utils._triton.has_triton_stable_tma_api
+xpu torch==2.8.0 cold: torch.utils._triton.has_triton_stable_tma_api torch.random.fork_rng
+xpu context: torch.xpu.graph
 cuda context: torch.accelerator.current_device_index torch.accelerator.get_device_capability
 cuda context: torch.accelerator.get_memory_info
 cuda context: torch.accelerator.random.get_rng_state

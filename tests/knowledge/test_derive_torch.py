@@ -16,6 +16,7 @@ TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
 pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="the tools are not part of an installed package")
 
 CUDA = """
+import contextlib
 import os
 import threading
 import torch
@@ -94,11 +95,62 @@ def asks_an_undescribed_function():
     return torch._C._cuda_mystery()
 
 
+def only_without_a_device_by_position(device=None, /):
+    return _get_device_index(device, True)
+
+
+def only_with_a_name(name, device=None):
+    if name is not None:
+        return current_device()
+
+
+def asks_an_unknown_object(owner):
+    return owner.current_device()
+
+
+def in_a_build_for_xpu():
+    if hasattr(torch._C, "_xpu_init"):
+        return current_device()
+
+
+def after_gathering(jobs):
+    failed = []
+    for job in jobs:
+        failed.append(job)
+    if failed:
+        raise RuntimeError
+    return current_device()
+
+
+@contextlib.contextmanager
+def entered():
+    current_device()
+    yield
+
+
+def of_no_tensor(device=None):
+    if isinstance(device, torch.device):
+        return None
+    return current_device()
+
+
+class Lazily:
+    default = None
+
+    def __init__(self):
+        if self.__class__.default is None:
+            self.__class__.default = current_device()
+
+
 class switched:
+    limit = 8
+
     def __init__(self, index):
         self.index = index
 
     def __enter__(self):
+        if self.index is None:
+            return
         torch._C._cuda_exchangeDevice(self.index)
 
     def __exit__(self, *exc):
@@ -108,6 +160,22 @@ class switched:
 class Stream(torch._C._CudaStreamBase):
     def __new__(cls, device=None):
         return super().__new__(cls)
+
+
+class Numbered(torch._C._CudaStreamBase):
+    def __new__(cls):
+        return super().__new__(cls)
+
+    def __init__(self):
+        self.number = 0
+
+
+class Event(torch._C._CudaEventBase):
+    def record(self):
+        super().record()
+
+    def query(self):
+        return super().query()
 
 
 from .memory import *
@@ -205,6 +273,17 @@ BOTH = "cuda rocm"
             ],
         ),
         ("torch.cuda.only_without_a_device", [(BOTH, "creates-context", "", "unless_argument")]),
+        ("torch.cuda.only_without_a_device_by_position", [(BOTH, "creates-context", "", "unless_argument")]),
+        ("torch.cuda.only_with_a_name", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.in_a_build_for_xpu", []),
+        ("torch.cuda.after_gathering", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.Lazily", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.Numbered", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.entered", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.of_no_tensor", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.Event", []),
+        ("torch.cuda.Event@record", [(BOTH, "creates-context", "", "")]),
+        ("torch.cuda.Event@query", []),
         ("torch.cuda.on_rocm_only", [("rocm", "creates-context", "", "")]),
         ("torch.cuda.through_a_block", [(BOTH, "creates-context", "", "")]),
         ("torch.cuda.over_all_devices", [(BOTH, "creates-context", "", "")]),
@@ -234,6 +313,8 @@ def test_what_a_function_reaches(
         ("torch.cuda.empty_cache", True),
         ("torch.cuda.sometimes", False),
         ("torch.cuda.asks_an_undescribed_function", False),
+        ("torch.cuda.asks_an_unknown_object", False),
+        ("torch.cuda.in_a_build_for_xpu", True),
         ("torch.cuda.switched", False),
         ("torch.cuda.current_device", False),
     ],

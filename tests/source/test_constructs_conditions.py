@@ -355,6 +355,35 @@ if len(LEVELS) > 1:
 if len(ALL) != 1:
     torch.cuda.get_device_properties()  # expect: device-init-at-import conditional
 """,
+    "what is only filled perhaps may be empty": """
+import os
+import torch
+
+def check(jobs):
+    failed = []
+    known = {}
+    for job in jobs:
+        if not job:
+            failed.append(job)
+            known[job] = True
+    if failed:
+        raise RuntimeError("failed")
+    if not known:
+        torch.cuda.get_device_name()
+    torch.cuda.get_device_capability()
+
+found = []
+found.append(os.curdir)
+more = []
+more.extend(os.listdir("."))
+if len(os.listdir(".")) > 1000000:
+    found.append(os.pardir)
+if not found:
+    torch.cuda.get_device_capability()
+if not more:
+    torch.cuda.get_device_capability()  # expect: device-init-at-import conditional
+check(os.listdir("."))  # expect: device-init-at-import
+""",
     "leaving the program passes handlers by": """
 import sys
 import torch

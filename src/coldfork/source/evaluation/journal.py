@@ -17,6 +17,7 @@ class _Change(NamedTuple):
     target: Mapping | Sequence | dict[Any, Value]
     held: Any
     exact: bool
+    doubtful: bool
     shared: bool
     """True when calls other than the one that made it can see the object."""
 
@@ -36,14 +37,14 @@ class Journal:
     def note(self, target: Mapping | Sequence) -> None:
         """Keep what `target` holds, before all of it may be changed."""
         held = dict(target.items) if isinstance(target, Mapping) else target.items
-        self._changes.append(_Change(target, held, target.exact, target.shared))
+        self._changes.append(_Change(target, held, target.exact, target.doubtful, target.shared))
         self.shared += target.shared
         self.outstanding += target.shared
         self.generation += target.shared
 
     def note_entry(self, entries: dict[Any, Value], key: object, shared: bool) -> None:
         """Keep what one entry holds, before it is changed."""
-        self._changes.append(_Change(entries, (key, entries.get(key)), True, shared))
+        self._changes.append(_Change(entries, (key, entries.get(key)), True, False, shared))
         self.shared += shared
         self.outstanding += shared
         self.generation += shared
@@ -88,3 +89,4 @@ def _restore(change: _Change) -> None:
     else:
         target.items = change.held
         target.exact = change.exact
+        target.doubtful = change.doubtful

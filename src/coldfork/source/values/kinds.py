@@ -236,26 +236,31 @@ class Method(Value):
 
 
 class Sequence(Value):
-    """A list, tuple or set; `exact` when these are all its elements, `filled` when there is one at least."""
+    """A list, tuple or set; `exact` when these are all its elements, `filled` when there is one at least.
 
-    __slots__ = ("exact", "filled", "items", "kind", "shared")
+    It is `doubtful` when all its elements were added on ways that may not have been taken: it may be empty.
+    """
+
+    __slots__ = ("doubtful", "exact", "filled", "items", "kind", "shared")
 
     def __init__(self, kind: str, items: tuple[Value, ...], exact: bool = True) -> None:
         self.kind = kind
         self.items = items
         self.exact = exact
         self.filled = False
+        self.doubtful = False
         self.shared = False
 
 
 class Mapping(Value):
-    """A dictionary; `exact` when these are all its keys."""
+    """A dictionary; `exact` when these are all its keys, `doubtful` as a sequence is."""
 
-    __slots__ = ("exact", "items", "shared")
+    __slots__ = ("doubtful", "exact", "items", "shared")
 
     def __init__(self, items: dict[Value, Value], exact: bool = True) -> None:
         self.items = items
         self.exact = exact
+        self.doubtful = False
         self.shared = False
 
 

@@ -75,7 +75,7 @@ def truth(value: Value) -> bool | None:
         return True if value.truthy else None  # type: ignore[attr-defined]
     if kind is Sequence or kind is Mapping:
         if value.items:  # type: ignore[attr-defined]
-            return True
+            return None if value.doubtful else True  # type: ignore[attr-defined]
         return False if value.exact else None  # type: ignore[attr-defined]
     if kind is External:
         return True if value.is_module else None  # type: ignore[attr-defined]

@@ -65,13 +65,18 @@ def set_item(ev: Interpreter, frame: Frame, target: Mapping, key: Value, value: 
     if frame.off is not None:
         return
     known = target.items.get(key)
+    perhaps = bool(frame.conditions or ev.joining)
+    doubtful = _doubtful(target, perhaps)
+    if target.doubtful is not doubtful:
+        ev.journal.note(target)
+        target.doubtful = doubtful
     if (known is None and len(target.items) >= _LARGEST) or (frame.conditions and target.exact):
         ev.journal.note(target)
         target.exact = False
         if len(target.items) >= _LARGEST:
             return
     ev.journal.note_entry(target.items, key, target.shared)
-    straight = known is None or not (frame.conditions or ev.joining)
+    straight = known is None or not perhaps
     target.items[key] = value if straight or known is None else union((known, value))
 
 
@@ -80,6 +85,8 @@ def update(ev: Interpreter, frame: Frame, target: Mapping, items: dict[Value, Va
     if frame.off is not None:
         return
     ev.journal.note(target)
+    if items:
+        target.doubtful = _doubtful(target, bool(frame.conditions or ev.joining or not exact))
     if len(target.items) + len(items) <= 2 * _LARGEST:
         target.items.update(items)
     else:
@@ -95,5 +102,13 @@ def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Valu
     if len(target.items) >= _LARGEST:
         target.exact = False
         return
-    target.items = (*target.items, *items)
+    added = tuple(items)
+    if added:
+        target.doubtful = _doubtful(target, bool(frame.conditions or ev.joining or not exact))
+    target.items = (*target.items, *added)
     target.exact = target.exact and exact and not frame.conditions
+
+
+def _doubtful(target: Sequence | Mapping, perhaps: bool) -> bool:
+    """Whether a container may be empty once something is added, which `perhaps` does not happen."""
+    return perhaps and (target.doubtful or not target.items)

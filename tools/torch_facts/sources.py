@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from coldfork.source.program.loader import Loader
+
 
 class Sources:
     """The Python sources of one torch version, read on demand."""
@@ -13,6 +15,7 @@ class Sources:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._trees: dict[str, ast.Module | None] = {}
+        self.loader = Loader((3, 13), 1, remembering=False)
 
     def tree(self, module: str) -> ast.Module | None:
         """The parsed module, None when there is no such file."""

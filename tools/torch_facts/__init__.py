@@ -1,0 +1,1 @@
+"""What torch does to a device, worked out from its published sources."""

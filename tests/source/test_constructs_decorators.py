@@ -73,6 +73,70 @@ M = abc.abstractmethod(ask)()  # expect: device-init-at-import
 N = atexit.register(ask)()  # expect: device-init-at-import
 O = functools.total_ordering(Asking)
 """,
+    "the order of decorators, and what they make": """
+import torch
+
+ask = torch.cuda.get_device_name
+ORDER = []
+
+def named(name):
+    ORDER.append(name)
+    def apply(function):
+        ORDER.append(name.upper())
+        return function
+    return apply
+
+@named("a")
+@named("b")
+def kernel():
+    return 1
+
+ORDER == ["a", "b", "B", "A"] and ask()  # expect: device-init-at-import conditional
+ORDER[0] == "a" and ask()  # expect: device-init-at-import
+ORDER[2] == "B" and ask()  # expect: device-init-at-import
+ORDER[2] != "B" and ask()
+
+class Wrapped:
+    def __init__(self, function, level=0):
+        self.function = function
+        self.level = level
+
+    def __call__(self, *rest):
+        return self.function(*rest)
+
+@Wrapped
+def level(number=3):
+    return number
+
+level(4) == 4 and ask()  # expect: device-init-at-import
+level.level == 0 and ask()  # expect: device-init-at-import
+
+class Backend:
+    @property
+    def kind(self):
+        return "gpu"
+
+    @kind.setter
+    def kind(self, value):
+        self.kept = value
+
+    @staticmethod
+    def plain(number):
+        return number
+
+    @classmethod
+    def made(cls):
+        return cls
+
+backend = Backend()
+backend.kind == "gpu" and ask()  # expect: device-init-at-import
+backend.kind = 7
+backend.kept == 7 and ask()  # expect: device-init-at-import
+backend.plain(3) == 3 and ask()  # expect: device-init-at-import
+Backend.plain(3) == 3 and ask()  # expect: device-init-at-import
+Backend.made() is Backend and ask()  # expect: device-init-at-import
+backend.made() is Backend and ask()  # expect: device-init-at-import
+""",
 }
 
 

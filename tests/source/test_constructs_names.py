@@ -71,6 +71,88 @@ else:
 
 C = asking.level()  # expect: device-init-at-import conditional
 """,
+    "names from stars, from submodules and inside functions": """
+### pkg/__init__.py
+### pkg/a_user.py
+from pkg.public import *
+A = given()  # expect: device-init-at-import
+B = _hidden() if "_hidden" in globals() else 1
+### pkg/b_func.py
+def start():
+    from pkg.lazy import level as ask, other
+    other()
+    return ask()
+
+A = start()  # expect: device-init-at-import
+### pkg/c_sub.py
+import pkg.deep.leaf
+import pkg.deep.leaf as leaf
+from pkg.deep import leaf as renamed
+from pkg import deep
+
+A = pkg.deep.leaf.level()  # expect: device-init-at-import
+B = leaf.level()  # expect: device-init-at-import
+C = renamed.level()  # expect: device-init-at-import
+D = deep.leaf.level()  # expect: device-init-at-import
+### pkg/e_late.py
+from pkg.public import *
+from pkg.lazy import *
+A = given()
+### pkg/f_shadow.py
+from pkg.public import *
+
+def given():
+    return 1
+
+A = given()
+### pkg/deep/__init__.py
+__all__ = ["leaf"]
+### pkg/deep/leaf.py
+import torch
+
+def level():
+    return torch.cuda.get_device_name()
+### pkg/lazy.py
+import torch
+
+def level():
+    return torch.cuda.get_device_name()
+
+def other():
+    return 1
+
+def given():
+    return 1
+### pkg/public.py
+import torch
+
+def given():
+    return torch.cuda.get_device_name()
+
+def _hidden():
+    return torch.cuda.get_device_name()
+""",
+    "names that a module lacks": """
+### pkg/__init__.py
+### pkg/plain.py
+present = 1
+### pkg/dynamic.py
+globals()["made"] = 1
+### pkg/a.py
+import torch
+try:
+    from pkg.plain import absent
+except ImportError:
+    torch.cuda.get_device_name()  # expect: device-init-at-import
+try:
+    from pkg.plain import present
+except ImportError:
+    torch.cuda.get_device_name()  # expect: device-init-at-import conditional
+try:
+    from pkg.dynamic import made
+except ImportError:
+    torch.cuda.get_device_name()  # expect: device-init-at-import conditional
+""",
     "modules by their names": """
 ### pkg/__init__.py
 ### pkg/ask.py

@@ -1,0 +1,58 @@
+"""Containers: what a table or a list holds, after changes, under keys that nobody knows, when it is large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.source.expectations import Setting, assert_as_expected, cases
+
+PROGRAMS = {
+    "lists that are put together": """
+import torch
+
+for ask in [int] + [torch.cuda.get_device_name]:
+    ask()  # expect: device-init-at-import
+""",
+    "a table with a key that nobody knows": """
+import os
+import torch
+
+TABLE = {"a": int, os.path.basename(os.getcwd()): torch.cuda.get_device_name}
+TABLE.get("b", int)()  # expect: device-init-at-import conditional
+TABLE["a"]()
+""",
+    "a table that is changed between two equal calls": """
+import torch
+
+TABLE = {}
+
+def keep(function):
+    TABLE["a"] = function
+
+def run():
+    TABLE["a"]()
+
+keep(int)
+run()
+keep(torch.cuda.get_device_name)
+run()  # expect: device-init-at-import
+""",
+    "a list that is too long to be followed item by item": """
+import torch
+
+ROWS = []
+for _ in range(60):
+    for _ in range(10):
+        ROWS.append(int)
+ROWS[0]()
+if len(ROWS) > 500:
+    torch.cuda.get_device_name()  # expect: device-init-at-import conditional
+""",
+}
+
+
+@pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS))
+def test_what_a_container_holds_is_known(text: str, setting: Setting, tmp_path: Path) -> None:
+    assert_as_expected(text, tmp_path, setting)

@@ -1,0 +1,145 @@
+"""Decorators from elsewhere: what stands behind one without source, or one of the standard library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.source.expectations import Setting, assert_as_expected, cases
+
+PROGRAMS = {
+    "decorators without source": """
+import enum
+import reprlib
+import weakref
+import torch
+
+KEPT = []
+
+@reprlib.recursive_repr()
+def level(self):
+    return torch.cuda.get_device_name()
+
+@enum.unique
+class Kind(enum.Enum):
+    A = 1
+
+    def level(self):
+        return torch.cuda.get_device_name()
+
+def held(function):
+    KEPT.append(function)
+    return weakref.proxy(function)
+
+@held
+def weakly():
+    return torch.cuda.get_device_name()
+
+A = level(1)  # expect: device-init-at-import
+B = Kind.A.level()  # expect: device-init-at-import
+C = weakly()  # expect: device-init-at-import
+""",
+    "functions of the standard library that hand on what they are given": """
+import abc
+import atexit
+import copy
+import functools
+import typing
+import torch
+
+def ask():
+    return torch.cuda.get_device_name()
+
+class Asking:
+    def _ask(self, *more):
+        return torch.cuda.get_device_name()
+
+    ask = functools.partialmethod(_ask, 1)
+
+A = functools.lru_cache(ask)()  # expect: device-init-at-import
+B = functools.lru_cache(maxsize=2)(ask)()  # expect: device-init-at-import
+C = functools.cache(ask)()  # expect: device-init-at-import
+D = functools.singledispatch(lambda number: ask())(1)  # expect: device-init-at-import
+E = Asking().ask()  # expect: device-init-at-import
+F = functools.update_wrapper(lambda: ask(), int)()  # expect: device-init-at-import
+G = functools.wraps(int)(lambda: ask())()  # expect: device-init-at-import
+H = copy.copy(ask)()  # expect: device-init-at-import
+I = copy.deepcopy(ask)()  # expect: device-init-at-import
+J = typing.cast(int, ask)()  # expect: device-init-at-import
+K = typing.final(ask)()  # expect: device-init-at-import
+L = typing.no_type_check(ask)()  # expect: device-init-at-import
+M = abc.abstractmethod(ask)()  # expect: device-init-at-import
+N = atexit.register(ask)()  # expect: device-init-at-import
+O = functools.total_ordering(Asking)
+""",
+    "the order of decorators, and what they make": """
+import torch
+
+ask = torch.cuda.get_device_name
+ORDER = []
+
+def named(name):
+    ORDER.append(name)
+    def apply(function):
+        ORDER.append(name.upper())
+        return function
+    return apply
+
+@named("a")
+@named("b")
+def kernel():
+    return 1
+
+ORDER == ["a", "b", "B", "A"] and ask()  # expect: device-init-at-import conditional
+ORDER[0] == "a" and ask()  # expect: device-init-at-import
+ORDER[2] == "B" and ask()  # expect: device-init-at-import
+ORDER[2] != "B" and ask()
+
+class Wrapped:
+    def __init__(self, function, level=0):
+        self.function = function
+        self.level = level
+
+    def __call__(self, *rest):
+        return self.function(*rest)
+
+@Wrapped
+def level(number=3):
+    return number
+
+level(4) == 4 and ask()  # expect: device-init-at-import
+level.level == 0 and ask()  # expect: device-init-at-import
+
+class Backend:
+    @property
+    def kind(self):
+        return "gpu"
+
+    @kind.setter
+    def kind(self, value):
+        self.kept = value
+
+    @staticmethod
+    def plain(number):
+        return number
+
+    @classmethod
+    def made(cls):
+        return cls
+
+backend = Backend()
+backend.kind == "gpu" and ask()  # expect: device-init-at-import
+backend.kind = 7
+backend.kept == 7 and ask()  # expect: device-init-at-import
+backend.plain(3) == 3 and ask()  # expect: device-init-at-import
+Backend.plain(3) == 3 and ask()  # expect: device-init-at-import
+Backend.made() is Backend and ask()  # expect: device-init-at-import
+backend.made() is Backend and ask()  # expect: device-init-at-import
+""",
+}
+
+
+@pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS))
+def test_what_a_decorator_returns_is_what_the_name_means(text: str, setting: Setting, tmp_path: Path) -> None:
+    assert_as_expected(text, tmp_path, setting)

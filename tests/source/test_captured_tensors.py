@@ -193,7 +193,9 @@ def capture():
 }
 
 
-@pytest.mark.parametrize(("source", "wanted"), PLACES.values(), ids=[name.replace(" ", "-") for name in PLACES])
+@pytest.mark.parametrize(
+    ("source", "wanted"), PLACES.values(), ids=[name.replace(" ", "-") for name in PLACES]
+)
 def test_where_the_device_is_read(source: str, wanted: dict[int, str], tmp_path: Path) -> None:
     assert reported(source.removeprefix("\n"), tmp_path) == wanted
 

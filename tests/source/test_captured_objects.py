@@ -1,4 +1,4 @@
-"""What captured code finds in an object, a class or an enumeration, and which calls are the first of their kind."""
+"""What captured code finds in an object, a class or an enumeration, and which calls are first runs."""
 
 from __future__ import annotations
 

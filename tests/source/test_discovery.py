@@ -114,7 +114,7 @@ def test_a_link_to_a_folder_is_followed_once(tmp_path: Path) -> None:
     assert found.broken == ((f"{tmp_path}/p/gone.py", "a link that leads nowhere"),)
 
 
-#: The files of a checked folder and of one beside it, the module, where it is, and whether it is checked code.
+#: The files of a checked folder and of one beside it, the module, where it is, whether it is checked.
 WHERE = {
     "a module": (["tree/a.py"], "a", "tree/a.py", True),
     "a dependency": (["beside/a.py"], "a", "beside/a.py", False),

@@ -1,4 +1,4 @@
-"""Sources that are hardly text, or no Python yet: their faults are told in place, and no other file is lost."""
+"""Sources that are hardly text, or no Python yet: faults are told in place, and no other file is lost."""
 
 from __future__ import annotations
 

@@ -120,6 +120,12 @@ STALE = (
     + MANAGER.format(expectation=f"{STATE} conditional")
     + BUILDER.format(building="if not kept:\n            kept.append(builder.build(100))")
 )
+#: What is built once is written by nothing that depends on the batch.
+BUILT_ONCE = (
+    BACKEND
+    + MANAGER.format(expectation="")
+    + BUILDER.format(building='if not kept:\n            kept.append(torch.zeros(4, device="cuda"))')
+)
 STALE_MENDED = (
     BACKEND
     + MANAGER.format(expectation="")
@@ -179,6 +185,10 @@ def test_48261_buffers_that_the_first_call_built_are_named(tmp_path: Path) -> No
 @pytest.mark.parametrize("text", [ONCE_MENDED, REUSED_MENDED, STALE_MENDED], ids=["42444", "44253", "48261"])
 def test_what_was_mended_is_silent(text: str, tmp_path: Path) -> None:
     check(text, tmp_path)
+
+
+def test_what_is_the_same_for_every_batch_may_be_built_once(tmp_path: Path) -> None:
+    check(BUILT_ONCE, tmp_path)
 
 
 NAMES = {

@@ -305,6 +305,8 @@ BY_HAND = (
     b"async def f():\n    pass\nawaited = 1\n",
     b"def f[T](x: T) -> T:\n    return x\n",
     b"def f(\n    x,  # it's )\n    y='#',\n):\n    return 1\n",
+    b"def f():\n    pass\n    \x0cx = 1\n",
+    b"class A:\n    def f(self):\n        pass\n        \x0c    x = 1\n",
 )
 
 

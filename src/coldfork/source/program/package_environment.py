@@ -82,7 +82,7 @@ class PackageEnvironments:
     def _enter(self, state: Module, top: str, walk: _Walk, only: _Writers | None = None) -> None:
         """Follow one module that is imported now; what `walk` calls final is what is set so far."""
         at_start, current = walk.at_start, walk.final
-        if state.name in at_start or len(at_start) > _MOST_MODULES:
+        if len(at_start) > _MOST_MODULES:
             return
         at_start[state.name] = dict(current)
         for node in state.summary.body:

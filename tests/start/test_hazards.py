@@ -79,7 +79,7 @@ def test_where_a_plain_fork_breaks_what_coldfork_chooses_works(
     name: str, variables: dict[str, str], plain: dict[str, Any], codes: list[str]
 ) -> None:
     told = run(name, **variables)
-    # A child that waits for the threads of libgomp's pool reads what they left; now and then it crashes over that.
+    # A child that waits for the threads of libgomp's pool reads what they left; now and then it crashes.
     over_a_pool = (plain, CRASHED) if codes == ["openmp-pool-of-this-thread"] else (plain,)
     assert told["plain"] in over_a_pool
     assert (told["method"], told["started by"], told["ours"]) == ("spawn", "spawn", 0)

@@ -51,6 +51,12 @@ REGIONS = {
     with recorded(torch.cuda.CUDAGraph()):  @
         forward(x)
 """,
+    "an import from where it is defined": """
+    from torch.cuda.graphs import graph
+
+    with graph(torch.cuda.CUDAGraph()):  @
+        forward(x)
+""",
     "a device module": """
     device_module = torch.get_device_module(x.device)
     with device_module.graph(cuda_graph=torch.cuda.CUDAGraph()):  @

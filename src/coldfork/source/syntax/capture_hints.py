@@ -8,7 +8,10 @@ _PLACES = re.compile(rb"\bgraph\(|\bcapture_begin\(|\bmake_graphed_callables\(")
 _ALIAS = re.compile(rb"\btorch\.cuda(?:\.graphs)?[ \t]+import[^\n]*\bgraph[ \t]+as[ \t]+(\w+)")
 _OURS = re.compile(rb"\b(?:graph|capture|capture_begin|make_graphed_callables|check)\(")
 #: One of these stands in every file that captures, after a first look for what nearly all of them have.
-_CAPTURING = (b".graph(", b"capture_begin(", b"make_graphed_callables", b"coldfork", b"torch.cuda import")
+_CAPTURING = (
+    b".graph(", b"capture_begin(", b"make_graphed_callables", b"coldfork", b"torch.cuda import",
+    b"torch.cuda.graphs import",
+)  # fmt: skip
 
 
 def capturing(source: bytes) -> bool:

@@ -15,6 +15,24 @@ import torch
 for ask in [int] + [torch.cuda.get_device_name]:
     ask()  # expect: device-init-at-import
 """,
+    "what a table gives for a key that it may lack": """
+import os
+import torch
+
+TABLE = {"a": torch.cuda.get_device_name}
+ASK = {"a": 1}
+some = len(os.listdir("."))
+
+TABLE.get(some, int)()  # expect: device-init-at-import conditional
+TABLE.get("a", int)()  # expect: device-init-at-import
+TABLE.get("a" if some else "b", int)()  # expect: device-init-at-import conditional
+if ASK.get(some):
+    torch.cuda.get_device_name()  # expect: device-init-at-import conditional
+if ASK.pop("b" if some else "c", None):
+    torch.cuda.get_device_name()  # expect: device-init-at-import conditional
+if ASK.get("a" if some else "a"):
+    torch.cuda.get_device_name()  # expect: device-init-at-import
+""",
     "a table with a key that nobody knows": """
 import os
 import torch

@@ -96,7 +96,7 @@ def _mapping(
             return (
                 default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
             )
-        return found
+        return found if _is_there(receiver, positional[0]) else union([found, default])
     if name in ("keys", "__iter__"):
         return Sequence("list", tuple(receiver.items), receiver.exact)
     if name == "values":
@@ -133,6 +133,11 @@ def _attributes(
             if before.get(key) is not value and isinstance(key, Const):
                 set_attribute(ev, frame, receiver.owner, str(key.value), value)
     return result
+
+
+def _is_there(container: Mapping, key: Value) -> bool:
+    """Whether a dictionary is sure to hold a key, whichever of its values that may have."""
+    return all(single in container.items for single, _ in alternatives(key))
 
 
 def mapping_item(container: Mapping, key: Value) -> Value | None:

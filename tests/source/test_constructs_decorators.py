@@ -73,6 +73,33 @@ M = abc.abstractmethod(ask)()  # expect: device-init-at-import
 N = atexit.register(ask)()  # expect: device-init-at-import
 O = functools.total_ordering(Asking)
 """,
+    "a property with all its accessors, and a name bound in steps": """
+import torch
+
+ask = torch.cuda.get_device_name
+
+class Backend:
+    @property
+    def kind(self):
+        return "gpu"
+
+    @kind.setter
+    def kind(self, value):
+        self.kept = value
+
+    @kind.deleter
+    def kind(self):
+        pass
+
+backend = Backend()
+backend.kind == "gpu" and ask()  # expect: device-init-at-import
+backend.kind = 7
+backend.kept == 7 and ask()  # expect: device-init-at-import
+number = 1
+number = number + 1
+number = number + 1
+number == 3 and ask()  # expect: device-init-at-import
+""",
     "the order of decorators, and what they make": """
 import torch
 

@@ -71,6 +71,28 @@ else:
 
 C = asking.level()  # expect: device-init-at-import conditional
 """,
+    "a star that brings a submodule": """
+### pkg/__init__.py
+### pkg/a.py
+from pkg.deep import *
+A = leaf.level()  # expect: device-init-at-import
+### pkg/b.py
+from pkg.open import *
+B = leaf.level() if "leaf" in globals() else 1
+### pkg/deep/__init__.py
+__all__ = ["leaf"]
+### pkg/deep/leaf.py
+import torch
+
+def level():
+    return torch.cuda.get_device_name()
+### pkg/open/__init__.py
+### pkg/open/leaf.py
+import torch
+
+def level():
+    return torch.cuda.get_device_name()
+""",
     "names from stars, from submodules and inside functions": """
 ### pkg/__init__.py
 ### pkg/a_user.py

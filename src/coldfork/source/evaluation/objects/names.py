@@ -6,6 +6,7 @@ import builtins
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.exports import star_names
 from coldfork.source.evaluation.objects.mutation import share
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
@@ -108,6 +109,8 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
                 unseen = unseen or ev.external(f"{module.name if inside else target}.{name}")
                 continue
             found = module_value(ev, state, name)
+            if found is None and name in star_names(ev, target) and ev.program.exists(f"{target}.{name}"):
+                found = module_object(ev, f"{target}.{name}")  # `__all__` lists a submodule
             if found is not None:
                 return found
         if name in _BUILTINS or (unseen is not None and ev.program.exists(f"{module.name}.{name}")):
@@ -209,8 +212,11 @@ def _earlier(
     """What a name means while it is being bound: what it was before, or what is outside a class body."""
     index = ev.memo.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
+    while deeper in ev.memo.resolving:  # what it was before is being worked out: what it was before that
+        index = ev.memo.entry[deeper]
+        deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]
-    if any(entry[0] != nodes.BY_TYPE for entry in before) and deeper not in ev.memo.resolving:
+    if any(entry[0] != nodes.BY_TYPE for entry in before):
         return _bound(ev, module, cls, before, deeper)
     return None if cls is not None and all(entry[0] == nodes.BY_TYPE for entry in before) else UNKNOWN
 

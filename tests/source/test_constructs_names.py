@@ -27,6 +27,19 @@ def ask():
 level = int
 level = torch.cuda.get_device_name
 """,
+    "a name bound in steps, seen from another module": """
+### pkg/__init__.py
+### pkg/a.py
+import torch
+from pkg.steps import number
+if number == 3:
+    torch.cuda.get_device_name()  # expect: device-init-at-import
+### pkg/steps.py
+for number in (1,):
+    pass
+number = number + 1
+number = number + 1
+""",
     "a class inside a class, seen from another module": """
 ### pkg/__init__.py
 ### pkg/a.py

@@ -73,15 +73,6 @@ def test_the_floors_of_the_house_hold() -> None:
     assert "0 broken" in done.stdout
 
 
-def test_every_room_holds_modules_of_a_readable_size() -> None:
-    long = {
-        path.relative_to(ROOT).as_posix(): length
-        for path in (ROOT / "src").rglob("*.py")
-        if (length := len(path.read_text(encoding="utf-8").splitlines())) > 350
-    }
-    assert not long, f"about 300 lines are enough for a module: {long}"
-
-
 def test_no_module_is_named_after_nothing() -> None:
     nameless = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert [path for path in (ROOT / "src").rglob("*") if path.stem in nameless] == []

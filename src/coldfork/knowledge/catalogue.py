@@ -150,7 +150,8 @@ def _frozen(lists: Mapping[str, Iterable[T]]) -> dict[str, tuple[T, ...]]:
 def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> tuple[Fact, ...]:
     """The facts about everything directly inside `symbol`'s parent."""
     parent, _, name = symbol.rpartition(".")
-    return tuple(fact for wildcard in wildcards.get(parent, ()) for fact in wildcard.about(symbol, name))
+    about = wildcards.get(parent)
+    return () if about is None else tuple([fact for one in about for fact in one.about(symbol, name)])
 
 
 def _digest(profile: Profile, versions: Mapping[str, str | None], extra: Mapping[str, object] | None) -> str:

@@ -183,7 +183,7 @@ class Names(Hierarchy[Base, list[Binding]]):
         self, cls: ClassRef, name: str, after: ClassRef | None = None
     ) -> tuple[ClassRef, Binding] | None:
         """Where a class or its bases define a name, and how; `after` skips the classes up to that one."""
-        found = self.definition(cls, name, after)
+        found = self.member(cls, name, after)
         if found is None:
             return None
         owner, entries = found

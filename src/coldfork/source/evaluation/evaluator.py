@@ -13,7 +13,7 @@ from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import Interpreter, Member
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.journal import Journal
 from coldfork.source.evaluation.memo import Memo
 from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
@@ -26,6 +26,7 @@ from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.module import Module
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
+from coldfork.source.semantics.method_order import Member
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Union, Value
@@ -48,6 +49,7 @@ class Evaluator(Interpreter):
         self.failing = []
         self.joining = 0
         self.first_yield_only = False
+        self._classes = classes.Classes(self)
         self._package_environments = PackageEnvironments(program)
 
     def global_value(self, frame: Frame, name: str) -> Value:
@@ -188,6 +190,6 @@ class Evaluator(Interpreter):
         """An object of an annotated class."""
         return classes.instance_of_annotation(self, module, env, node)
 
-    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member | None:
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
         """A class's member along its bases."""
-        return classes.member(self, cls, name, after)
+        return self._classes.member(cls, name, after)

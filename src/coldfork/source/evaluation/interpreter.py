@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
 
 from coldfork.knowledge.catalogue import Catalogue, Fact
 from coldfork.source.evaluation.budget import Budget
@@ -22,17 +21,10 @@ from coldfork.source.evaluation.trace import Failure
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
+from coldfork.source.semantics.method_order import Member
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
-
-
-class Member(NamedTuple):
-    """What a class binds a name to, itself or through a base."""
-
-    value: Value
-    holder: Value
-    """The class that binds it, or the base without source that may."""
 
 
 class Interpreter(ABC):
@@ -137,7 +129,7 @@ class Interpreter(ABC):
         """`container[key]`."""
 
     @abstractmethod
-    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member | None:
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
         """A class's member along its bases."""
 
     @abstractmethod

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 C = TypeVar("C")
 Found = TypeVar("Found")
+
+
+class Member(NamedTuple, Generic[C, Found]):
+    """What a class has under a name, itself or through a base."""
+
+    holder: C
+    """The class that has it."""
+    value: Found
 
 
 class Hierarchy(ABC, Generic[C, Found]):
@@ -21,26 +29,28 @@ class Hierarchy(ABC, Generic[C, Found]):
     def held(self, cls: C, name: str) -> Found | None:
         """What one class itself has under a name."""
 
-    def behind(self, cls: C, after: C | None = None) -> Iterator[C]:
-        """The classes that are searched; for `super()` in `after`, those behind it."""
+    def behind(self, cls: C, after: C) -> Iterator[C]:
+        """The classes that `super()` in `after` searches."""
         order = iter(self.order(cls))
-        if after is not None:
-            for base in order:
-                if base == after:
-                    break
+        for base in order:
+            if base == after:
+                break
         return order
 
-    def definition(self, cls: C, name: str, after: C | None = None) -> tuple[C, Found] | None:
-        """The first class that has a name, and what it has."""
-        for base in self.behind(cls, after):
-            found = self.held(base, name)
+    def member(self, cls: C, name: str, after: C | None = None) -> Member[C, Found] | None:
+        """What the first class that has a name has under it."""
+        held = self.held
+        for base in self.order(cls) if after is None else self.behind(cls, after):
+            found = held(base, name)
             if found is not None:
-                return base, found
+                return Member(base, found)
         return None
 
 
 def linearised(cls: C, bases: Sequence[C], orders: Sequence[Sequence[C]]) -> tuple[C, ...]:
     """Python's order for a class with these bases, each of which has an order of its own."""
+    if len(bases) == 1:
+        return (cls, *orders[0])  # most classes: nothing to merge
     return (cls, *_merged([*map(list, orders), list(bases)]))
 
 

@@ -55,7 +55,8 @@ def bind_arguments(
     bound = bind(parameters, positional, named, double_star=spread)
     env = inner.env.names
     env.update(bound.given)
-    env.update(dict.fromkeys(bound.unknown, UNKNOWN))
+    for name in bound.unknown:
+        env[name] = UNKNOWN
     for name, default in bound.defaults.items():
         env[name] = ev.quietly(function.module, _defining(function), default)
     if parameters.star is not None:

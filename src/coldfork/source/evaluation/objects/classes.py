@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.source.evaluation.interpreter import Interpreter, Member
+from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import HIERARCHY
@@ -78,15 +78,6 @@ class Classes(Hierarchy[Value, Value]):
         if isinstance(cls, External) and cls.name not in _BARE:
             return External(f"{cls.name}.{name}")
         return None
-
-
-def member(ev: Interpreter, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member | None:
-    """The first binding of `name` along the bases, with the class or the external base that holds it."""
-    found = Classes(ev).definition(cls, name, after)
-    if found is None:
-        return None
-    holder, value = found
-    return Member(value, holder)
 
 
 def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:

@@ -60,7 +60,7 @@ def global_value(ev: Interpreter, module: Module, name: str) -> Value:
 
 def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What the module binds `name` to once it has run; None when it does not bind it."""
-    running = ev.running
+    running, program = ev.running, ev.program
     if module is running.module and running.env is not None:
         current = running.env.names.get(name)
         if (
@@ -73,21 +73,20 @@ def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
         if rebound is not None:
             return rebound
     key = (module.name, "", name)
-    looked_up = ev.definitions.values.get(key)
-    if looked_up is not None:
-        ev.program.consulted |= looked_up[1]
-        return looked_up[0]
-    outer, ev.program.consulted = ev.program.consulted, module.bit
+    known = ev.definitions.values
+    if key in known:
+        value, mask = known[key]
+        program.consulted |= mask
+        return value
+    outer, program.consulted = program.consulted, module.bit
     entries = module.summary.binds.get(name)
-    value: Value | None = None
-    if entries is not None:
-        value = _bound(ev, module, None, entries, key)
-    if value is None:
+    value = _bound(ev, module, None, entries, key) if entries is not None else None
+    if value is None and module.summary.stars:
         value = _from_stars(ev, module, name)
-    mask = ev.program.consulted
-    ev.program.consulted = outer | mask
+    mask = program.consulted
+    program.consulted = outer | mask
     if ev.memo.settled:
-        ev.definitions.values[key] = value, mask
+        known[key] = value, mask
     return value
 
 
@@ -95,7 +94,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
     """What a star import brings in under `name`."""
     stars = module.summary.stars
     key = (module.name, "*", name)
-    if not stars or name.startswith("_") or key in ev.memo.resolving:
+    if name.startswith("_") or key in ev.memo.resolving:
         return None
     ev.memo.resolving[key] = ev.memo.level
     try:
@@ -199,7 +198,8 @@ def _bound(
 
 def _name_in(resolving: tuple[object, ...]) -> str:
     """The name that a key of `resolving` is about."""
-    return next(part for part in reversed(resolving) if isinstance(part, str))
+    *_, name = resolving
+    return name if isinstance(name, str) else _name_in(resolving[:-1])
 
 
 def _earlier(

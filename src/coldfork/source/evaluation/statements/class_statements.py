@@ -97,15 +97,14 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
                     {k: v for k, v in given.items() if k != "metaclass"},
                 )
         frame.leave(outer)
-    for name, entries in cls.binds.items():
-        if any(_may_hold_an_object(entry) for entry in entries):
-            value = class_value(ev, cls, name)
-            if isinstance(value, Instance):
-                held = ev.member(value.cls, "__set_name__")
-                if held is not None and isinstance(held.holder, ClassRef):
-                    outer = frame.enter(Position.CLASS_BODY, cls.qualified)
-                    ev.call(frame, Bound(held.value, value), (cls, Const(name)))
-                    frame.leave(outer)
+    for name in _names_of_objects(cls):
+        value = class_value(ev, cls, name)
+        if isinstance(value, Instance):
+            held = ev.member(value.cls, "__set_name__")
+            if held is not None and isinstance(held.holder, ClassRef):
+                outer = frame.enter(Position.CLASS_BODY, cls.qualified)
+                ev.call(frame, Bound(held.value, value), (cls, Const(name)))
+                frame.leave(outer)
     bases = linear(ev, cls)[1:]
     if bases:
         held = ev.member(cls, "__init_subclass__", after=cls)
@@ -116,7 +115,11 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
             frame.leave(outer)
 
 
-def _may_hold_an_object(entry: Node) -> bool:
-    """Whether a binding may hold an object that was made for it, which then may have a `__set_name__`."""
-    how, payload, _line, _guards = entry
-    return how in (nodes.BY_VALUE, nodes.BY_STATEMENT) and payload[0] == nodes.CALL
+def _names_of_objects(cls: ClassRef) -> dict[str, None]:
+    """The names that may hold an object made for them, which then may have a `__set_name__`."""
+    return {
+        name: None
+        for name, entries in cls.binds.items()
+        for how, payload, _line, _guards in entries
+        if how in (nodes.BY_VALUE, nodes.BY_STATEMENT) and payload[0] == nodes.CALL
+    }

@@ -124,7 +124,7 @@ def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
 
 
 def _import(context: Context, node: ast.Import, scope: Scope | None) -> Node:
-    names = tuple((alias.name, alias.asname) for alias in node.names)
+    names = tuple([(alias.name, alias.asname) for alias in node.names])
     if scope is not None:
         for name, alias in names:
             if not scope.typing_only:
@@ -138,10 +138,10 @@ def _import(context: Context, node: ast.Import, scope: Scope | None) -> Node:
 def _from(context: Context, node: ast.ImportFrom, scope: Scope | None) -> Node | None:
     if node.module == "__future__":
         return None
-    names = tuple((alias.name, alias.asname) for alias in node.names)
+    names = tuple([(alias.name, alias.asname) for alias in node.names])
     if scope is not None:
         if not scope.typing_only:
-            scope.imports.append((node.module, node.level, tuple(name for name, _ in names)))
+            scope.imports.append((node.module, node.level, tuple([name for name, _ in names])))
         for name, alias in names:
             if name == "*":
                 if scope.typing_only:

@@ -118,7 +118,7 @@ def named(name):
 def kernel():
     return 1
 
-ORDER == ["a", "b", "B", "A"] and ask()  # expect: device-init-at-import conditional
+ORDER == ["a", "b", "B", "A"] and ask()  # expect: device-init-at-import
 ORDER[0] == "a" and ask()  # expect: device-init-at-import
 ORDER[2] == "B" and ask()  # expect: device-init-at-import
 ORDER[2] != "B" and ask()

@@ -237,7 +237,7 @@ class Nested:
         ask()
 
 if Nested.field == 1 and Nested.values == [2]:
-    ask()  # expect: device-init-at-import conditional
+    ask()  # expect: device-init-at-import
 if Nested.field != 1:
     ask()
 """,

@@ -13,6 +13,7 @@ from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
 from coldfork.source.capture.statements.binding import assign
+from coldfork.source.semantics import constants
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.quoting import text_of
@@ -125,10 +126,10 @@ def _compare(f: Following, node: Node) -> Value:
     _, left, operators, comparators = node
     first = f.evaluate(left)
     others = [f.evaluate(one) for one in comparators]
+    outcomes = [compared(*pair) for pair in zip([first, *others], operators, others, strict=False)]
+    if None not in outcomes:
+        return Const(all(outcomes))
     if len(others) == 1:
-        known = compared(first, operators[0], others[0])
-        if known is not None:
-            return Const(known)
         for one in (first, others[0]):
             if (
                 type(one) is Object
@@ -161,8 +162,11 @@ def _comprehension(f: Following, node: Node) -> Value:
 
 
 def _binary(f: Following, node: Node) -> Value:
-    _, _, left, right, line = node
+    _, name, left, right, line = node
     values = [f.evaluate(left), f.evaluate(right)]
+    match values:
+        case [Const(value=first), Const(value=second)]:
+            return constants.combine(name, first, second) or f.fresh("it", SOME_CALL)
     f.frame.line = line
     made = f.fresh("it", SOME_CALL)
     tensors = [one.tensor for one in values if type(one) is Object and one.tensor is not None]
@@ -174,8 +178,10 @@ def _binary(f: Following, node: Node) -> Value:
 
 
 def _unary(f: Following, node: Node) -> Value:
-    _, _, operand = node
+    _, name, operand = node
     value = f.evaluate(operand)
+    if isinstance(value, Const):
+        return constants.negate(name, value.value) or f.fresh("it")
     made = f.fresh("it")
     if type(value) is Object:
         made.tensor = value.tensor

@@ -29,7 +29,6 @@ from coldfork.source.values.kinds import ClassRef
 
 #: How many times callers of what captures something unknown are looked for.
 _ROUNDS = 2
-_MOST_ROOTS = 400
 _COMMON_NAMES = frozenset({"__call__", "forward", "<lambda>", "__enter__", "run", "main", "wrapper"})
 
 
@@ -140,7 +139,7 @@ class CaptureObserver:
     # -- following ----------------------------------------------------------------------------------
 
     def _follow(self, root: Func, opaque: set[Captor]) -> list[Observed]:
-        if root.place in self._seen or len(self._seen) > _MOST_ROOTS:
+        if root.place in self._seen:
             return []
         self._seen.add(root.place)
         follower = Follower(Names(self._program, self._classes, self._bases))

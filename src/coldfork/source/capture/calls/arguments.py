@@ -9,6 +9,7 @@ from coldfork.source.capture.state import DEPENDENT, FIXED
 from coldfork.source.semantics.argument_binding import bind
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.walk import walk
 
 
 def arguments_of(
@@ -48,7 +49,7 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
         env.names[name] = value
         env.levels[name] = levels.get(name, DEPENDENT if type(value) is Object else FIXED)
     for name, default in bound.defaults.items():
-        env.names[name] = f.evaluate(default) if default[0] == nodes.CONST else f.fresh(name)
+        env.names[name] = _default(f, func, default) or f.fresh(name)
     for name in bound.unknown:
         env.names[name] = f.fresh(name)
         env.levels[name] = DEPENDENT
@@ -62,6 +63,24 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
         env.names[parameters.double_star], env.levels[parameters.double_star] = more, DEPENDENT
     if type(func.bound) is Object and parameters.positional:
         env.own = func.bound
+
+
+def _default(f: Following, func: Func, node: Node) -> Value | None:
+    """What a parameter holds that the call leaves alone, if that is the same at any time."""
+    parts = list(walk((node,)))
+    if all(_is_constant(part) for part in parts):
+        return f.evaluate(node)
+    names = {name for opcode, name, *_ in parts if opcode == nodes.NAME}
+    of_class = func.owner is not None and not names.isdisjoint(func.owner.binds)
+    of_function = any(not names.isdisjoint(env.names) for env in func.around())
+    return None if of_class or of_function else f.names.static(func.module, node)
+
+
+def _is_constant(node: Node) -> bool:
+    match node:
+        case (nodes.SEQUENCE, kind, _):
+            return bool(kind == "tuple")
+    return node[0] in (nodes.CONST, nodes.UNARY, nodes.BINARY)
 
 
 def _annotate(f: Following, func: Func, env: Env) -> None:

@@ -97,6 +97,9 @@ def _known(f: Following, node: Node, name: str, given: Arguments) -> Value | Non
     if name == "isinstance" and len(arguments) == 2:
         known = instance_of(f.names, arguments[0], arguments[1])
         return Const(known) if known is not None else f.fresh(name)
+    if name == "len" and len(arguments) == 1 and type(arguments[0]) is Object:
+        keys = arguments[0].keys if arguments[0].kind != "set" else None
+        return f.fresh(name) if keys is None else Const(len(keys))
     if name == "bool" and arguments and f.truth(arguments[0]) is not None:
         return Const(f.truth(arguments[0]))
     if name in _READ_ON_HOST and arguments:

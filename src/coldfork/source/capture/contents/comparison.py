@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import builtins
+import ast
 
 from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import SOME_CALL, Object, Value
+from coldfork.source.semantics import constants
+from coldfork.source.semantics.builtin_types import CONTAINERS, any_of, belongs
 from coldfork.source.values.kinds import ClassRef, Const, External
 
 
 def compared(first: Value, operator: str, second: Value) -> bool | None:
     """What comparing two values gives, if that is known."""
+    if operator not in ("is", "is not") or isinstance(second, Const):
+        left, right = plain(first), plain(second)
+        if left is not None and right is not None:
+            return constants.compare(operator, left.value, right.value)
     same: bool | None = None
-    if isinstance(first, Const) and isinstance(second, Const):
-        same = bool(first.value == second.value)
-        if operator.startswith("is"):
-            same = same and type(first.value) is type(second.value)
-    elif isinstance(first, External) and isinstance(second, External):
+    if isinstance(first, External) and isinstance(second, External):
         root = first.name.rpartition(".")[0]
         if first == second:
             same = True
@@ -29,6 +31,23 @@ def compared(first: Value, operator: str, second: Value) -> bool | None:
     if same is None or operator not in ("is", "is not", "==", "!="):
         return None
     return same if operator in ("is", "==") else not same
+
+
+def plain(value: Value) -> Const | None:
+    """A value as the constant that it is; None where it is more than constants, or not all of it is known."""
+    if isinstance(value, Const):
+        return value
+    if type(value) is not Object or value.keys is None:
+        return None
+    parts = [plain(value.parts[key]) for key in value.keys]
+    if value.kind != "dict":
+        return constants.container(value.kind, parts)
+    held = constants.container("list", parts)
+    try:
+        keys = [ast.literal_eval(key)[0] for key in value.keys]
+    except (ValueError, SyntaxError):  # such as `[nan]`
+        return None
+    return Const(dict(zip(keys, held.value, strict=True))) if held is not None else None
 
 
 def _is_tensor(value: Value) -> bool:
@@ -45,15 +64,17 @@ def is_none(value: Value) -> bool | None:
 
 def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
     """Whether a value is an object of a class, if that is known."""
+    if type(kind) is Object:
+        kinds = kind.elements()
+        return any_of([instance_of(names, value, one) for one in kinds]) if kinds is not None else None
     if isinstance(value, Const):
-        return _constant_is(value.value, kind)
+        return _belongs(type(value.value), kind)
     if type(value) is not Object:
         return None
     if value.tensor is not None:
         return True if kind == External("torch.Tensor") else False if isinstance(kind, ClassRef) else None
-    if value.kind:
-        name = kind.name if isinstance(kind, External) else ""
-        return name == value.kind if hasattr(builtins, name) and name != "object" else None
+    if value.kind in CONTAINERS:
+        return _belongs(CONTAINERS[value.kind], kind)
     if value.cls is None:
         return None
     order = names.order(value.cls)
@@ -63,8 +84,7 @@ def instance_of(names: Names, value: Value, kind: Value) -> bool | None:
     return False if ours and not value.before else None
 
 
-def _constant_is(value: object, kind: Value) -> bool | None:
+def _belongs(own: type, kind: Value) -> bool | None:
     if isinstance(kind, ClassRef):
         return False
-    known = getattr(builtins, kind.name, None) if isinstance(kind, External) else None
-    return isinstance(value, known) if isinstance(known, type) else None
+    return belongs(own, kind.name) if isinstance(kind, External) else None

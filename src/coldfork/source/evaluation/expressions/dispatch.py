@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
-from coldfork.source.evaluation.expressions.operators import LONGEST_CONSTANT, binary, compare, unary
+from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
 from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
@@ -13,6 +13,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
+from coldfork.source.semantics.constants import LONGEST
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
@@ -243,7 +244,7 @@ def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
             ev.call(frame, ev.attribute(frame, part, method))
     if all(isinstance(part, Const) for part in parts):
         text = "".join(str(part.value) for part in parts if isinstance(part, Const))
-        return Const(text) if len(text) <= LONGEST_CONSTANT else UNKNOWN
+        return Const(text) if len(text) <= LONGEST else UNKNOWN
     return UNKNOWN
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any
-
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
     NONE,
@@ -33,27 +30,6 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, joined
 
-#: Longer constants are not worked out.
-LONGEST_CONSTANT = 2_000
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "or": operator.or_,
-    "and": operator.and_,
-    "xor": operator.xor,
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _COMPARE_METHODS = {
     "==": "__eq__",
     "!=": "__ne__",
@@ -103,11 +79,10 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         if held is None:
             return UNKNOWN
         return Const(held if name == "in" else not held)
-    if isinstance(left, Const) and isinstance(right, Const):
-        try:
-            return Const(bool(_COMPARISONS[name](left.value, right.value)))
-        except TypeError:
-            return UNKNOWN
+    first, second = _plain(left), _plain(right)
+    if first is not None and second is not None:
+        outcome = constants.compare(name, first.value, second.value)
+        return UNKNOWN if outcome is None else Const(outcome)
     if left is TRUTHY and isinstance(right, Const) and right.value == 0 and name in (">", "!=", "=="):
         return Const(name != "==")  # a number that is known not to be zero
     if isinstance(left, Instance):
@@ -119,6 +94,13 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         if same is not None:
             return Const(same if name == "==" else not same)
     return UNKNOWN
+
+
+def _plain(value: Value) -> Const | None:
+    """A value as the constant that it is, be it a container of constants."""
+    if isinstance(value, Sequence) and value.exact and not value.doubtful:
+        return constants.container(value.kind, map(_plain, value.items))
+    return value if isinstance(value, Const) else None
 
 
 def _identical(left: Value, right: Value) -> bool | None:
@@ -173,15 +155,12 @@ def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> b
         if container.exact and isinstance(item, Instance) and item.is_member:
             outcomes = [_identical(item, other) for other in container.items]
             return False if all(outcome is False for outcome in outcomes) else None
-        known = (
-            container.exact and isinstance(item, Const) and all(isinstance(i, Const) for i in container.items)
-        )
-        return False if known else None
-    if isinstance(container, Const) and isinstance(item, Const):
-        try:
-            return item.value in container.value
-        except TypeError:
+        first, second = _plain(item), constants.container(container.kind, map(_plain, container.items))
+        if first is None or second is None or not container.exact:
             return None
+        return constants.compare("in", first.value, second.value)
+    if isinstance(container, Const) and isinstance(item, Const):
+        return constants.compare("in", item.value, container.value)
     if isinstance(container, Instance):
         method = ev.attribute(frame, container, "__contains__")
         if isinstance(method, Bound):
@@ -203,14 +182,8 @@ def operate(
         method = ev.attribute(frame, left, f"__i{name}__")
         if isinstance(method, Bound):
             return ev.call(frame, method, (right,))
-    if isinstance(left, Const) and isinstance(right, Const) and name in _ARITHMETIC:
-        try:
-            result = _ARITHMETIC[name](left.value, right.value)
-        except Exception:  # arithmetic on constants may raise anything
-            return UNKNOWN
-        if isinstance(result, (str, bytes, tuple)) and len(result) > LONGEST_CONSTANT:
-            return UNKNOWN
-        return Const(result)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return constants.combine(name, left.value, right.value) or UNKNOWN
     if isinstance(left, Sequence) and name == "add":
         items, exact = iterate(ev, frame, right)
         return Sequence(left.kind, (*left.items, *items), left.exact and exact)
@@ -250,8 +223,8 @@ def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """A unary operator, on a number or through a method."""
     _, operator, operand = node
     value = ev.evaluate(frame, operand)
-    if isinstance(value, Const) and isinstance(value.value, int):
-        return Const({"neg": -value.value, "pos": +value.value, "invert": ~value.value}[operator])
+    if isinstance(value, Const):
+        return constants.negate(operator, value.value) or UNKNOWN
     if isinstance(value, Instance):
         method = ev.attribute(frame, value, f"__{operator}__")
         if isinstance(method, Bound):

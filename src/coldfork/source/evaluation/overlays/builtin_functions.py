@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from types import FunctionType
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
@@ -11,6 +12,7 @@ from coldfork.source.evaluation.objects.assignment import assign_attribute
 from coldfork.source.evaluation.objects.classes import linear
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.semantics.builtin_types import CONTAINERS, any_of, belongs
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -110,39 +112,46 @@ def _isinstance(
     if len(positional) != 2:
         return UNKNOWN
     value, kinds = positional
-    wanted = list(kinds.items) if isinstance(kinds, Sequence) else [kinds]
-    if isinstance(value, Instance) and not value.open:
-        order = linear(ev, value.cls)
-        if any(kind in order for kind in wanted):
-            return TRUE
-        known = all(isinstance(kind, ClassRef) or _is_builtin_class(kind) for kind in wanted)
-        return FALSE if known and all(isinstance(base, ClassRef) for base in order) else UNKNOWN
-    if isinstance(value, Const):
-        names = {kind.name.removeprefix("builtins.") for kind in wanted if isinstance(kind, External)}
-        own = {base.__name__ for base in type(value.value).__mro__}
-        if names & own - {"object"}:
-            return TRUE
-        if all(
-            isinstance(k, ClassRef) or (isinstance(k, External) and k.name.startswith("builtins."))
-            for k in wanted
-        ):
-            return FALSE
-    if isinstance(value, (Function, ClassRef)):
-        names = {kind.name for kind in wanted if isinstance(kind, External)}
-        if isinstance(value, Function) and names & {
-            "types.FunctionType",
-            "collections.abc.Callable",
-            "typing.Callable",
-        }:
-            return TRUE
-        if isinstance(value, ClassRef) and "builtins.type" in names:
-            return TRUE
-        if (
-            names <= {"builtins.str", "builtins.int", "builtins.list", "builtins.dict", "builtins.tuple"}
-            and names
-        ):
-            return FALSE
-    return UNKNOWN
+    outcome = any_of([_belongs(ev, value, kind) for kind in _flattened(kinds)])
+    return UNKNOWN if outcome is None else Const(outcome)
+
+
+def _flattened(kinds: Value) -> list[Value]:
+    """The classes that a test names, in tuples or not."""
+    if not isinstance(kinds, Sequence):
+        return [kinds]
+    rest = [] if kinds.exact else [UNKNOWN]
+    return [kind for item in kinds.items for kind in _flattened(item)] + rest
+
+
+def _belongs(ev: Interpreter, value: Value, kind: Value) -> bool | None:
+    """Whether a value is an object of one class, if that is known."""
+    if isinstance(value, Instance):
+        order = () if value.open else linear(ev, value.cls)
+        if kind in order:
+            return True
+        known = isinstance(kind, ClassRef) or _is_builtin_class(kind)
+        return False if order and known and all(isinstance(base, ClassRef) for base in order) else None
+    own = _class_of(value)
+    if own is None:
+        return None
+    if isinstance(kind, ClassRef):
+        return None if own is type else False
+    return belongs(own, kind.name) if isinstance(kind, External) else None
+
+
+def _class_of(value: Value) -> type | None:
+    """The class of a value that Python itself makes."""
+    match value:
+        case Const():
+            return type(value.value)
+        case Sequence():
+            return CONTAINERS.get(value.kind)
+        case Mapping():
+            return dict
+        case Function():
+            return FunctionType
+    return type if isinstance(value, ClassRef) else None
 
 
 def _is_builtin_class(value: Value) -> bool:

@@ -1,0 +1,87 @@
+"""What operators make of constants: CPython is asked, within bounds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from coldfork.source.values.kinds import Const
+
+#: Longer constants are not worked out.
+LONGEST = 2_000
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "or": operator.or_,
+    "and": operator.and_,
+    "xor": operator.xor,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda one, container: one in container,
+    "not in": lambda one, container: one not in container,
+    "is": lambda one, other: type(one) is type(other) and one == other,
+    "is not": lambda one, other: type(one) is not type(other) or one != other,
+}
+
+
+_CONTAINERS: dict[str, Callable[[Iterable[Any]], object]] = {"list": list, "tuple": tuple, "set": set}
+
+
+def container(kind: str, items: Iterable[Const | None]) -> Const | None:
+    """A list, tuple or set as the constant that it is; None where not all its items are constants."""
+    held: list[object] = []
+    for item in items:
+        if item is None:
+            return None
+        held.append(item.value)
+    try:
+        return Const(_CONTAINERS[kind](held))
+    except (KeyError, TypeError):  # another kind, or an item that no set takes
+        return None
+
+
+def compare(name: str, left: object, right: object) -> bool | None:
+    """What comparing two constants gives; None where Python refuses to."""
+    try:
+        return bool(_COMPARISONS[name](left, right))
+    except TypeError:
+        return None
+
+
+def combine(name: str, left: object, right: object) -> Const | None:
+    """What arithmetic on two constants gives; None where it raises, or gives too much."""
+    if name not in _ARITHMETIC or (name == "mul" and _is_long(left, right)):
+        return None
+    try:
+        result = _ARITHMETIC[name](left, right)
+    except Exception:  # arithmetic on constants may raise anything
+        return None
+    if isinstance(result, (str, bytes, tuple)) and len(result) > LONGEST:
+        return None
+    return Const(result)
+
+
+def _is_long(left: object, right: object) -> bool:
+    """True where a text is repeated so often that it must not even be made."""
+    for text, times in ((left, right), (right, left)):
+        if isinstance(text, (str, bytes, tuple)) and isinstance(times, int):
+            return len(text) * times > LONGEST
+    return False
+
+
+def negate(name: str, value: object) -> Const | None:
+    """What a unary operator makes of a whole number."""
+    if not isinstance(value, int):
+        return None
+    return Const({"neg": -value, "pos": +value, "invert": ~int(value)}[name])

@@ -96,7 +96,7 @@ def _fields(
                 made.attributes[name] = rest.pop(0)
             else:
                 _default(ev, frame, made, base, name, entries)
-    after = ev.member(made.cls, "__post_init__")
+    after = ev.member(made.cls, "__post_init__") or ev.member(made.cls, "__attrs_post_init__")
     if after is not None and isinstance(after.holder, ClassRef):
         ev.call(frame, Bound(after.value, made))
 

@@ -30,6 +30,8 @@ _DATACLASSES = (
     "pydantic.dataclasses.dataclass()",
     "attr.s",
     "attr.s()",
+    "attr.define",
+    "attr.define()",
     "attrs.define",
     "attrs.define()",
 )

@@ -110,8 +110,9 @@ def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Val
             assign(ev, frame, target, item)
         return
     rest = union(items) if items else UNKNOWN
+    several = Sequence("list", items, exact=False)
     for target in targets:
-        assign(ev, frame, target, UNKNOWN if exact else rest)
+        assign(ev, frame, target, several if target[0] == nodes.TO_STAR else rest)
 
 
 def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, value: Value) -> None:

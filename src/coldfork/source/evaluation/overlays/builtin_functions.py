@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
@@ -226,12 +227,12 @@ def _len(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords:
     return UNKNOWN
 
 
-def _scalar(kind: type, method: str) -> Model:
+def _scalar(kind: Callable[..., object], method: str) -> Model:
     def model(
         ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value | None:
         if not positional:
-            return Const(kind())
+            return UNKNOWN if kind is repr else Const(kind())
         value = positional[0]
         if isinstance(value, Union):
             return ev.for_each_alternative(
@@ -300,7 +301,7 @@ BUILTINS: dict[str, Model] = {
     "builtins.int": _scalar(int, "__int__"),
     "builtins.bool": _scalar(bool, "__bool__"),
     "builtins.float": _scalar(float, "__float__"),
-    "builtins.repr": _scalar(str, "__repr__"),
+    "builtins.repr": _scalar(repr, "__repr__"),
     "builtins.globals": _globals,
     "builtins.hash": _hash,
 }

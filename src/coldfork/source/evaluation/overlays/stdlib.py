@@ -166,7 +166,7 @@ def _exit(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
 def _exec_known(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    """Calls what it is given: `contextvars.Context.run`, `asyncio.to_thread` and their like."""
+    """Calls what it is given, as the `run` of a context does."""
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
 
 
@@ -209,5 +209,6 @@ LIBRARY: dict[str, Model] = {
     "asyncio.run": _run_coroutine,
     "sys.exit": _exit,
     "builtins.exit": _exit,
-    "contextvars.Context.run": _exec_known,
+    "contextvars.Context().run": _exec_known,
+    "contextvars.copy_context().run": _exec_known,
 }

@@ -61,6 +61,7 @@ def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     if frame.conditions or ev.joining:
         value = union((known, value))
     if value is known or value == known:
+        ev.journal.shared += 1  # another time it may have been changed meanwhile
         return  # nobody can tell, and what has been worked out still holds
     ev.journal.note_variable(ev.running.rebound, key)
     ev.running.rebound[key] = value

@@ -18,8 +18,7 @@ ARGUMENTS = {
     "no device": "torch.zeros(1)",
     "a device under another name": "torch.zeros(1, place='cuda')",
     "a device that is one of two": (
-        "torch.zeros(1, device='cuda' if torch.backends.x else 'cpu')"
-        "  # expect: device-init-at-import"
+        "torch.zeros(1, device='cuda' if torch.backends.x else 'cpu')  # expect: device-init-at-import"
     ),
     "a position": "torch.load('a', 'cuda')  # expect: device-init-at-import",
     "another position": "torch.load('a', None, 'cuda')",

@@ -41,8 +41,9 @@ def construct(
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:
         held = ev.member(meta, "__call__")
-        if held is not None and isinstance(held.value, Function):
-            return ev.call(frame, Bound(held.value, cls), positional, keywords)
+        if held is not None and isinstance(held.holder, ClassRef):
+            callee = Bound(held.value, cls) if isinstance(held.value, Function) else held.value
+            return ev.call(frame, callee, positional, keywords)
     made: Value = Instance(cls)
     creator = ev.member(cls, "__new__")
     if creator is not None and isinstance(creator.holder, ClassRef):

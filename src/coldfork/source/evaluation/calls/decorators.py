@@ -80,7 +80,11 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
             return known
     if isinstance(decorator, Method) and isinstance(decorator.receiver, Property):
         held = decorator.receiver
-        return Property(held.getter, value) if decorator.name == "setter" else held
+        return Property(
+            value if decorator.name == "getter" else held.getter,
+            value if decorator.name == "setter" else held.setter,
+            value if decorator.name == "deleter" else held.deleter,
+        )
     result = ev.call(frame, decorator, (value,))
     if isinstance(result, (Unknown, Const)) or (
         isinstance(result, External) and not isinstance(decorator, Function)

@@ -33,9 +33,11 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Instance,
+    Lazy,
     Mapping,
     Method,
     ModuleRef,
+    Partial,
     Property,
     Sequence,
     StaticMethod,
@@ -241,6 +243,9 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
         return value.function
     if isinstance(value, Property):
         return ev.call(frame, value.getter, (receiver,))
+    if isinstance(value, Lazy) and value.kind == "method":
+        function, *rest = value.call
+        return Partial(_bind(ev, frame, function, receiver), *rest)
     if isinstance(value, Instance):
         return _through_descriptor(
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 
+from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
@@ -99,6 +100,14 @@ def _new_object(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
+
+
+def _call_class(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    if positional and isinstance(positional[0], ClassRef):
+        return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
+    return None
 
 
 def _vars(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -268,7 +277,7 @@ def _hash(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
 def _property(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    return Property(positional[0]) if positional else None
+    return Property(*positional[:3]) if positional else None
 
 
 def _static(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -287,6 +296,7 @@ BUILTINS: dict[str, Model] = {
     "builtins.setattr": _setattr,
     "builtins.object.__setattr__": _set_past,
     "builtins.object.__new__": _new_object,
+    "builtins.type.__call__": _call_class,
     "builtins.vars": _vars,
     "builtins.isinstance": _isinstance,
     "builtins.issubclass": _issubclass,

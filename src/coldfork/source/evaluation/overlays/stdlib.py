@@ -20,6 +20,7 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Keywords,
+    Lazy,
     Partial,
     Sequence,
     Union,
@@ -46,6 +47,12 @@ def _partial(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return Partial(positional[0], positional[1:], keywords) if positional else None
+
+
+def _partial_method(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return Lazy("method", (positional[0], positional[1:], keywords)) if positional else None
 
 
 def _wraps(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -187,7 +194,7 @@ LIBRARY: dict[str, Model] = {
     "functools.singledispatch": _first,
     "functools.total_ordering": _first,
     "functools.partial": _partial,
-    "functools.partialmethod": _partial,
+    "functools.partialmethod": _partial_method,
     "functools.wraps": _wraps,
     "functools.wraps()": _first,
     "functools.update_wrapper": _first,

@@ -244,8 +244,8 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
     if isinstance(value, Property):
         return ev.call(frame, value.getter, (receiver,))
     if isinstance(value, Lazy) and value.kind == "method":
-        function, *rest = value.call
-        return Partial(_bind(ev, frame, function, receiver), *rest)
+        function, positional, keywords = value.call
+        return Partial(_bind(ev, frame, function, receiver), positional, keywords)
     if isinstance(value, Instance):
         return _through_descriptor(
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver

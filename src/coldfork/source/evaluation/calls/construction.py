@@ -44,7 +44,7 @@ def construct(
         if held is not None and isinstance(held.holder, ClassRef):
             callee = Bound(held.value, cls) if isinstance(held.value, Function) else held.value
             return ev.call(frame, callee, positional, keywords)
-    made: Value = Instance(cls)
+    made = Instance(cls)
     creator = ev.member(cls, "__new__")
     if creator is not None and isinstance(creator.holder, ClassRef):
         function = creator.value.function if isinstance(creator.value, StaticMethod) else creator.value
@@ -53,8 +53,6 @@ def construct(
             made = result
         elif not isinstance(result, External) and result is not UNKNOWN:
             return result
-    if not isinstance(made, Instance):
-        return made
     _initialise(ev, frame, made, positional, keywords)
     return made
 

@@ -87,10 +87,8 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
         )
     result = ev.call(frame, decorator, (value,))
     if isinstance(result, (Unknown, Const)) or (
-        isinstance(result, External) and not isinstance(decorator, Function)
+        isinstance(result, External) and (not isinstance(decorator, Function) or result.name.endswith("()"))
     ):
-        return value
-    if isinstance(result, External) and result.name.endswith("()"):
         return value
     return result
 

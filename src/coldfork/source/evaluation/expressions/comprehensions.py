@@ -132,9 +132,7 @@ def _generate(
 
 def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
     """Do `work`; when it is uncertain, nothing it wakes is certain."""
-    if not uncertain:
-        work()
-        return
     must = set(frame.must)
     work()
-    frame.must = must
+    if uncertain:
+        frame.must = must

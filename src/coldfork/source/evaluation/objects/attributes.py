@@ -218,13 +218,8 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
         held = ev.member(cls, name)
         if held is not None and isinstance(held.holder, ClassRef):
             stand_in = Instance(cls, open_=True)
-            if isinstance(held.value, Property):
-                member: Value = UNKNOWN
-            elif isinstance(held.value, (Function, ClassMethod, StaticMethod)):
-                member = _bind(ev, frame, held.value, stand_in)
-            else:
-                member = UNKNOWN
-            found.append((member, condition))
+            method = isinstance(held.value, (Function, ClassMethod, StaticMethod))
+            found.append((_bind(ev, frame, held.value, stand_in) if method else UNKNOWN, condition))
     if not found:
         return Method(value, name)
     if len(found) == 1:

@@ -199,9 +199,6 @@ def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
     if len(positional) == 2 and isinstance(positional[0], ClassRef):
         return Super(positional[0], positional[1])
     function = frame.function
-    env = frame.env
-    while function is None and env is not None:
-        env = env.outer
     if function is None or function.owner is None:
         return UNKNOWN
     code = ev.definitions.code_of(function)

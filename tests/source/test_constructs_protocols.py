@@ -180,6 +180,81 @@ if {**{row: 1 for row in found}, "a": 1}:
 if not rows:
     ask()  # expect: device-init-at-import conditional
 """,
+    "containers made of others that may be empty": """
+import os
+import torch
+
+def ask():
+    return torch.cuda.get_device_name()
+
+found = os.listdir("/")
+table = {row: 1 for row in found if row == "nowhere"}
+rows = [row for row in found if row == "nowhere"]
+kept = [row for row in found]
+kept.append(1)
+
+if table.keys() or table.values() or table.items() or table.copy() or rows.copy():
+    ask()  # expect: device-init-at-import conditional
+if dict(table) or dict(**table) or dict([(row, 1) for row in rows]):
+    ask()  # expect: device-init-at-import conditional
+if rows + rows or table | table or set(rows) | set(rows):
+    ask()  # expect: device-init-at-import conditional
+if [row for row in kept if row in rows] or [row for row in kept for other in rows]:
+    ask()  # expect: device-init-at-import conditional
+if dict(table, a=1):
+    ask()  # expect: device-init-at-import
+if dict(a=1):
+    ask()  # expect: device-init-at-import
+if rows + [1]:
+    ask()  # expect: device-init-at-import
+if [1] + rows:
+    ask()  # expect: device-init-at-import
+if [1] + [2]:
+    ask()  # expect: device-init-at-import
+if table | {"a": 1}:
+    ask()  # expect: device-init-at-import
+if set(rows) | {1}:
+    ask()  # expect: device-init-at-import
+if kept:
+    ask()  # expect: device-init-at-import
+if kept.copy():
+    ask()  # expect: device-init-at-import
+if list(kept):
+    ask()  # expect: device-init-at-import
+if [*kept]:
+    ask()  # expect: device-init-at-import
+if [row for row in kept]:
+    ask()  # expect: device-init-at-import
+if range(100):
+    ask()  # expect: device-init-at-import
+if list(row for row in (1, 2)):
+    ask()  # expect: device-init-at-import
+if [*(row for row in (1, 2))]:
+    ask()  # expect: device-init-at-import
+for row in kept:
+    ask()  # expect: device-init-at-import
+for row in rows:
+    ask()  # expect: device-init-at-import conditional
+for row in range(100):
+    ask()  # expect: device-init-at-import
+[ask() for row in kept]  # expect: device-init-at-import
+[ask() for row in rows]  # expect: device-init-at-import conditional
+[ask() for row in range(100)]  # expect: device-init-at-import
+""",
+    "words that nobody knows": """
+import os
+import torch
+
+def run(ask=int, **words):
+    ask()
+    if words:
+        torch.cuda.get_device_name()
+
+nothing = {row: 1 for row in os.listdir("/") if row == "nowhere"}
+run(**nothing)  # expect: device-init-at-import conditional
+run(other=1, **nothing)  # expect: device-init-at-import
+run(**{})
+""",
     "calling a class whose metaclass has a say": """
 import torch
 

@@ -155,7 +155,9 @@ if {row for row in (1, 2) if row in found}:
     ask()  # expect: device-init-at-import conditional
 if list(found):
     ask()  # expect: device-init-at-import conditional
-if list(rows) or tuple(rows) or sorted(rows) or set(rows):
+if list(rows):
+    ask()  # expect: device-init-at-import conditional
+if tuple(rows):
     ask()  # expect: device-init-at-import conditional
 if [*found]:
     ask()  # expect: device-init-at-import conditional
@@ -192,15 +194,59 @@ table = {row: 1 for row in found if row == "nowhere"}
 rows = [row for row in found if row == "nowhere"]
 kept = [row for row in found]
 kept.append(1)
+more = {row: 1 for row in found}
+more["a"] = 1
+grown = []
+grown += (row for row in (1, 2))
 
-if table.keys() or table.values() or table.items() or table.copy() or rows.copy():
+if table.keys():
     ask()  # expect: device-init-at-import conditional
-if dict(table) or dict(**table) or dict([(row, 1) for row in rows]):
+if table.values():
     ask()  # expect: device-init-at-import conditional
-if rows + rows or table | table or set(rows) | set(rows):
+if table.items():
     ask()  # expect: device-init-at-import conditional
-if [row for row in kept if row in rows] or [row for row in kept for other in rows]:
+if table.copy():
     ask()  # expect: device-init-at-import conditional
+if rows.copy():
+    ask()  # expect: device-init-at-import conditional
+if dict(table):
+    ask()  # expect: device-init-at-import conditional
+if dict(**table):
+    ask()  # expect: device-init-at-import conditional
+if dict([(row, 1) for row in rows]):
+    ask()  # expect: device-init-at-import conditional
+if rows + rows:
+    ask()  # expect: device-init-at-import conditional
+if table | table:
+    ask()  # expect: device-init-at-import conditional
+if set(rows) | set(rows):
+    ask()  # expect: device-init-at-import conditional
+if [row for row in kept if row in rows]:
+    ask()  # expect: device-init-at-import conditional
+if [row for row in kept for other in rows]:
+    ask()  # expect: device-init-at-import conditional
+if {**table}:
+    ask()  # expect: device-init-at-import conditional
+if sorted(rows):
+    ask()  # expect: device-init-at-import conditional
+if {**{"a": 1}, **table}:
+    ask()  # expect: device-init-at-import
+if grown:
+    ask()  # expect: device-init-at-import
+if dict((row, 1) for row in (1, 2)):
+    ask()  # expect: device-init-at-import
+if dict(more):
+    ask()  # expect: device-init-at-import
+if more.keys():
+    ask()  # expect: device-init-at-import
+if more.values():
+    ask()  # expect: device-init-at-import
+if more.items():
+    ask()  # expect: device-init-at-import
+if more.copy():
+    ask()  # expect: device-init-at-import
+if {**more}:
+    ask()  # expect: device-init-at-import
 if dict(table, a=1):
     ask()  # expect: device-init-at-import
 if dict(a=1):

@@ -68,7 +68,7 @@ def bind_arguments(
         env[parameters.star] = Sequence("tuple", bound.more_positional, exact=not star)
     if parameters.double_star is not None:
         words: dict[Value, Value] = {Const(name): value for name, value in bound.more_keywords.items()}
-        env[parameters.double_star] = Mapping(words, not spread, not words)
+        env[parameters.double_star] = Mapping(words, not spread, doubtful=False)
 
 
 def _defining(function: Function) -> Env | None:

@@ -31,7 +31,7 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     if kind == "generator":
         return _generator(ev, frame, node, iterated)
     first, exact = iterate(ev, frame, iterated)
-    filled = type(iterated) is Sequence and not iterated.doubtful and bool(first)
+    filled = type(iterated) is Sequence and not iterated.doubtful
     if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
         frame.position = Position.COMPREHENSION
     frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls

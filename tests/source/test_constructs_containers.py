@@ -68,6 +68,92 @@ ROWS[0]()
 if len(ROWS) > 500:
     torch.cuda.get_device_name()  # expect: device-init-at-import conditional
 """,
+    "a table that is as long as it may be": """
+import os
+import torch
+
+TABLE = {}
+for row in range(10):
+    for column in range(50):
+        TABLE[row * 50 + column] = int
+if len(os.listdir(".")) > 1000000:
+    TABLE[1] = torch.cuda.get_device_name
+TABLE[1]()  # expect: device-init-at-import conditional
+TABLE[2] = torch.cuda.get_device_name
+TABLE[2]()  # expect: device-init-at-import
+TABLE[3]()
+""",
+    "an attribute that is set back": """
+import torch
+
+class State:
+    def __init__(self, ask):
+        self.ask = ask
+
+def level():
+    return torch.cuda.get_device_name()
+
+def cold():
+    return None
+
+state = State(cold)
+
+def reset():
+    state.ask = cold
+
+def heat():
+    state.ask = level
+
+reset()
+heat()
+reset()
+state.ask()
+heat()
+state.ask()  # expect: device-init-at-import
+""",
+    "a variable that is set back": """
+import torch
+
+ask = int
+
+def reset():
+    global ask
+    ask = int
+
+def heat():
+    global ask
+    ask = torch.cuda.get_device_name
+
+def run():
+    ask()
+
+reset()
+heat()
+reset()
+run()
+heat()
+run()  # expect: device-init-at-import
+""",
+    "an attribute of a class that is set back": """
+import torch
+
+class State:
+    ask = None
+
+def reset():
+    State.ask = int
+
+def heat():
+    State.ask = torch.cuda.get_device_name
+
+reset()
+heat()
+reset()
+State.ask()
+reset()
+heat()
+State.ask()  # expect: device-init-at-import
+""",
 }
 
 

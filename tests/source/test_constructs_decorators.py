@@ -170,3 +170,39 @@ backend.made() is Backend and ask()  # expect: device-init-at-import
 @pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS))
 def test_what_a_decorator_returns_is_what_the_name_means(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
+
+
+RECORDS = ("dataclasses.dataclass", "pydantic.dataclasses.dataclass", "attr.s", "attr.define", "attrs.define")
+
+
+@pytest.mark.parametrize("arguments", ["", "()"])
+@pytest.mark.parametrize("dotted", RECORDS)
+def test_a_constructor_that_a_decorator_writes(dotted: str, arguments: str, tmp_path: Path) -> None:
+    module, _, name = dotted.rpartition(".")
+    hook = "__attrs_post_init__" if dotted.startswith("attr") else "__post_init__"
+    text = f"""
+import torch
+from {module} import {name} as record
+
+@record{arguments}
+class Base:
+    first: object = int
+
+@record{arguments}
+class Asked(Base):
+    second: object = None
+
+    def {hook}(self):
+        self.first()
+
+class Other(Asked):
+    pass
+
+Asked(torch.cuda.get_device_name)  # expect: device-init-at-import
+Other(torch.cuda.get_device_name)  # expect: device-init-at-import
+Other(second=int, first=torch.cuda.get_device_name)  # expect: device-init-at-import
+Base(torch.cuda.get_device_name).first()  # expect: device-init-at-import
+Asked()
+Other(int, torch.cuda.get_device_name)
+"""
+    assert_as_expected(text, tmp_path, Setting(runs=dotted.startswith("dataclasses")))

@@ -26,6 +26,8 @@ class Unknown(Value):
 
 UNKNOWN = Unknown()
 TRUTHY = Unknown(truthy=True)
+#: Behind the last argument of a call: further ones, and nobody knows how many.
+REST = Unknown()
 #: The version of a distribution that is not at hand: some release number.
 RELEASE = Unknown(truthy=True)
 
@@ -196,7 +198,7 @@ class Attributes(Value):
     def held(self) -> Mapping:
         """What it holds now."""
         items: dict[Value, Value] = {Const(name): value for name, value in self.owner.attributes.items()}
-        return Mapping(items, exact=False)
+        return Mapping(items, exact=False, doubtful=False)
 
 
 class ClassEnv(Env):
@@ -236,19 +238,20 @@ class Method(Value):
 
 
 class Sequence(Value):
-    """A list, tuple or set; `exact` when these are all its elements, `filled` when there is one at least.
+    """A list, tuple or set; `exact` when these are all its elements.
 
-    It is `doubtful` when all its elements were added on ways that may not have been taken: it may be empty.
+    It is `doubtful` when it may be empty: none of its elements is sure to have been added.
     """
 
-    __slots__ = ("doubtful", "exact", "filled", "items", "kind", "shared")
+    __slots__ = ("doubtful", "exact", "items", "kind", "shared")
 
-    def __init__(self, kind: str, items: tuple[Value, ...], exact: bool = True) -> None:
+    def __init__(
+        self, kind: str, items: tuple[Value, ...], exact: bool = True, doubtful: bool | None = None
+    ) -> None:
         self.kind = kind
         self.items = items
         self.exact = exact
-        self.filled = False
-        self.doubtful = False
+        self.doubtful = not exact if doubtful is None else doubtful
         self.shared = False
 
 
@@ -257,10 +260,10 @@ class Mapping(Value):
 
     __slots__ = ("doubtful", "exact", "items", "shared")
 
-    def __init__(self, items: dict[Value, Value], exact: bool = True) -> None:
+    def __init__(self, items: dict[Value, Value], exact: bool = True, doubtful: bool | None = None) -> None:
         self.items = items
         self.exact = exact
-        self.doubtful = False
+        self.doubtful = not exact if doubtful is None else doubtful
         self.shared = False
 
 
@@ -278,7 +281,7 @@ class Partial(Value):
 
 
 class Lazy(Value):
-    """A generator, coroutine or context manager whose body runs when it is consumed."""
+    """A generator, coroutine or context manager whose body runs when it is consumed; or a partial method."""
 
     __slots__ = ("call", "kind")
 
@@ -290,11 +293,12 @@ class Lazy(Value):
 class Property(Value):
     """`property` or `functools.cached_property` on a class."""
 
-    __slots__ = ("getter", "setter")
+    __slots__ = ("deleter", "getter", "setter")
 
-    def __init__(self, getter: Value, setter: Value | None = None) -> None:
+    def __init__(self, getter: Value, setter: Value | None = None, deleter: Value | None = None) -> None:
         self.getter = getter
         self.setter = setter
+        self.deleter = deleter
 
 
 class ClassMethod(Value):

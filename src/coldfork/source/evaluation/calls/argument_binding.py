@@ -7,6 +7,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.semantics.argument_binding import bind
 from coldfork.source.syntax.nodes import Parameters
 from coldfork.source.values.kinds import (
+    REST,
     UNKNOWN,
     ClassEnv,
     Const,
@@ -19,6 +20,7 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
+from coldfork.source.values.unions import union
 
 _MOST_COMBINATIONS = 8
 
@@ -52,18 +54,21 @@ def bind_arguments(
     assert inner.env is not None
     spread = None in keywords
     named = {name: value for name, value in keywords.items() if name is not None}
+    star = bool(positional) and positional[-1] is REST
+    positional = positional[:-1] if star else positional
     bound = bind(parameters, positional, named, double_star=spread)
     env = inner.env.names
     env.update(bound.given)
     for name in bound.unknown:
         env[name] = UNKNOWN
     for name, default in bound.defaults.items():
-        env[name] = ev.quietly(function.module, _defining(function), default)
+        held = ev.quietly(function.module, _defining(function), default)
+        env[name] = union([held, UNKNOWN]) if star and name in parameters.positional else held
     if parameters.star is not None:
-        env[parameters.star] = Sequence("tuple", bound.more_positional)
+        env[parameters.star] = Sequence("tuple", bound.more_positional, exact=not star)
     if parameters.double_star is not None:
-        held: dict[Value, Value] = {Const(name): value for name, value in bound.more_keywords.items()}
-        env[parameters.double_star] = Mapping(held, not spread)
+        words: dict[Value, Value] = {Const(name): value for name, value in bound.more_keywords.items()}
+        env[parameters.double_star] = Mapping(words, not spread, doubtful=False)
 
 
 def _defining(function: Function) -> Env | None:

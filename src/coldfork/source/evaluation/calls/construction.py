@@ -41,9 +41,10 @@ def construct(
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:
         held = ev.member(meta, "__call__")
-        if held is not None and isinstance(held.value, Function):
-            return ev.call(frame, Bound(held.value, cls), positional, keywords)
-    made: Value = Instance(cls)
+        if held is not None and isinstance(held.holder, ClassRef):
+            callee = Bound(held.value, cls) if isinstance(held.value, Function) else held.value
+            return ev.call(frame, callee, positional, keywords)
+    made = Instance(cls)
     creator = ev.member(cls, "__new__")
     if creator is not None and isinstance(creator.holder, ClassRef):
         function = creator.value.function if isinstance(creator.value, StaticMethod) else creator.value
@@ -52,8 +53,6 @@ def construct(
             made = result
         elif not isinstance(result, External) and result is not UNKNOWN:
             return result
-    if not isinstance(made, Instance):
-        return made
     _initialise(ev, frame, made, positional, keywords)
     return made
 
@@ -96,7 +95,7 @@ def _fields(
                 made.attributes[name] = rest.pop(0)
             else:
                 _default(ev, frame, made, base, name, entries)
-    after = ev.member(made.cls, "__post_init__")
+    after = ev.member(made.cls, "__post_init__") or ev.member(made.cls, "__attrs_post_init__")
     if after is not None and isinstance(after.holder, ClassRef):
         ev.call(frame, Bound(after.value, made))
 

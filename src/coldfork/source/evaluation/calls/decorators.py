@@ -30,6 +30,8 @@ _DATACLASSES = (
     "pydantic.dataclasses.dataclass()",
     "attr.s",
     "attr.s()",
+    "attr.define",
+    "attr.define()",
     "attrs.define",
     "attrs.define()",
 )
@@ -78,13 +80,15 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
             return known
     if isinstance(decorator, Method) and isinstance(decorator.receiver, Property):
         held = decorator.receiver
-        return Property(held.getter, value) if decorator.name == "setter" else held
+        return Property(
+            value if decorator.name == "getter" else held.getter,
+            value if decorator.name == "setter" else held.setter,
+            value if decorator.name == "deleter" else held.deleter,
+        )
     result = ev.call(frame, decorator, (value,))
     if isinstance(result, (Unknown, Const)) or (
-        isinstance(result, External) and not isinstance(decorator, Function)
+        isinstance(result, External) and (not isinstance(decorator, Function) or result.name.endswith("()"))
     ):
-        return value
-    if isinstance(result, External) and result.name.endswith("()"):
         return value
     return result
 

@@ -51,8 +51,6 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
-    if len(name) > _LONGEST_NAME:
-        return UNKNOWN
     if name == "torch.device" and positional:
         given = getattr(positional[0], "value", None)
         if isinstance(given, str):

@@ -129,9 +129,6 @@ def call_function(
         if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
             ev.record_fact(frame, fact)
     _absorb(ev, frame, result)
-    vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
-    if facts and vague:  # the catalogue may know what methods of the result do
-        return external_calls.known_result(ev, symbol)
     return result.value
 
 
@@ -218,7 +215,7 @@ def _follow(ev: Interpreter, call: _Call, key: object, place: tuple[str, int]) -
     ev.failing.append([])
     outer, program.consulted = program.consulted, call.function.module.bit
     try:
-        result = _run(ev, call)._replace(consulted=program.consulted)
+        result = _run(ev, call)
     finally:
         program.consulted |= outer
         ev.failing.pop()
@@ -266,7 +263,7 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         must,
         raises,
         tuple(ev.failing[-1]),
-        0,
+        ev.program.consulted,
         inner.nominal_presumed,
         raise_must,
         outright,

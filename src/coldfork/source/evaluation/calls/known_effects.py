@@ -24,9 +24,9 @@ def libraries(catalogue: Catalogue) -> frozenset[str]:
         catalogue.imports,
         catalogue.raises,
         catalogue.call_wildcards,
+        catalogue.harmless,
     ):
         names.update(name.partition(".")[0] for name in table)
-    names.update(name.partition(".")[0] for name in catalogue.harmless)
     return frozenset(names)
 
 
@@ -44,9 +44,7 @@ def record_fact(ev: Interpreter, frame: Frame, fact: Fact) -> None:
         variable, wanted = fact.unless_env
         if ev.environment.values.get(variable) == wanted:
             fact = fact.softened()
-    conditions: tuple[Condition, ...] = ()
-    if fact.condition:
-        conditions = (Condition(words=fact.condition),)
+    conditions = (Condition(words=fact.condition),) if fact.condition else ()
     link = Link(StepKind.SINK, fact.symbol, None, None, None)
     presumed = (fact.presumes,) if fact.presumes else ()
     wake = Wake(

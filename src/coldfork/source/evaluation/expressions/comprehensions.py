@@ -26,12 +26,12 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, kind, _, generators, _ = node
     outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
     before = frame.conditions
-    (_, outermost, _), *_ = generators
+    (_, outermost, tests), *inner = generators
     iterated = ev.evaluate(frame, outermost)
     if kind == "generator":
         return _generator(ev, frame, node, iterated)
     first, exact = iterate(ev, frame, iterated)
-    filled = type(iterated) is Sequence and iterated.filled
+    filled = type(iterated) is Sequence and not iterated.doubtful
     if frame.toplevel and frame.position in (Position.MODULE, Position.CLASS_BODY):
         frame.position = Position.COMPREHENSION
     frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls
@@ -41,10 +41,11 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
     finally:
         frame.env, frame.position, frame.binds, frame.cls = outer_env, outer_position, outer_binds, outer_cls
         frame.conditions = before
+    doubtful = not (complete or (filled and not tests and not inner))
     if kind == "dict":
         pairs = dict(zip(made[::2], made[1::2], strict=False))
-        return Mapping(pairs, complete)
-    return Sequence(kind, tuple(made), complete)
+        return Mapping(pairs, complete, doubtful)
+    return Sequence(kind, tuple(made), complete, doubtful)
 
 
 def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Value:
@@ -131,9 +132,7 @@ def _generate(
 
 def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
     """Do `work`; when it is uncertain, nothing it wakes is certain."""
-    if not uncertain:
-        work()
-        return
     must = set(frame.must)
     work()
-    frame.must = must
+    if uncertain:
+        frame.must = must

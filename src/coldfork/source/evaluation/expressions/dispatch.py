@@ -21,6 +21,7 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
+    REST,
     TRUE,
     TRUTHY,
     UNKNOWN,
@@ -34,7 +35,7 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-from coldfork.source.values.unions import joined, union
+from coldfork.source.values.unions import joined, truth, union
 
 _LONGEST_CHAIN = 40
 
@@ -67,7 +68,7 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
         if argument[0] == nodes.STAR:
             _, starred = argument
             items, exact = iterate(ev, frame, ev.evaluate(frame, starred))
-            given.extend(items if exact else (*items, UNKNOWN))
+            given.extend(items if exact else (*items, REST if argument is positional[-1] else UNKNOWN))
         else:
             given.append(ev.evaluate(frame, argument))
     named: dict[str | None, Value] = {}
@@ -174,35 +175,40 @@ def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
 def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, kind, elements = node
     items: list[Value] = []
-    exact = True
+    exact, filled = True, False
     for element in elements:
         if element[0] == nodes.STAR:
             _, starred = element
-            more, complete = iterate(ev, frame, ev.evaluate(frame, starred))
+            held = ev.evaluate(frame, starred)
+            more, complete = iterate(ev, frame, held)
             items.extend(more)
             exact = exact and complete
+            filled = filled or truth(held) is True or bool(complete and more)
         else:
             items.append(ev.evaluate(frame, element))
+            filled = True
     if kind == "tuple" and exact and items and all(type(item) is Const for item in items):
         return Const(tuple(item.value for item in items))  # type: ignore[attr-defined]
-    return Sequence(kind, tuple(items), exact)
+    return Sequence(kind, tuple(items), exact, not filled)
 
 
 def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, keys, values = node
     items: dict[Value, Value] = {}
-    exact = True
+    exact, filled = True, False
     for key, value in zip(keys, values, strict=True):
         held = ev.evaluate(frame, value)
         if key is None:
             if isinstance(held, Mapping):
                 items.update(held.items)
                 exact = exact and held.exact
+                filled = filled or truth(held) is True
             else:
                 exact = False
         else:
             items[ev.evaluate(frame, key)] = held
-    return Mapping(items, exact)
+            filled = True
+    return Mapping(items, exact, not filled)
 
 
 def _index(ev: Interpreter, frame: Frame, node: Node) -> Value:

@@ -28,7 +28,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.unions import alternatives, joined
+from coldfork.source.values.unions import alternatives, joined, truth
 
 _COMPARE_METHODS = {
     "==": "__eq__",
@@ -186,12 +186,17 @@ def operate(
         return constants.combine(name, left.value, right.value) or UNKNOWN
     if isinstance(left, Sequence) and name == "add":
         items, exact = iterate(ev, frame, right)
-        return Sequence(left.kind, (*left.items, *items), left.exact and exact)
+        exact = left.exact and exact
+        return Sequence(left.kind, (*left.items, *items), exact, not exact and _may_be_empty(left, right))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and name in ("and", "or", "sub"):
         return _set_operation(name, left, right)
     if isinstance(left, Mapping) and isinstance(right, Mapping) and name == "or":
-        return Mapping({**left.items, **right.items}, left.exact and right.exact)
+        return Mapping({**left.items, **right.items}, left.exact and right.exact, _may_be_empty(left, right))
     return _by_method(ev, frame, name, left, right)
+
+
+def _may_be_empty(left: Value, right: Value) -> bool:
+    return truth(left) is not True and truth(right) is not True
 
 
 def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
@@ -213,7 +218,12 @@ def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
     """Intersection, union and difference of sets."""
     exact = left.exact and right.exact and all(isinstance(i, Const) for i in (*left.items, *right.items))
     if name == "or":
-        return Sequence("set", tuple(dict.fromkeys((*left.items, *right.items))), left.exact and right.exact)
+        return Sequence(
+            "set",
+            tuple(dict.fromkeys((*left.items, *right.items))),
+            left.exact and right.exact,
+            _may_be_empty(left, right),
+        )
     wanted = name == "and"
     kept = tuple(i for i in left.items if (i in right.items) is wanted) if exact else left.items
     return Sequence("set", kept, exact)

@@ -61,6 +61,7 @@ def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     if frame.conditions or ev.joining:
         value = union((known, value))
     if value is known or value == known:
+        ev.journal.shared += 1  # another time it may have been changed meanwhile
         return  # nobody can tell, and what has been worked out still holds
     ev.journal.note_variable(ev.running.rebound, key)
     ev.running.rebound[key] = value
@@ -110,8 +111,9 @@ def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Val
             assign(ev, frame, target, item)
         return
     rest = union(items) if items else UNKNOWN
+    several = Sequence("list", items, exact=False)
     for target in targets:
-        assign(ev, frame, target, UNKNOWN if exact else rest)
+        assign(ev, frame, target, several if target[0] == nodes.TO_STAR else rest)
 
 
 def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, value: Value) -> None:

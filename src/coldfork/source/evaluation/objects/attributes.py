@@ -33,9 +33,11 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Instance,
+    Lazy,
     Mapping,
     Method,
     ModuleRef,
+    Partial,
     Property,
     Sequence,
     StaticMethod,
@@ -216,13 +218,8 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
         held = ev.member(cls, name)
         if held is not None and isinstance(held.holder, ClassRef):
             stand_in = Instance(cls, open_=True)
-            if isinstance(held.value, Property):
-                member: Value = UNKNOWN
-            elif isinstance(held.value, (Function, ClassMethod, StaticMethod)):
-                member = _bind(ev, frame, held.value, stand_in)
-            else:
-                member = UNKNOWN
-            found.append((member, condition))
+            method = isinstance(held.value, (Function, ClassMethod, StaticMethod))
+            found.append((_bind(ev, frame, held.value, stand_in) if method else UNKNOWN, condition))
     if not found:
         return Method(value, name)
     if len(found) == 1:
@@ -241,6 +238,9 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
         return value.function
     if isinstance(value, Property):
         return ev.call(frame, value.getter, (receiver,))
+    if isinstance(value, Lazy) and value.kind == "method":
+        function, positional, keywords = value.call
+        return Partial(_bind(ev, frame, function, receiver), positional, keywords)
     if isinstance(value, Instance):
         return _through_descriptor(
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver

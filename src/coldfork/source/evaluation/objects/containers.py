@@ -98,14 +98,14 @@ def _mapping(
             )
         return found if _is_there(receiver, positional[0]) else union([found, default])
     if name in ("keys", "__iter__"):
-        return Sequence("list", tuple(receiver.items), receiver.exact)
+        return Sequence("list", tuple(receiver.items), receiver.exact, receiver.doubtful)
     if name == "values":
-        return Sequence("list", tuple(receiver.items.values()), receiver.exact)
+        return Sequence("list", tuple(receiver.items.values()), receiver.exact, receiver.doubtful)
     if name == "items":
         pairs = tuple(Sequence("tuple", (key, value)) for key, value in receiver.items.items())
-        return Sequence("list", pairs, receiver.exact)
+        return Sequence("list", pairs, receiver.exact, receiver.doubtful)
     if name == "copy":
-        return Mapping(dict(receiver.items), receiver.exact)
+        return Mapping(dict(receiver.items), receiver.exact, receiver.doubtful)
     if name == "update":
         given: dict[Value, Value] = {Const(key): value for key, value in keywords.items() if key is not None}
         exact = not positional or (isinstance(positional[0], Mapping) and positional[0].exact)
@@ -174,7 +174,7 @@ def _sequence(
         extend(ev, frame, receiver, more, exact)
         return NONE
     if name == "copy":
-        return Sequence(receiver.kind, receiver.items, receiver.exact)
+        return Sequence(receiver.kind, receiver.items, receiver.exact, receiver.doubtful)
     if name in ("pop", "popleft"):
         return union(receiver.items) if receiver.items else UNKNOWN
     if name == "sort" and "key" in keywords:

@@ -40,6 +40,7 @@ def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, va
         if frame.conditions or ev.joining:
             value = union((known, value))
         if value is known or (type(value) is Union and value == known):
+            ev.journal.shared += target.shared  # another time it may have been changed meanwhile
             return
     ev.journal.note_entry(target.attributes, name, target.shared)
     target.attributes[name] = value
@@ -73,7 +74,7 @@ def set_item(ev: Interpreter, frame: Frame, target: Mapping, key: Value, value: 
     if (known is None and len(target.items) >= _LARGEST) or (frame.conditions and target.exact):
         ev.journal.note(target)
         target.exact = False
-        if len(target.items) >= _LARGEST:
+        if known is None and len(target.items) >= _LARGEST:
             return
     ev.journal.note_entry(target.items, key, target.shared)
     straight = known is None or not perhaps

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from types import FunctionType
 
+from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
@@ -100,6 +102,14 @@ def _new_object(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
+
+
+def _call_class(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    if positional and isinstance(positional[0], ClassRef):
+        return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
+    return None
 
 
 def _vars(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -198,9 +208,6 @@ def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
     if len(positional) == 2 and isinstance(positional[0], ClassRef):
         return Super(positional[0], positional[1])
     function = frame.function
-    env = frame.env
-    while function is None and env is not None:
-        env = env.outer
     if function is None or function.owner is None:
         return UNKNOWN
     code = ev.definitions.code_of(function)
@@ -235,12 +242,12 @@ def _len(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords:
     return UNKNOWN
 
 
-def _scalar(kind: type, method: str) -> Model:
+def _scalar(kind: Callable[..., object], method: str) -> Model:
     def model(
         ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value | None:
         if not positional:
-            return Const(kind())
+            return UNKNOWN if kind is repr else Const(kind())
         value = positional[0]
         if isinstance(value, Union):
             return ev.for_each_alternative(
@@ -276,7 +283,7 @@ def _hash(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
 def _property(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    return Property(positional[0]) if positional else None
+    return Property(*positional[:3]) if positional else None
 
 
 def _static(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -295,6 +302,7 @@ BUILTINS: dict[str, Model] = {
     "builtins.setattr": _setattr,
     "builtins.object.__setattr__": _set_past,
     "builtins.object.__new__": _new_object,
+    "builtins.type.__call__": _call_class,
     "builtins.vars": _vars,
     "builtins.isinstance": _isinstance,
     "builtins.issubclass": _issubclass,
@@ -309,7 +317,7 @@ BUILTINS: dict[str, Model] = {
     "builtins.int": _scalar(int, "__int__"),
     "builtins.bool": _scalar(bool, "__bool__"),
     "builtins.float": _scalar(float, "__float__"),
-    "builtins.repr": _scalar(str, "__repr__"),
+    "builtins.repr": _scalar(repr, "__repr__"),
     "builtins.globals": _globals,
     "builtins.hash": _hash,
 }

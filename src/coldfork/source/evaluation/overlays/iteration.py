@@ -18,7 +18,7 @@ from coldfork.source.values.kinds import (
     Sequence,
     Value,
 )
-from coldfork.source.values.unions import union
+from coldfork.source.values.unions import truth, union
 
 
 def _map(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -36,7 +36,7 @@ def _consumed(kind: str) -> Model:
         if "key" in keywords:
             for single in items[:4]:
                 ev.call(frame, keywords["key"], (single,))
-        return Sequence(kind, items, exact)
+        return Sequence(kind, items, exact, not exact and not truth(positional[0]))
 
     return model
 
@@ -106,7 +106,8 @@ def _dict(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
                 else:
                     exact = False
     items.update({Const(name): value for name, value in keywords.items() if name is not None})
-    return Mapping(items, exact)
+    filled = any(keywords) or exact or (positional and truth(positional[0]))
+    return Mapping(items, exact, not filled)
 
 
 def _zip(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -134,11 +135,10 @@ def _range(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
         except ValueError:
             return UNKNOWN
         shown = made[:64]
-        return Sequence("list", tuple(Const(n) for n in shown), len(shown) == len(made))
-    made_of = Sequence("list", (UNKNOWN,), exact=False)
+        return Sequence("list", tuple(Const(n) for n in shown), len(shown) == len(made), not shown)
     ends = positional[1] if len(positional) == 2 and positional[0] == Const(0) else positional[0]
-    made_of.filled = len(positional) <= 2 and ends is TRUTHY  # a number that is not zero
-    return made_of
+    filled = len(positional) <= 2 and ends is TRUTHY  # a number that is not zero
+    return Sequence("list", (UNKNOWN,), exact=False, doubtful=not filled)
 
 
 def _filter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:

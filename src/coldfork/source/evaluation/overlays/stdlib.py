@@ -20,6 +20,7 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Keywords,
+    Lazy,
     Partial,
     Sequence,
     Union,
@@ -46,6 +47,12 @@ def _partial(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return Partial(positional[0], positional[1:], keywords) if positional else None
+
+
+def _partial_method(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return Lazy("method", (positional[0], positional[1:], keywords)) if positional else None
 
 
 def _wraps(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -166,7 +173,7 @@ def _exit(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
 def _exec_known(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    """Calls what it is given: `contextvars.Context.run`, `asyncio.to_thread` and their like."""
+    """Calls what it is given, as the `run` of a context does."""
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
 
 
@@ -187,7 +194,7 @@ LIBRARY: dict[str, Model] = {
     "functools.singledispatch": _first,
     "functools.total_ordering": _first,
     "functools.partial": _partial,
-    "functools.partialmethod": _partial,
+    "functools.partialmethod": _partial_method,
     "functools.wraps": _wraps,
     "functools.wraps()": _first,
     "functools.update_wrapper": _first,
@@ -209,5 +216,6 @@ LIBRARY: dict[str, Model] = {
     "asyncio.run": _run_coroutine,
     "sys.exit": _exit,
     "builtins.exit": _exit,
-    "contextvars.Context.run": _exec_known,
+    "contextvars.Context().run": _exec_known,
+    "contextvars.copy_context().run": _exec_known,
 }

@@ -19,7 +19,7 @@ from coldfork.source.evaluation.statements.loops import for_, while_
 from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, last_line
-from coldfork.source.values.kinds import NONE, Const, Instance, Value
+from coldfork.source.values.kinds import NONE, Const, Instance, Property, Value
 
 
 def _expr(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -176,6 +176,11 @@ def _delete(ev: Interpreter, frame: Frame, node: Node) -> int:
             receiver = ev.evaluate(frame, owner)
             if isinstance(receiver, Instance):
                 ev.call(frame, ev.attribute(frame, receiver, "__delattr__"), (Const(attribute),))
+                held = ev.member(receiver.cls, attribute)
+                if held is not None and isinstance(held.value, Property) and held.value.deleter is not None:
+                    ev.call(frame, held.value.deleter, (receiver,))
+                elif held is not None and isinstance(held.value, Instance):
+                    ev.call(frame, ev.attribute(frame, held.value, "__delete__"), (receiver,))
     return FALLS
 
 

@@ -24,7 +24,7 @@ def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
     before = frame.conditions
     if not exact:
         frame.partial = True
-    if type(value) is Sequence and value.filled:
+    if type(value) is Sequence and not exact and not value.doubtful:
         items, exact = (union(items),), True
     if not exact:
         words = f"the loop at line {line} of {frame.module.name} runs"

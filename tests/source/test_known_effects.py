@@ -1,0 +1,87 @@
+"""What libraries are known to do: told by the arguments, under copied names, beside source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.source.expectations import Setting, assert_as_expected, cases
+
+ARGUMENTS = {
+    "a device that is given": "torch.zeros(1, device='cuda')  # expect: device-init-at-import",
+    "a device with a number": "torch.zeros(1, device='cuda:1')  # expect: device-init-at-import",
+    "a device that is a number": "torch.zeros(1, device=0)  # expect: device-init-at-import",
+    "a device object": "torch.zeros(1, device=torch.device('cuda'))  # expect: device-init-at-import",
+    "the processor": "torch.zeros(1, device='cpu')",
+    "the processor as an object": "torch.zeros(1, device=torch.device('cpu'))",
+    "no device": "torch.zeros(1)",
+    "a device under another name": "torch.zeros(1, place='cuda')",
+    "a device that is one of two": (
+        "torch.zeros(1, device='cuda' if torch.backends.x else 'cpu')  # expect: device-init-at-import"
+    ),
+    "a position": "torch.load('a', 'cuda')  # expect: device-init-at-import",
+    "another position": "torch.load('a', None, 'cuda')",
+    "a method's position": "torch.zeros(1).to('cuda')  # expect: device-init-at-import",
+    "a method's processor": "torch.zeros(1).to('cpu')",
+}
+
+
+@pytest.mark.parametrize("line", ARGUMENTS.values(), ids=ARGUMENTS)
+def test_the_arguments_tell_what_a_call_does(line: str, tmp_path: Path) -> None:
+    assert_as_expected(f"import torch\n{line}\n", tmp_path, Setting(runs=False))
+
+
+@pytest.mark.parametrize("folder", ["third_party", "_vendor", "vendor", "_vendored"])
+def test_a_copied_library_does_what_the_library_does(folder: str, tmp_path: Path) -> None:
+    text = f"""
+from elsewhere.{folder} import torch
+torch.cuda.get_device_name()  # expect: device-init-at-import
+"""
+    assert_as_expected(text, tmp_path, Setting(runs=False))
+
+
+SOURCES = {
+    "a known function whose source is at hand": """
+### pkg/__init__.py
+### pkg/m.py
+import torch
+
+if torch.cuda.is_available():  # expect: driver-init-at-import
+    torch.cuda.get_device_name()  # expect: device-init-at-import
+### beside/torch/__init__.py
+from . import cuda
+### beside/torch/cuda.py
+import os
+
+def is_available():
+    return len(os.environ) < 0
+
+def get_device_name():
+    return ""
+""",
+    "a function that goes through compiled code": """
+### pkg/__init__.py
+### pkg/m.py
+import pynvml
+from cuda.bindings import runtime
+
+runtime.cudaFree(0)  # expect: device-init-at-import
+runtime.other()
+### beside/cuda/__init__.py
+### beside/cuda/bindings/__init__.py
+### beside/cuda/bindings/runtime.py
+from . import _compiled
+
+def cudaFree(pointer):
+    return _compiled.free(pointer)
+
+def other():
+    return _compiled.other()
+""",
+}
+
+
+@pytest.mark.parametrize(("text", "setting"), cases(SOURCES))
+def test_source_at_hand_does_not_hide_what_is_known(text: str, setting: Setting, tmp_path: Path) -> None:
+    assert_as_expected(text, tmp_path, Setting(runs=False))

@@ -98,8 +98,14 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
 
 def _plain(value: Value) -> Const | None:
     """A value as the constant that it is, be it a container of constants."""
-    if isinstance(value, Sequence) and value.exact and not value.doubtful:
+    if isinstance(value, (Sequence, Mapping)) and (not value.exact or (value.items and value.doubtful)):
+        return None
+    if isinstance(value, Sequence):
         return constants.container(value.kind, map(_plain, value.items))
+    if isinstance(value, Mapping):
+        keys = constants.container("list", map(_plain, value.items))
+        held = constants.container("list", map(_plain, value.items.values()))
+        return Const(dict(zip(keys.value, held.value, strict=True))) if keys and held else None
     return value if isinstance(value, Const) else None
 
 

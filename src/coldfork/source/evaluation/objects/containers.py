@@ -12,8 +12,10 @@ from coldfork.source.values.kinds import (
     NONE,
     SETTLED,
     UNKNOWN,
+    UNORDERED,
     Attributes,
     Bound,
+    ClassMethod,
     ClassRef,
     Const,
     External,
@@ -198,7 +200,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
             raise Raised("KeyError")
         return found if found is not None else UNKNOWN
     if isinstance(container, Sequence):
-        return _element(container.items, container.exact, key)
+        return _element(container.items, container.exact and container.kind != UNORDERED, key)
     if isinstance(container, Const) and isinstance(key, Const):
         try:
             return Const(container.value[key.value])
@@ -226,7 +228,8 @@ def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Val
     """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter.holder, ClassRef):
-        return ev.call(frame, ev.attribute(frame, cls, "__class_getitem__"), (key,))
+        function = getter.value.function if isinstance(getter.value, ClassMethod) else getter.value
+        return ev.call(frame, Bound(function, cls), (key,))
     meta = metaclass(ev, cls)
     if meta is not None:
         held = ev.member(meta, "__getitem__")

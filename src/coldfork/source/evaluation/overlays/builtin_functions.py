@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 
 from coldfork.source.evaluation.calls.construction import construct
-from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.flow.truth_tests import test_of, tested
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import assign_attribute
@@ -258,11 +258,11 @@ def _scalar(kind: Callable[..., object], method: str) -> Model:
                 return Const(kind(value.value))
             except (ValueError, TypeError, OverflowError):
                 return UNKNOWN
+        if kind is bool:
+            outcome = test_of(tested(ev, frame, value)).nominal
+            return UNKNOWN if outcome is None else Const(outcome)
         if isinstance(value, Instance):
             ev.call(frame, ev.attribute(frame, value, method))
-        if kind is bool:
-            outcome = test_of(value).nominal
-            return UNKNOWN if outcome is None else Const(outcome)
         return UNKNOWN
 
     return model

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.values.kinds import (
+    FALSE,
     TRUTHY,
     UNKNOWN,
+    UNORDERED,
     Const,
     External,
     Instance,
@@ -33,12 +37,36 @@ def _consumed(kind: str) -> Model:
         if not positional:
             return Sequence(kind, ())
         items, exact = iterate(ev, frame, positional[0])
-        if "key" in keywords:
-            for single in items[:4]:
-                ev.call(frame, keywords["key"], (single,))
-        return Sequence(kind, items, exact, not exact and not truth(positional[0]))
+        shuffled = isinstance(positional[0], Sequence) and positional[0].kind in ("set", UNORDERED)
+        made = UNORDERED if shuffled and kind != "set" else kind
+        return Sequence(made, items, exact, not exact and not truth(positional[0]))
 
     return model
+
+
+def _sorted(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    given = _consumed("list")(ev, frame, positional, {})
+    assert isinstance(given, Sequence)
+    for single in given.items[:4]:
+        if "key" in keywords:
+            ev.call(frame, keywords["key"], (single,))
+    constants = [item for item in given.items if isinstance(item, Const)]
+    backwards = keywords.get("reverse", FALSE)
+    given.kind = UNORDERED
+    if "key" not in keywords and len(constants) == len(given.items) and isinstance(backwards, Const):
+        with suppress(TypeError):
+            constants.sort(key=lambda constant: constant.value, reverse=bool(backwards.value))
+            given.kind, given.items = "list", tuple(constants)
+    return given
+
+
+def _reversed(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    given = _consumed("list")(ev, frame, positional, {})
+    assert isinstance(given, Sequence)
+    given.items = given.items[::-1]
+    return given
 
 
 def _iter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -169,8 +197,8 @@ ITERATION: dict[str, Model] = {
     "builtins.tuple": _consumed("tuple"),
     "builtins.set": _consumed("set"),
     "builtins.frozenset": _consumed("set"),
-    "builtins.sorted": _consumed("list"),
-    "builtins.reversed": _consumed("list"),
+    "builtins.sorted": _sorted,
+    "builtins.reversed": _reversed,
     "builtins.iter": _iter,
     "collections.deque": _consumed("list"),
     "builtins.max": _chosen,

@@ -1,0 +1,272 @@
+"""What is known of values while a module is imported: of each question CPython is asked as well."""
+
+from __future__ import annotations
+
+
+import pytest
+
+from tests.source.expectations import findings_of, lay_out
+
+SETUP = """
+import collections, contextlib, functools, importlib, itertools, os, sys
+from types import SimpleNamespace
+
+TABLE = {"a": 1, "b": None}
+KEYS = [key for key in TABLE]
+GROWN = [1]
+GROWN.append(2)
+GROWN.extend((3, 4))
+GROWN += [5]
+SEEN = {1, 2}
+SEEN.add(3)
+UPDATED = dict(TABLE)
+UPDATED.update({"c": 3}, d=4)
+UPDATED["e"] = 5
+UPDATED.setdefault("f", 6)
+UPDATED.setdefault("a", 7)
+COPY = UPDATED.copy()
+SORTED = ["b", "a"]
+SORTED.sort(key=len)
+
+class Plain:
+    kind = "plain"
+    def __init__(self):
+        self.given = 1
+        self.__dict__.update(more=2)
+        self.__dict__.setdefault("set", 3)
+        self.__dict__["item"] = 4
+    def __iter__(self):
+        yield "a"
+        yield "b"
+    def __getitem__(self, key):
+        return key
+    def __contains__(self, key):
+        return key == "in"
+    def __len__(self):
+        return 0
+    def __call__(self, *rest):
+        return rest
+    @property
+    def asked(self):
+        return "asked"
+    @staticmethod
+    def static(value):
+        return value
+    @classmethod
+    def of(cls, value=2):
+        return cls.kind, value
+
+class Derived(Plain):
+    kind = "derived"
+
+class Meta(type):
+    def __iter__(cls):
+        return iter(("x", "y"))
+    def __getitem__(cls, key):
+        return key * 2
+    def __contains__(cls, key):
+        return key == "meta"
+
+class Listed(metaclass=Meta):
+    pass
+
+class Generic:
+    def __class_getitem__(cls, key):
+        return key
+
+def numbers(stop):
+    for number in range(stop):
+        yield number
+
+@contextlib.contextmanager
+def opened(value):
+    yield value
+
+def pick(number, *rest, key="k", **more):
+    return number, rest, key, more
+
+def late(value=[]):
+    value.append(1)
+    return value
+
+Plain.later = "later"
+plain = Plain()
+plain.own = "own"
+setattr(plain, "by_name", 8)
+"""
+
+QUESTIONS = """
+TABLE["a"] == 1
+TABLE.get("a") == 1
+TABLE.get("z") is None
+TABLE.get("z", 3) == 3
+TABLE.get("b", 3) is None
+"a" in TABLE
+"z" in TABLE
+"z" not in TABLE
+KEYS == ["a", "b"]
+list(TABLE) == ["a", "b"]
+list(TABLE.keys()) == ["a", "b"]
+list(TABLE.values()) == [1, None]
+[pair[0] for pair in TABLE.items()] == ["a", "b"]
+[value for _, value in TABLE.items()] == [1, 2]
+len(TABLE) == 2
+GROWN == [1, 2, 3, 4, 5]
+GROWN[0] == 1
+GROWN[-1] == 5
+GROWN[1] == 1
+6 in GROWN
+len(GROWN) == 5
+SEEN == {1, 2, 3}
+4 in SEEN
+UPDATED["c"] == 3
+UPDATED["d"] == 4
+UPDATED["e"] == 5
+UPDATED["f"] == 6
+UPDATED["a"] == 1
+COPY["e"] == 5
+"g" in COPY
+plain.given == 1
+plain.more == 2
+plain.set == 3
+plain.item == 4
+plain.own == "own"
+plain.by_name == 8
+plain.later == "later"
+plain.kind == "plain"
+Derived.kind == "derived"
+Derived().kind == "derived"
+plain.asked == "asked"
+plain.static(5) == 5
+Plain.of() == ("plain", 2)
+Derived.of(3) == ("derived", 3)
+Derived.of() == ("plain", 2)
+[one for one in plain] == ["a", "b"]
+plain["key"] == "key"
+plain["key"] == "other"
+"in" in plain
+"out" in plain
+bool(plain)
+not plain
+plain(1, 2) == (1, 2)
+isinstance(Derived(), Plain)
+isinstance(plain, Derived)
+issubclass(Derived, Plain)
+hasattr(plain, "asked")
+hasattr(plain, "missing")
+getattr(plain, "own") == "own"
+[one for one in Listed] == ["x", "y"]
+Listed["ab"] == "abab"
+Generic["ab"] == "ab"
+list(numbers(3)) == [0, 1, 2]
+tuple(numbers(2)) == (0, 1)
+[number for number in numbers(3) if number] == [1, 2]
+next(iter(numbers(3))) == 0
+pick(1) == (1, (), "k", {})
+pick(1, 2, 3)[1] == (2, 3)
+pick(1, key="x")[2] == "x"
+pick(1, other=2)[3] == {"other": 2}
+pick(*[1, 2], **{"key": "y"})[2] == "y"
+pick(number=4)[0] == 4
+functools.partial(pick, 1, key="p")()[2] == "p"
+functools.partial(pick, 1)(2)[1] == (2,)
+"Ab".lower() == "ab"
+"Ab".upper() == "ab"
+"a,b".split(",") == ["a", "b"]
+",".join(["a", "b"]) == "a,b"
+"abc".startswith(("x", "a"))
+"abc".startswith("b")
+"abc".endswith("c")
+"abc".replace("b", "x") == "axc"
+" a ".strip() == "a"
+"a.b".partition(".")[0] == "a"
+"a.b".rpartition(".")[2] == "b"
+"abc"[1] == "b"
+"abc".removeprefix("a") == "bc"
+f"{1}-{'a'}" == "1-a"
+"%s" % 1 == "1"
+"{}".format(1) == "1"
+1 + 2 == 3
+7 // 2 == 3
+2 * 3 > 5
+-1 < 0
+not 0
+0 or 2
+1 and 0
+(1 if TABLE else 2) == 1
+(lambda number: number + 1)(1) == 2
+any([0, 1])
+all([0, 1])
+sorted([2, 1]) == [1, 2]
+list(reversed([1, 2])) == [2, 1]
+[pair for pair in zip("ab", (1, 2))] == [("a", 1), ("b", 2)]
+[index for index, _ in enumerate("ab")] == [0, 1]
+list(range(2)) == [0, 1]
+list(map(str, [1])) == ["1"]
+str(1) == "1"
+int("2") == 2
+type(plain) is Plain
+callable(pick)
+callable(1)
+sys.version_info >= (3, 8)
+sys.version_info < (3, 8)
+sys.platform == "nowhere"
+(first := 3) == 3
+[1, *[2, 3]] == [1, 2, 3]
+{**{"a": 1}, "b": 2}["a"] == 1
+[1, 2] < [1, 3]
+(1, 2) + (3,) == (1, 2, 3)
+{1, 2} | {3} == {1, 2, 3}
+{1, 2} & {2} == {2}
+{1, 2} - {2} == {1}
+{"a": 1} | {"b": 2} == {"a": 1, "b": 2}
+itertools.chain is itertools.chain
+late() == [1]
+"""
+
+#: Of these the analyser may say that it does not know.
+HARD = """
+getattr(plain, "missing", 9) == 9
+"abc"[1:] == "bc"
+max(1, 2) == 2
+min([3, 2]) == 2
+[one for one in filter(None, [0, 1])] == [1]
+type(1) is int
+[0] * 2 == [0, 0]
+collections.OrderedDict is None
+SimpleNamespace(a=1).a == 1
+sorted(["b", "a"], key=len)[0] == "b"
+list({"a", "b"})[0] == "a"
+list({"a", "b"}) == ["a", "b"]
+{1: 2}.popitem() == (1, 2)
+[3, 1].pop() == 1
+"""
+
+
+def questions(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the analyser says to each question: `certain` where its answer is yes, nothing where it is no."""
+    lines = [*SETUP.strip().splitlines(), "import torch", ""]
+    start = len(lines) + 1
+    asked = questions(QUESTIONS) + questions(HARD)
+    lines += [f"if {question}: torch.cuda.get_device_name()" for question in asked]
+    folder = tmp_path_factory.mktemp("known")
+    lay_out("\n".join(lines), folder)
+    found = {finding.line: finding.verdict.value for finding in findings_of(folder)}
+    return {question: found.get(start + index, "") for index, question in enumerate(asked)}
+
+
+@pytest.mark.parametrize("question", questions(QUESTIONS))
+def test_what_is_known_is_what_cpython_says(question: str, answers: dict[str, str]) -> None:
+    space: dict[str, object] = {}
+    exec(SETUP, space)
+    assert answers[question] == ("certain" if eval(question, space) else "")
+
+
+@pytest.mark.parametrize("question", questions(HARD))
+def test_what_is_not_known_is_not_made_up(question: str, answers: dict[str, str]) -> None:
+    assert answers[question] == "conditional"

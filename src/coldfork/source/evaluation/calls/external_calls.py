@@ -51,6 +51,8 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
+    if name == "builtins.type.__call__" and positional and isinstance(positional[0], ClassRef):
+        return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
     if name == "torch.device" and positional:
         given = getattr(positional[0], "value", None)
         if isinstance(given, str):

@@ -6,7 +6,6 @@ import builtins
 from collections.abc import Callable
 from types import FunctionType
 
-from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.truth_tests import test_of, tested
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
@@ -102,14 +101,6 @@ def _new_object(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
-
-
-def _call_class(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    if positional and isinstance(positional[0], ClassRef):
-        return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
-    return None
 
 
 def _vars(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -302,7 +293,6 @@ BUILTINS: dict[str, Model] = {
     "builtins.setattr": _setattr,
     "builtins.object.__setattr__": _set_past,
     "builtins.object.__new__": _new_object,
-    "builtins.type.__call__": _call_class,
     "builtins.vars": _vars,
     "builtins.isinstance": _isinstance,
     "builtins.issubclass": _issubclass,

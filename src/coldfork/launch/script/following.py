@@ -56,30 +56,37 @@ class Following:
 
     def result(self) -> ScriptResult:
         """Let the supervisor go, and say how it ended. It may wait a little, so not in an event loop."""
-        status = self.supervised.leave(captured=True)
+        report = self.conclude(captured=True)
         path = self._prepared.directory.path
-        report = self._prepared.report
-        if self._refused is not None:
-            raise UsageError(refusal(self._prepared, self._refused))
         if self._unwritten is not None:
             raise ColdforkError(
                 f"the script has ended, but its report in {path} could not be written: "
                 f"{os.strerror(self._unwritten)}"
             )
-        if not self._ended:
-            self.supervised.clear_away()
-            run_directory.abandon(path, report)
-            if not self._started:
-                said = "".join(self._troubles).strip() or f"it ended with {status}"
-                raise ColdforkError(f"the supervisor of the script could not begin: {said}")
-            return result_of(path, report)
-        written = report_file.read(os.fspath(path))
-        if written is None:
+        if report is None:
             raise ColdforkError(f"the script has ended, but its report in {path} is gone")
-        return result_of(path, written)
+        return result_of(path, report)
+
+    def conclude(self, *, captured: bool) -> dict[str, Any] | None:
+        """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
+        status = self.supervised.leave(captured=captured)
+        prepared = self._prepared
+        if self._refused is not None:
+            raise UsageError(_refusal(prepared, self._refused))
+        if self._ended:
+            return report_file.read(os.fspath(prepared.directory.path))
+        self.supervised.clear_away()
+        run_directory.abandon(prepared.directory.path, prepared.report)
+        if not self._started:
+            said = "".join(self._troubles).strip() or f"it ended with {status}"
+            # In the foreground Python itself has said it, on the terminal.
+            raise ColdforkError(
+                "the supervisor of the script could not begin" + (f": {said}" if captured else "")
+            )
+        return prepared.report
 
 
-def refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
+def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
     """Write down that the system would not start a script, and say so."""
     why = os.strerror(refused["errno"])
     report = {**prepared.report, "state": "ended", "outcome": "not-started"}

@@ -17,7 +17,7 @@ from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import in_microseconds, walk
 from coldfork.report.recordings.page import document
 from coldfork.report.recordings.text import report
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned, state
 
 pytestmark = pytest.mark.once
@@ -108,7 +108,7 @@ def test_a_recording_cut_anywhere_is_read_up_to_the_cut() -> None:
         assert recording.damage.cut_short is not complete, end
         assert recording.damage.lines == 0
         if lines > seen:
-            assert report.render(recording, View())
+            assert report.render(recording, Options())
             seen = lines
     assert read_bytes(content) == whole
 
@@ -185,7 +185,7 @@ def test_unknown_kinds_are_skipped_and_counted() -> None:
     assert recording.damage.lines == 0
     assert (
         "3 events of a kind that this version does not know were skipped: 'tide', 'weather'"
-        in report.render(recording, View())
+        in report.render(recording, Options())
     )
 
 
@@ -369,8 +369,8 @@ def test_whatever_stands_in_a_recording_every_rendering_takes_it(lines: list[dic
                 assert not open_ends or end <= open_ends[-1]
                 open_ends.append(end)
     for render in (report.render, document.render, json_format.render, trace.render, speedscope.render):
-        assert render(recording, View())
-    json.loads(trace.render(recording, View()))
-    json.loads(speedscope.render(recording, View()))
-    shown = report.render(recording, View())
+        assert render(recording, Options())
+    json.loads(trace.render(recording, Options()))
+    json.loads(speedscope.render(recording, Options()))
+    shown = report.render(recording, Options())
     assert all(character == "\n" or character.isprintable() for character in shown)

@@ -182,9 +182,9 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
 
 def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text.report import verdict
-    from coldfork.report.recordings.view import View
+    from coldfork.report.shared.options import Options
 
-    view = View(
+    view = Options(
         version=__version__,
         width=None,
         colour=output.wants_colour("auto", stream=sys.stderr),

@@ -63,7 +63,7 @@ class _Page:
     def __init__(self, probing: Probing, options: Options) -> None:
         self._probing = probing
         self._options = options
-        self._sheet = Sheet(options.encoding, colour=options.colour, width=options.width)
+        self._sheet = Sheet(options)
 
     def lines(self) -> Iterator[str]:
         cold = [probe for probe in self._probing.modules if probe.status is ProbeStatus.COLD]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coldfork.report.shared.characters import Alphabet, alphabet, one_line
+from coldfork.report.shared.options import Options
 
 
 def _leave_plain(style: str, text: str) -> str:
@@ -12,11 +13,11 @@ def _leave_plain(style: str, text: str) -> str:
 class Sheet:
     """Writes foreign text safely, in colour where it is wanted."""
 
-    def __init__(self, encoding: str | None, *, colour: bool, width: int | None) -> None:
-        self.letters: Alphabet = alphabet(encoding)
+    def __init__(self, options: Options) -> None:
+        self.letters: Alphabet = alphabet(options.encoding)
         self.paint = _leave_plain
-        self._width = width
-        if colour:
+        self._width = options.width
+        if options.colour:
             from coldfork.report.shared.colour import paint
 
             self.paint = paint

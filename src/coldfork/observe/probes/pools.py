@@ -1,8 +1,11 @@
-"""Pools of threads that a library keeps: what a forked child loses and goes on waiting for."""
+"""Pools of threads that libraries keep, and OpenMP and polars, which show in them alone.
+
+They are what a forked child loses and goes on waiting for.
+"""
 
 from __future__ import annotations
 
-from coldfork.observe.probes.reading import ABSENT, COLD, UNKNOWN, Reading
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,6 +13,60 @@ if TYPE_CHECKING:
 
     from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.threads import NativeThread
+
+_OPENMP = ("libgomp", "libomp", "libiomp5")
+_POLARS = ("_polars_runtime", "polars.abi3", "polars.cpython")
+# Started by the import itself: the allocator's, and the one that removes spilled files. A fork does them no
+# harm.
+_HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
+# The kernel cuts names to 15 characters.
+_WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
+
+
+def examine_openmp(process: ProbedProcess) -> Reading:
+    """OpenMP: awake while a parallel region has left threads behind that began in a library of it.
+
+    No runtime has a question for it; the threads themselves are the answer. OpenBLAS keeps threads too, which
+    survive a fork by its own handlers and are not counted: they begin in OpenBLAS, not in an OpenMP library.
+    """
+    return examined(
+        "openmp",
+        process,
+        _OPENMP,
+        lambda workers, _: Reading(
+            "openmp",
+            AWAKE,
+            reason=f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region",
+            library=workers[0].library,
+        ),
+        cold="no worker threads of OpenMP are running",
+    )
+
+
+def examine_polars(process: ProbedProcess) -> Reading:
+    """polars: awake while a thread of the query engine exists; those that the import starts say nothing."""
+    return examined("polars", process, _POLARS, _of_engine, cold="its query engine runs no threads")
+
+
+def _of_engine(threads: tuple[NativeThread, ...], library: str) -> Reading | None:
+    workers = [thread for thread in threads if _works(thread.name)]
+    if workers:
+        return Reading("polars", AWAKE, reason=f"its engine runs {counted(len(workers))}", library=library)
+    strange = sorted({thread.name for thread in threads}.difference(_HOUSEKEEPING))
+    if strange:
+        return Reading(
+            "polars",
+            UNKNOWN,
+            reason=f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}",
+            library=library,
+        )
+    return None
+
+
+def _works(name: str) -> bool:
+    """Whether a thread of this name belongs to the engine: `polars-0`, `polars-1`, ... are its pool."""
+    stem, _, number = name.rpartition("-")
+    return name.startswith(_WORKERS) or (stem == "polars" and number.isdigit())
 
 
 def examined(

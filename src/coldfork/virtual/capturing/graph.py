@@ -15,7 +15,7 @@ from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.host_access import HostAccess
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import invalidated, refusal
-from coldfork.virtual.capturing.recording.threads import ThreadStarts
+from coldfork.virtual.capturing.recording.threads import watched_threads
 from coldfork.virtual.capturing.records import RecordedRegion
 from coldfork.virtual.capturing.replay.execution import execute, require_sizes
 from coldfork.virtual.capturing.replay.explanation import PoisonRead, explain
@@ -86,7 +86,7 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
     process.enter(recorder)
     failed = True
     try:
-        with HostAccess(recorder), ThreadStarts(recorder, process.operators), recorder:
+        with HostAccess(recorder), watched_threads(recorder, process.operators), recorder:
             yield graph
         if recorder.broken is not None:
             raise invalidated(recorder.broken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -24,12 +24,12 @@ _OF_TENSORS = ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_e
 _SEEDING = ("manual_seed", "seed", "set_rng_state")
 
 
-class HostAccess:
+class HostAccess(ExitStack):
     """Refuses what reads a tensor on the host, on the thread that captures, for as long as it does."""
 
     def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
         self._recorder = recorder
-        self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
@@ -58,12 +58,6 @@ class HostAccess:
         self._replace(tensor, "tensor_split", self._tensor_split)
         self._replace(torch, "tensor_split", self._tensor_split)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        while self._undo:
-            self._undo.pop()()
 
     # --- what replaces them ------------------------------------------------------------------------------
 
@@ -113,4 +107,4 @@ class HostAccess:
         own = name in vars(owner)
         before = vars(owner).get(name)
         setattr(owner, name, wrapper)
-        self._undo.append(lambda: setattr(owner, name, before) if own else delattr(owner, name))
+        self.callback(lambda: setattr(owner, name, before) if own else delattr(owner, name))

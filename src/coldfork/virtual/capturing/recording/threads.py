@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import threading
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
@@ -33,39 +33,28 @@ class Elsewhere(UncompiledMode):
         return func(*args, **kwargs or {})
 
 
-class ThreadStarts:
-    """Watches the threads and the thread pools that the capturing thread gives work to."""
+@contextmanager
+def watched_threads(recorder: Recorder, operators: Operators) -> Iterator[None]:
+    """Watch the threads and the thread pools that the capturing thread gives work to."""
+    start, submit = threading.Thread.start, ThreadPoolExecutor.submit
 
-    def __init__(self, recorder: Recorder, operators: Operators) -> None:
-        self._recorder = recorder
-        self._operators = operators
+    def started(thread: Any) -> None:
+        if threading.get_ident() == recorder.thread:
+            thread.run = _watched(thread.run, recorder, operators)
+        start(thread)
 
-    def __enter__(self) -> None:
-        recorder, operators = self._recorder, self._operators
-        self._start, self._submit = (
-            threading.Thread.start,
-            concurrent.futures.ThreadPoolExecutor.submit,
-        )
-        start, submit = self._start, self._submit
+    def submitted(executor: Any, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == recorder.thread:
+            work = _watched(work, recorder, operators)
+        return submit(executor, work, *args, **kwargs)
 
-        def started(thread: Any) -> None:
-            if threading.get_ident() == recorder.thread:
-                thread.run = _watched(thread.run, recorder, operators)
-            start(thread)
-
-        def submitted(executor: Any, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() == recorder.thread:
-                work = _watched(work, recorder, operators)
-            return submit(executor, work, *args, **kwargs)
-
-        threading.Thread.start = started  # type: ignore[assignment,method-assign]
-        concurrent.futures.ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign]
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        threading.Thread.start = self._start  # type: ignore[method-assign]
-        concurrent.futures.ThreadPoolExecutor.submit = self._submit  # type: ignore[method-assign]
+    threading.Thread.start = started  # type: ignore[assignment,method-assign]
+    ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]
+        ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
 
 
 def _watched(work: Callable[..., Any], recorder: Recorder, operators: Operators) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
+from coldfork.virtual.driver import uuid_of
 from coldfork.virtual.errors import VirtualDeviceError
 from coldfork.virtual.imports import After
 from coldfork.virtual.machine import Machine
@@ -19,7 +20,6 @@ from coldfork.virtual.pytorch.refusals import (
     spare_fake_tensors,
     stand_in_streams,
 )
-from coldfork.virtual.visible import uuid_of
 
 _BOUND_AT_IMPORT = (
     ("_is_in_bad_fork", "_cuda_isInBadFork"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -245,7 +246,7 @@ class Account:
 
     def __init__(self, message: Message) -> None:
         self._text = str(message)
-        self.reprcrash = _Crash(message.headline)
+        self.reprcrash = SimpleNamespace(message=message.headline)
 
     def toterminal(self, tw: Any) -> None:
         """Write it to pytest's terminal."""
@@ -254,11 +255,6 @@ class Account:
 
     def __str__(self) -> str:
         return self._text
-
-
-class _Crash:
-    def __init__(self, message: str) -> None:
-        self.message = message
 
 
 def collect_report(nodeid: str, message: Message) -> pytest.CollectReport:

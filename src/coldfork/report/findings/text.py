@@ -19,8 +19,7 @@ from coldfork.report.findings.words import (
 from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
-from coldfork.report.shared.sheets import Sheet
-from coldfork.report.shared.tables import column, row
+from coldfork.report.shared.sheets import Sheet, column, row
 
 _MOST_SKIPPED = 5
 _INDENT = " " * 6

@@ -21,8 +21,7 @@ from coldfork.report.probes.words import (
 )
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
-from coldfork.report.shared.sheets import Sheet
-from coldfork.report.shared.tables import table
+from coldfork.report.shared.sheets import Sheet, table
 from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows
 
 _MOST_COLD = 20

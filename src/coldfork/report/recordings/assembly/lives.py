@@ -197,8 +197,15 @@ def stretches(
     fork_states: Sequence[State],
 ) -> tuple[Stretch, ...]:
     """The states of a process over time, from what it said itself and, if it was forked, from its parent."""
-    known = [_told(at, state) for at, states in moments for state in states]
-    known += [_woken(wake) for wake in process.wakes]
+    known = [
+        _Known(at, state.accelerator, state.status, state.level, state.reason)
+        for at, states in moments
+        for state in states
+    ]
+    known += [
+        _Known(wake.at, wake.accelerator, Status.AWAKE, wake.level, None, seen_waking=True)
+        for wake in process.wakes
+    ]
     told_at_birth = {item.accelerator for item in known if item.at <= process.begin}
     if forked_from is not None:
         inherited = _inherited(process.begin, forked_from, fork_states)
@@ -217,14 +224,6 @@ def state_at(process: Process, accelerator: str, moment: float) -> Stretch | Non
     """The state of an accelerator at a moment; None when nothing is known of it."""
     begun = (one for one in reversed(process.stretches) if one.begin <= moment)
     return next((one for one in begun if one.accelerator == accelerator), None)
-
-
-def _told(at: float, state: State) -> _Known:
-    return _Known(at, state.accelerator, state.status, state.level, state.reason)
-
-
-def _woken(wake: Wake) -> _Known:
-    return _Known(wake.at, wake.accelerator, Status.AWAKE, wake.level, None, seen_waking=True)
 
 
 def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterable[_Known]:

@@ -8,8 +8,7 @@ from coldfork.model.timelines import Recording
 from coldfork.report.recordings.difference.comparison import Difference, difference, roots
 from coldfork.report.recordings.difference.text import module_words, wake_words
 from coldfork.report.recordings.familiar_paths import for_people
-from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.page.shell import masthead, page
+from coldfork.report.recordings.page.markup import Markup, element, join, masthead, page
 from coldfork.report.recordings.page.symbols import patterns, standing_sign
 from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.shared.options import Options

@@ -9,12 +9,10 @@ from coldfork.model.timelines import How, Process, Recording, Stretch
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.page.icicle import icicle, icicle_data
-from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.page.shell import masthead, page
+from coldfork.report.recordings.page.markup import Markup, element, join, masthead, page
 from coldfork.report.recordings.page.symbols import patterns, standing_sign, swatch
 from coldfork.report.recordings.page.timeline import in_tree_order, timeline
 from coldfork.report.recordings.summary import phrases
-from coldfork.report.recordings.summary.chains import ChainStep, steps
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration
@@ -115,7 +113,7 @@ def _waker(summed_up: Outcome, options: Options) -> Iterator[Markup]:
         f", {phrases.moment(wake.at)} in process {phrases.pid(process)}, thread {waker.thread}",
         class_="site",
     )
-    taken = steps(waker)
+    taken = phrases.steps(waker)
     if not any((step.path, step.line) == (waker.path, waker.line) for step in taken):
         source = _source(waker.path, waker.line, options)
         if source:
@@ -125,7 +123,7 @@ def _waker(summed_up: Outcome, options: Options) -> Iterator[Markup]:
         yield element("ol", join(items), class_="chain", aria_label="From the first import to the device")
 
 
-def _step(step: ChainStep, options: Options) -> Markup:
+def _step(step: phrases.ChainStep, options: Options) -> Markup:
     source = _source(step.path, step.line, options)
     return element(
         "li",

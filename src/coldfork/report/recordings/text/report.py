@@ -8,14 +8,12 @@ from coldfork.model.timelines import Import, Process, Recording
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.summary import phrases
-from coldfork.report.recordings.summary.chains import steps
 from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome, Standing, outcome
 from coldfork.report.recordings.text.processes import process_lines
 from coldfork.report.shared.options import Options, Source
 from coldfork.report.shared.quantities import duration, plural
-from coldfork.report.shared.sheets import Sheet
-from coldfork.report.shared.tables import column, row
+from coldfork.report.shared.sheets import Sheet, column, row
 from coldfork.report.shared.wakers import inside
 
 _STYLES = {
@@ -82,7 +80,7 @@ def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     waker = summed_up.wake.waker if summed_up.wake else None
     if waker is None:
         return
-    taken = [(f"{step.verb} {step.symbol}".strip(), step.place) for step in steps(waker)]
+    taken = [(f"{step.verb} {step.symbol}".strip(), step.place) for step in phrases.steps(waker)]
     width = column((sheet.say(symbol) for symbol, place in taken if place), narrowest=0)
     for number, (symbol, place) in _shortened(taken):
         if number is None:

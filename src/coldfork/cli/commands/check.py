@@ -12,8 +12,7 @@ import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
-from coldfork.cli.exit_statuses import ERROR, FINDINGS, INTERRUPTED
+from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import CHECK_SETTINGS
@@ -23,8 +22,7 @@ from coldfork.model.findings import Finding, Report
 from coldfork.report.formats import renderer
 
 if TYPE_CHECKING:
-    from coldfork.cli.inspection import Inspection
-    from coldfork.cli.places import Locate
+    from coldfork.cli.inspection import Inspection, Locate
     from coldfork.launch.probe.confirmation import Confirmation
 
 _EPILOG = """\b

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from coldfork.cli import config, options, output
-from coldfork.cli.debug import debug_option
-from coldfork.cli.exit_statuses import INTERRUPTED
+from coldfork.cli.conventions import INTERRUPTED, debug_option
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import PROBE_SETTINGS
 from coldfork.cli.surroundings import surroundings

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
+from coldfork.cli.conventions import debug_option
 from coldfork.cli.rendering import deliver, rendering
 from coldfork.report.formats import FORMATS, format_of_file, renderer
 

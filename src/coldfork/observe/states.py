@@ -9,13 +9,12 @@ from __future__ import annotations
 import sys
 from os import getpid
 
-from coldfork.observe.probes import hip, jax, opencl, pools, tokenizers
+from coldfork.observe.probes import hip, jax, opencl, pools
 from coldfork.observe.probes.cuda_driver import ACCELERATOR as CUDA
 from coldfork.observe.probes.examination import Examination
+from coldfork.observe.probes.flags import TorchFlags, VirtualDevice
 from coldfork.observe.probes.loader import Gate
 from coldfork.observe.probes.reading import AWAKE, CONTEXT
-from coldfork.observe.probes.torch_flags import TorchFlags
-from coldfork.observe.probes.virtual_device import VirtualDevice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ _POOLS: tuple[Callable[[ProbedProcess], Reading], ...] = (
     pools.examine_openmp,
     opencl.examine,
     pools.examine_polars,
-    tokenizers.examine,
+    pools.examine_tokenizers,
     hip.examine_rocm,
 )
 _MOST_LOOKS = 5
@@ -156,13 +155,14 @@ class Poller:
             self._looks += 1
 
     def _note(self, accelerator: str, level: str | None) -> None:
-        if self._levels.get(accelerator, "") in (level, CONTEXT) or self._inherited(accelerator):
+        if (
+            self._levels.get(accelerator, "") in (level, CONTEXT)
+            or accelerator in self._before_fork
+            or _HERE.lineage.poisons(accelerator)
+        ):
             return
         self._levels[accelerator] = level
         self._answer = tuple(self._levels.items())
-
-    def _inherited(self, accelerator: str) -> bool:
-        return accelerator in self._before_fork or _HERE.lineage.poisons(accelerator)
 
     def _fail(self, what: str, error: Exception) -> None:
         self.failures[what] = f"{type(error).__name__}: {error}"

@@ -6,8 +6,9 @@ import os
 import sys
 from _thread import get_ident
 
-from coldfork.observe.probes import hip, jax, opencl, pools, tokenizers
+from coldfork.observe.probes import hip, jax, opencl, pools
 from coldfork.observe.probes.cuda_driver import CudaDriver
+from coldfork.observe.probes.flags import TorchFlags, VirtualDevice
 from coldfork.observe.probes.loader import Loader
 from coldfork.observe.probes.process import ProbedProcess
 from coldfork.observe.probes.reading import (
@@ -21,8 +22,6 @@ from coldfork.observe.probes.reading import (
     failed,
 )
 from coldfork.observe.probes.threads import ThreadReader
-from coldfork.observe.probes.torch_flags import TorchFlags
-from coldfork.observe.probes.virtual_device import VirtualDevice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,10 +64,9 @@ class Lineage:
         """
         if not self._registered:
             self._registered = True
-            os.register_at_fork(after_in_parent=self._forget, after_in_child=self._adopt)
-
-    def _forget(self) -> None:
-        self._about_to_fork.pop(get_ident(), None)
+            os.register_at_fork(
+                after_in_parent=lambda: self._about_to_fork.pop(get_ident(), None), after_in_child=self._adopt
+            )
 
     def _adopt(self) -> None:
         # The thread that forked is the only one in the child, and keeps its identity.
@@ -114,7 +112,7 @@ class Lineage:
 
 def _inherit(reading: Reading, earlier: Reading | State, process: ProbedProcess) -> Reading:
     if earlier.status in _HARMFUL:
-        if reading.accelerator == tokenizers.ACCELERATOR and tokenizers.survives_fork(process):
+        if reading.accelerator == "tokenizers" and pools.survives_fork(process):
             return reading
         level = f", level {earlier.level}" if earlier.level else ""
         was = "was poisoned itself" if earlier.status == POISONED else f"had it awake{level}"
@@ -193,7 +191,7 @@ class Examination:
             ("jax-cpu", lambda: jax.examine(jax.ON_CPU, process)),
             ("openmp", lambda: pools.examine_openmp(process)),
             ("polars", lambda: pools.examine_polars(process)),
-            ("tokenizers", lambda: tokenizers.examine(process)),
+            ("tokenizers", lambda: pools.examine_tokenizers(process)),
         )
 
     def _judged(

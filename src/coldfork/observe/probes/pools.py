@@ -1,4 +1,4 @@
-"""Pools of threads that libraries keep, and OpenMP and polars, which show in them alone.
+"""Pools of threads that libraries keep, and OpenMP, polars and tokenizers, which show in them alone.
 
 They are what a forked child loses and goes on waiting for.
 """
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 _OPENMP = ("libgomp", "libomp", "libiomp5")
 _POLARS = ("_polars_runtime", "polars.abi3", "polars.cpython")
-# Started by the import itself: the allocator's, and the one that removes spilled files. A fork does them no
-# harm.
+_TOKENIZERS = ("tokenizers.abi3", "tokenizers.cpython")
+PARALLELISM = "TOKENIZERS_PARALLELISM"
+# The values that mean no: src/utils/parallelism.rs of tokenizers.
+_OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
+# Started by the import of polars itself: the allocator's, and the one that removes spilled files. A fork does
+# them no harm.
 _HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
 # The kernel cuts names to 15 characters.
 _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
@@ -67,6 +71,38 @@ def _works(name: str) -> bool:
     """Whether a thread of this name belongs to the engine: `polars-0`, `polars-1`, ... are its pool."""
     stem, _, number = name.rpartition("-")
     return name.startswith(_WORKERS) or (stem == "polars" and number.isdigit())
+
+
+def examine_tokenizers(process: ProbedProcess) -> Reading:
+    """Hugging Face's tokenizers: awake while the pool exists that encoding a batch in parallel starts."""
+    return examined(
+        "tokenizers",
+        process,
+        _TOKENIZERS,
+        lambda workers, library: Reading(
+            "tokenizers",
+            AWAKE,
+            reason=f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}",
+            library=library,
+            survives_fork=survives_fork(process),
+        ),
+        cold="nothing was encoded in parallel",
+    )
+
+
+def survives_fork(process: ProbedProcess) -> bool:
+    """Whether a forked child goes on without the pool: unless the variable asks for it."""
+    setting = process.setting(PARALLELISM)
+    return setting is None or setting.lower() in _OFF
+
+
+def _after_a_fork(process: ProbedProcess) -> str:
+    setting = process.setting(PARALLELISM)
+    if setting is None:
+        return f"{PARALLELISM} is not set, so its own handler makes a forked child go on without it"
+    if survives_fork(process):
+        return f"{PARALLELISM}={setting} makes a forked child go on without it"
+    return f"{PARALLELISM} is set, so a forked child waits for it in vain"
 
 
 def examined(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.script.following import Following, Progress, start
 from coldfork.launch.script.plan import ScriptRequest, prepare
+from coldfork.launch.script.result import troubles_of
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ class Foreground:
         """Known troubles whose signs stand in its exception; its output it wrote to the terminal itself."""
         if self.exception is None:
             return ()
-        from coldfork.launch.script.troubles import troubles_of
-
         return troubles_of(self.exception)
 
 

@@ -126,7 +126,7 @@ class Signals:
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
         for number in (signal.SIGCHLD, signal.SIGCONT):
             # Where nothing is done about them by default, some systems forget them while they are blocked.
-            self._former[number] = signal.signal(number, _nothing)
+            self._former[number] = signal.signal(number, lambda number, frame: None)
 
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "sigtimedwait"):
@@ -297,7 +297,3 @@ def _death_signal() -> Callable[[], None]:
         return lambda: None
     control = kernel.process_control()
     return lambda: kernel.die_with_parent(control)
-
-
-def _nothing(number: int, frame: object) -> None:
-    return None

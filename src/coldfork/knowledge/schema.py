@@ -6,18 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from coldfork.knowledge.entries import (
-    ArgumentEntry,
-    EffectEntry,
-    HarmlessEntry,
-    Library,
-    PerAccelerator,
-    RaisesEntry,
-    RemedyEntry,
-    ReturnsEntry,
-    ValueEntry,
-)
-from coldfork.knowledge.versions import NEWEST, admits
-from coldfork.knowledge.vocabulary import (
     ACCELERATORS,
     ARGUMENT,
     DOES,
@@ -28,8 +16,18 @@ from coldfork.knowledge.vocabulary import (
     OTHERWISE,
     SILENCES,
     TOP,
+    ArgumentEntry,
+    EffectEntry,
+    HarmlessEntry,
+    Library,
+    PerAccelerator,
+    RaisesEntry,
+    RemedyEntry,
+    ReturnsEntry,
+    ValueEntry,
     near,
 )
+from coldfork.knowledge.versions import NEWEST, admits
 from coldfork.model.errors import KnowledgeError
 
 E = TypeVar("E")

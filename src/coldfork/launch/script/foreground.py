@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coldfork.launch.script.following import Following, Progress, start
+from coldfork.launch.script.call import Following, Progress, start
 from coldfork.launch.script.plan import ScriptRequest, prepare
 from coldfork.launch.script.result import troubles_of
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend

@@ -32,7 +32,7 @@ from time import monotonic, time
 
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, read_plan
-from coldfork.launch.supervisor.pumps import Output, ScriptChannel, drain
+from coldfork.launch.supervisor.pumps import Output, Pump, ScriptChannel, drain
 from coldfork.launch.supervisor.start import (
     Refused,
     close_above,
@@ -154,11 +154,11 @@ class Supervisor:
         for action in due:
             action()
 
-    def _pumps(self) -> list[Output | ScriptChannel]:
+    def _pumps(self) -> list[Pump]:
         assert self._channel is not None
         return [*self._outputs, self._channel]
 
-    def _pumping(self, pump: Output | ScriptChannel) -> Callable[[], None]:
+    def _pumping(self, pump: Pump) -> Callable[[], None]:
         def action() -> None:
             if not pump.pump():
                 self._forget(pump.reading)

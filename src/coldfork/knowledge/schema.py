@@ -13,6 +13,7 @@ from coldfork.knowledge.entries import (
     KEYS,
     KINDS,
     NEEDS,
+    NEWEST,
     OTHERWISE,
     SILENCES,
     TOP,
@@ -25,9 +26,9 @@ from coldfork.knowledge.entries import (
     RemedyEntry,
     ReturnsEntry,
     ValueEntry,
+    admits,
     near,
 )
-from coldfork.knowledge.versions import NEWEST, admits
 from coldfork.model.errors import KnowledgeError
 
 E = TypeVar("E")

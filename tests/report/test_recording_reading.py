@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coldfork.model.errors import UsageError
 from coldfork.model.states import Level, Status
-from coldfork.model.timelines import How, Recording
+from coldfork.model.timelines import Damage, How, Recording
 from coldfork.report.recordings import json_format, speedscope, trace
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import in_microseconds, walk
@@ -33,7 +33,7 @@ def read_bytes(content: bytes) -> Recording:
 
 def test_a_whole_recording() -> None:
     recording = poisoned(2).read()
-    assert recording.complete
+    assert (recording.cut, recording.damage) == (None, Damage())
     assert (recording.tool, recording.python, recording.command[:2]) == (
         "coldfork 0.1.0",
         "3.12.4",
@@ -202,7 +202,6 @@ def test_a_cut_is_told_with_what_was_dropped() -> None:
     tape.event("cut", 1.9, reason="limit", dropped=12)
     recording = tape.read()
     assert recording.cut is not None
-    assert not recording.complete
     assert (recording.cut.at, recording.cut.reason, recording.cut.dropped) == (1.9, "limit", 12)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections import deque
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -80,23 +81,21 @@ class Block:
         return bool(_uses(self.key) <= self.held)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Memory:
     """One allocation that a captured region uses, however many tensors and views lie in it."""
 
-    __slots__ = ("block", "born", "dtype", "freed", "held", "kind", "serial")
-
-    def __init__(self, serial: int, kind: Kind, block: Block, born: int | None, dtype: Any) -> None:
-        self.serial = serial
-        """Counts the allocations of a graph: a block that is used twice is two of them."""
-        self.kind = kind
-        self.block = block
-        self.born = born
-        """The number of the record that allocated it, for memory of the pool."""
-        self.dtype = dtype
-        """What it was first seen to hold."""
-        self.held = 0
-        self.freed = False
-        """True once the program had let go of memory from outside that the graph still uses."""
+    serial: int
+    """Counts the allocations of a graph: a block that is used twice is two of them."""
+    kind: Kind
+    block: Block
+    born: int | None
+    """The number of the record that allocated it, for memory of the pool."""
+    dtype: Any
+    """What it was first seen to hold."""
+    held: int = 0
+    freed: bool = False
+    """True once the program had let go of memory from outside that the graph still uses."""
 
     @property
     def key(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from os import getpid
 
-from coldfork.observe.probes import hip, jax, opencl, pools
+from coldfork.observe.probes import hip, jax, pools
 from coldfork.observe.probes.cuda_driver import ACCELERATOR as CUDA
 from coldfork.observe.probes.examination import Examination
 from coldfork.observe.probes.flags import TorchFlags, VirtualDevice
@@ -41,7 +41,7 @@ __all__ = ["Poller", "examination", "examine", "native_threads", "readings", "re
 # Runtimes that show in their threads.
 _POOLS: tuple[Callable[[ProbedProcess], Reading], ...] = (
     pools.examine_openmp,
-    opencl.examine,
+    pools.examine_opencl,
     pools.examine_polars,
     pools.examine_tokenizers,
     hip.examine_rocm,

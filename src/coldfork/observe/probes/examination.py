@@ -6,7 +6,7 @@ import os
 import sys
 from _thread import get_ident
 
-from coldfork.observe.probes import hip, jax, opencl, pools
+from coldfork.observe.probes import hip, jax, pools
 from coldfork.observe.probes.cuda_driver import CudaDriver
 from coldfork.observe.probes.flags import TorchFlags, VirtualDevice
 from coldfork.observe.probes.loader import Loader
@@ -186,7 +186,7 @@ class Examination:
             ("rocm", lambda: hip.examine_rocm(process)),
             ("xpu", lambda: hip.examine_xpu(process)),
             ("xpu", lambda: TorchFlags("torch.xpu", "xpu").examine(process)),
-            ("opencl", lambda: opencl.examine(process)),
+            ("opencl", lambda: pools.examine_opencl(process)),
             ("jax", lambda: jax.examine(jax.ON_DEVICES, process)),
             ("jax-cpu", lambda: jax.examine(jax.ON_CPU, process)),
             ("openmp", lambda: pools.examine_openmp(process)),

@@ -1,11 +1,11 @@
-"""Pools of threads that libraries keep, and OpenMP, polars and tokenizers, which show in them alone.
+"""Pools of threads that libraries keep, and what shows in them: OpenMP, polars, tokenizers, OpenCL.
 
 They are what a forked child loses and goes on waiting for.
 """
 
 from __future__ import annotations
 
-from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Reading
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, DRIVER, UNKNOWN, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,20 @@ _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 _HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
 # The kernel cuts names to 15 characters.
 _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
+_OPENCL_LOADER = ("libOpenCL",)
+_POCL = ("libpocl",)
+_OPENCL_DRIVERS = (
+    *_POCL,
+    "libnvidia-opencl",
+    "libamdocl",
+    "libigdrcl",
+    "libintelocl",
+    "libMesaOpenCL",
+    "libRusticlOpenCL",
+    "libmali",
+    "libclvk",
+)
+POCL_DEVICES = "POCL_DEVICES"
 
 
 def examine_openmp(process: ProbedProcess) -> Reading:
@@ -103,6 +117,58 @@ def _after_a_fork(process: ProbedProcess) -> str:
     if survives_fork(process):
         return f"{PARALLELISM}={setting} makes a forked child go on without it"
     return f"{PARALLELISM} is set, so a forked child waits for it in vain"
+
+
+def examine_opencl(process: ProbedProcess) -> Reading:
+    """OpenCL: awake while a vendor's driver has threads; without threads, what is known of that driver.
+
+    It answers no question without initialising every vendor's driver that is installed. Its loader opens
+    those drivers at the first question. Whether one of them is in memory, and whether it has started threads,
+    can be seen without asking.
+    """
+    driver = process.library(*_OPENCL_DRIVERS)
+    loader = process.library(*_OPENCL_LOADER)
+    if driver is None and loader is None:
+        return Reading("opencl", ABSENT)
+    if driver is None:
+        return Reading("opencl", COLD, reason="no vendor's driver has been opened", library=loader)
+    threads = owned(process, _OPENCL_DRIVERS)
+    if threads:
+        return Reading(
+            "opencl",
+            AWAKE,
+            level=DRIVER,
+            reason=f"{counted(len(threads))} of {threads[0].owner} are running",
+            library=threads[0].library,
+        )
+    return doubt("opencl", process, driver) or _opencl_without_threads(process, driver)
+
+
+def _opencl_without_threads(process: ProbedProcess, driver: str) -> Reading:
+    name = driver.rpartition("/")[2]
+    others = process.library(*(prefix for prefix in _OPENCL_DRIVERS if prefix not in _POCL))
+    if others is not None or not name.startswith(_POCL):
+        other = (others or driver).rpartition("/")[2]
+        return Reading(
+            "opencl",
+            UNKNOWN,
+            reason=f"{other} is loaded and answers nothing without initialising itself",
+            library=others or driver,
+        )
+    if process.setting(POCL_DEVICES) is not None:
+        return Reading(
+            "opencl",
+            UNKNOWN,
+            reason=f"{name} is loaded without threads, "
+            f"and {POCL_DEVICES} may have asked for devices that have none",
+            library=driver,
+        )
+    return Reading(
+        "opencl",
+        COLD,
+        reason=f"{name} is loaded, and has not started the threads of its devices",
+        library=driver,
+    )
 
 
 def examined(

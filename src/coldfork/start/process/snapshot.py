@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from coldfork.observe import states
-from coldfork.observe.probes import hip, opencl, pools
+from coldfork.observe.probes import hip, pools
 from coldfork.observe.probes.flags import TorchFlags, VirtualDevice
 from coldfork.observe.probes.jax import Clients
 from coldfork.observe.probes.loader import Gate
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.threads import NativeThread
 
 _TASKS = "/proc/self/task"
-_SETTINGS = (pools.PARALLELISM, opencl.DEVICES_VARIABLE)
+_SETTINGS = (pools.PARALLELISM, pools.POCL_DEVICES)
 _FLAGS = (TorchFlags("torch.cuda", "cuda"), TorchFlags("torch.xpu", "xpu"), VirtualDevice())
 _CLIENTS = Clients()
 

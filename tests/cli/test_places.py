@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.cli.places import locator
+from coldfork.cli.inspection import locator
 
 
 @pytest.mark.parametrize(

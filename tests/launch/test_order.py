@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.probe.line_order import runs_before
+from coldfork.launch.probe.comparison import runs_before
 
 #: `1` and `2` stand on the lines asked about; the bool says whether the text decides that `1` is first.
 PROGRAMS = (

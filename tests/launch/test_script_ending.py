@@ -137,7 +137,7 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
                     log_dir={str(bench.runs)!r}, grace=0.2)
             def begin():
                 # The thread that starts it has ended while it runs.
-                from coldfork.launch.script.following import begin
+                from coldfork.launch.script.call import begin
                 from coldfork.launch.script.plan import ScriptRequest
                 global kept
                 kept = begin(ScriptRequest({str(script)!r}, [{str(bench.folder / "pids")!r}, {how!r}],

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.launch.script.devices import listed
-from coldfork.launch.script.environment import KEPT, TABLE, ScriptEnvironment, build
+from coldfork.launch.script.environment import KEPT, TABLE, ScriptEnvironment, build, listed
 from coldfork.model.errors import UsageError
 
 CUDA = "CUDA_VISIBLE_DEVICES"

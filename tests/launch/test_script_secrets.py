@@ -15,7 +15,7 @@ import pytest
 
 from coldfork.launch.script.call import run_script
 from coldfork.launch.script.secret_search import secrets
-from coldfork.launch.supervisor.redaction import Veil
+from coldfork.launch.supervisor.report_file import Veil
 from tests.launch.scripting import Bench, variables
 
 pytestmark = [

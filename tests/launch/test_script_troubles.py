@@ -10,7 +10,7 @@ import pytest
 
 import coldfork
 from coldfork.knowledge.troubles import TROUBLES
-from coldfork.launch.script.troubles import quoted, troubles_of
+from coldfork.launch.script.result import quoted, troubles_of
 from tests.launch.scripting import Bench
 from tests.launch.sidebyside import said_by
 

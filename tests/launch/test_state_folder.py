@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.recordings_folder import KEPT, new_place
 from coldfork.launch.script import run_directory
-from coldfork.launch.state_folder import state_folder, surplus
+from coldfork.launch.state_folder import KEPT, new_place, state_folder, surplus
 from coldfork.launch.supervisor import report_file
 
 HOUR = 3600

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coldfork.report.recordings.page import difference, document
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report import browser
 from tests.report.browser import Browser
 from tests.report.recorded import AWAKE, POISONED, Tape, cold, poisoned
@@ -38,9 +38,9 @@ def show(chromium: Browser, tmp_path: Path) -> Iterator[Any]:
         file = tmp_path / f"page{len(opened)}.html"
         opened.append(file)
         if other is None:
-            content = document.render(tape.read(), View(version="0.1.0"))
+            content = document.render(tape.read(), Options(version="0.1.0"))
         else:
-            content = difference.render(tape.read(), other.read(), View())
+            content = difference.render(tape.read(), other.read(), Options())
         file.write_text(content, encoding="utf-8")
         chromium.open(file)
         return chromium

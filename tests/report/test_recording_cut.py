@@ -22,7 +22,7 @@ from coldfork.report import formats
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary.outcomes import Standing, outcome
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import COLD, Tape, frame
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -110,12 +110,12 @@ def test_every_rendering_says_what_is_missing(end: int) -> None:
     recording = read(CONTENT[:end])
     doubts = outcome(recording).doubts
     for form in FORMATS:
-        shown = doubts_shown(form, formats.renderer("recording", form)(recording, View()))
+        shown = doubts_shown(form, formats.renderer("recording", form)(recording, Options()))
         assert all(doubt in shown for doubt in doubts), form
     for form in formats.FORMATS["difference"]:
         compare = formats.renderer("difference", form)
         for first, second in ((recording, WHOLE), (WHOLE, recording)):
-            shown = html.unescape(compare(first, second, View()))
+            shown = html.unescape(compare(first, second, Options()))
             assert all(doubt in shown for doubt in doubts), form
 
 
@@ -173,7 +173,7 @@ def test_a_program_that_was_killed_together_with_coldfork(tmp_path: Path) -> Non
     for end in range(content.index(b"\n") + 1, len(content), 97):
         left = read(content[:end])
         assert outcome(left).standing is Standing.UNKNOWN, end
-        assert "incomplete" in formats.renderer("recording", "trace")(left, View()), end
+        assert "incomplete" in formats.renderer("recording", "trace")(left, Options()), end
 
 
 def test_a_program_whose_end_coldfork_did_not_see() -> None:

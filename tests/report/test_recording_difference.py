@@ -6,7 +6,7 @@ from inline_snapshot import snapshot
 
 from coldfork.report.recordings.difference import text as difference_text
 from coldfork.report.recordings.difference.comparison import Difference, difference
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, Tape, cold, poisoned
 
 
@@ -33,14 +33,14 @@ def test_the_same_recording_does_not_differ() -> None:
     same = found(poisoned(2), poisoned(2))
     assert same.same
     assert same.times == ()
-    assert difference_text.render(poisoned(2).read(), poisoned(2).read(), View()).endswith(
+    assert difference_text.render(poisoned(2).read(), poisoned(2).read(), Options()).endswith(
         "nothing but times differs\n"
     )
 
 
 def test_a_mended_program_against_the_broken_one() -> None:
     text = difference_text.render(
-        poisoned(2).read("before.coldfork"), mended().read("after.coldfork"), View()
+        poisoned(2).read("before.coldfork"), mended().read("after.coldfork"), Options()
     )
     assert text == snapshot("""\
 before  before.coldfork: poisoned: cuda was awake in process 100, and 2 processes forked from it cannot use it
@@ -108,7 +108,7 @@ def test_a_module_that_another_one_imports_first_now() -> None:
 def test_doubts_of_either_recording_are_said() -> None:
     cut = cold()
     cut.event("cut", 1.9, reason="limit", dropped=1)
-    text = difference_text.render(cold().read(), cut.read(), View())
+    text = difference_text.render(cold().read(), cut.read(), Options())
     assert "! after: the recording was cut at 1.900 s (limit); 1 event dropped" in text
 
 
@@ -119,5 +119,5 @@ def test_thousands_of_new_modules_are_counted_and_not_listed() -> None:
         after.load(f"new{number}", 2.0 + number / 1e4, 1e-5)
     change = found(before, after)
     assert len(change.imports_new) == 3000
-    text = difference_text.render(before.read(), after.read(), View())
+    text = difference_text.render(before.read(), after.read(), Options())
     assert "2985 more; --format json has them all" in text

@@ -14,7 +14,7 @@ from coldfork.model.errors import UsageError
 from coldfork.report import formats
 from coldfork.report.recordings import json_format, speedscope, trace
 from coldfork.report.recordings.difference import json_format as difference_json
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, poisoned
 
 pytestmark = pytest.mark.once
@@ -54,12 +54,12 @@ TAPES = pytest.mark.parametrize(
 
 @TAPES
 def test_json_keeps_to_its_schema(tape: Tape) -> None:
-    written = json.loads(json_format.render(tape.read(), View(version="0.1.0")))
+    written = json.loads(json_format.render(tape.read(), Options(version="0.1.0")))
     ours("report").validate(written)
 
 
 def test_json_says_what_the_recording_says() -> None:
-    written = json.loads(json_format.render(poisoned(2).read(), View(version="0.1.0")))
+    written = json.loads(json_format.render(poisoned(2).read(), Options(version="0.1.0")))
     assert written["verdict"]["standing"] == "poisoned"
     assert written["verdict"]["poisoned"] == [1, 2]
     assert written["verdict"]["wake"]["waker"]["line"] == 175
@@ -79,7 +79,7 @@ def test_json_of_a_damaged_recording_says_so() -> None:
     tape = poisoned(1)
     tape.lines.insert(2, "garbage")
     tape.event("weather", 3.0).event("cut", 5.0, reason="limit", dropped=7)
-    written = json.loads(json_format.render(tape.read(), View()))
+    written = json.loads(json_format.render(tape.read(), Options()))
     ours("report").validate(written)
     assert written["recording"]["cut"] == {"at": 5.0, "reason": "limit", "dropped": 7}
     damage = written["recording"]["damage"]
@@ -90,11 +90,11 @@ def test_json_of_a_damaged_recording_says_so() -> None:
 def test_the_difference_keeps_to_its_schema(tape: Tape) -> None:
     other = poisoned(1).read()
     for pair in ((tape.read(), other), (other, tape.read())):
-        ours("difference").validate(json.loads(difference_json.render(*pair, View(version="0.1.0"))))
+        ours("difference").validate(json.loads(difference_json.render(*pair, Options(version="0.1.0"))))
 
 
 def traced(tape: Tape) -> list[dict[str, Any]]:
-    document = json.loads(trace.render(tape.read(), View(version="0.1.0")))
+    document = json.loads(trace.render(tape.read(), Options(version="0.1.0")))
     foreign("trace_events").validate(document)
     events: list[dict[str, Any]] = document["traceEvents"]
     return events
@@ -159,7 +159,7 @@ def test_processes_of_a_trace_do_not_share_a_pid() -> None:
 
 
 def profiled(tape: Tape) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(speedscope.render(tape.read(), View(version="0.1.0")))
+    document: dict[str, Any] = json.loads(speedscope.render(tape.read(), Options(version="0.1.0")))
     foreign("speedscope").validate(document)
     return document
 

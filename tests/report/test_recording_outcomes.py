@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coldfork.report.recordings.summary.chains import steps
 from coldfork.report.recordings.summary.outcomes import Outcome, Standing, outcome
+from coldfork.report.recordings.summary.phrases import steps
 from tests.report.recorded import AWAKE, BACKEND, COLD, POISONED, Tape, cold, frame, poisoned, state
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from coldfork.report.recordings.familiar_paths import familiar
 from coldfork.report.recordings.page import difference, document
 from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned
 
 pytestmark = pytest.mark.once
@@ -73,8 +73,8 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def page(tape: Tape, view: View | None = None) -> Page:
-    return Page(document.render(tape.read(), view or View(version="0.1.0")))
+def page(tape: Tape, view: Options | None = None) -> Page:
+    return Page(document.render(tape.read(), view or Options(version="0.1.0")))
 
 
 def hostile() -> Tape:
@@ -117,7 +117,7 @@ def data(read: Page) -> dict[str, Any]:
     "tape", [cold(), poisoned(3), hostile(), Tape()], ids=["cold", "poisoned", "hostile", "empty"]
 )
 def test_a_page_fetches_nothing_and_runs_nothing_but_its_own_script(tape: Tape) -> None:
-    content = document.render(tape.read(), View())
+    content = document.render(tape.read(), Options())
     read = Page(content)
     (policy,) = [
         attributes["content"]
@@ -224,7 +224,7 @@ def test_the_imports_are_handed_to_the_script_with_their_effects() -> None:
 def test_source_lines_need_consent() -> None:
     secret = "password = 'hunter2'"
     assert secret not in page(poisoned(1)).text
-    assert secret in page(poisoned(1), View(source=lambda path, line: secret)).text
+    assert secret in page(poisoned(1), Options(source=lambda path, line: secret)).text
 
 
 def test_paths_are_shown_as_people_know_them() -> None:
@@ -265,7 +265,7 @@ def test_hundreds_of_processes_and_thousands_of_imports_stay_small() -> None:
     for number in range(500):
         tape.fork(6.1 + number / 100, 1000 + number)
         tape.process(6.11 + number / 100, 1000 + number, 100, "fork", states=POISONED)
-    content = document.render(tape.exit(20.0, states=AWAKE).read(), View())
+    content = document.render(tape.exit(20.0, states=AWAKE).read(), Options())
     assert len(content) < 2_000_000
     read = Page(content)
     assert len(data(read)["processes"][0]["imports"]) == 5000
@@ -273,13 +273,13 @@ def test_hundreds_of_processes_and_thousands_of_imports_stay_small() -> None:
 
 
 def test_the_page_of_a_difference_is_as_safe() -> None:
-    content = difference.render(hostile().read(), poisoned(2).read(), View())
+    content = difference.render(hostile().read(), poisoned(2).read(), Options())
     read = Page(content)
     assert len(read.all("script")) == 2
     assert "steal()" in read.text
     assert {"before:", "after:"} <= set(read.text.split())
     assert "Nothing but times differs." not in read.text
-    same = Page(difference.render(cold().read(), cold().read(), View()))
+    same = Page(difference.render(cold().read(), cold().read(), Options()))
     assert "Nothing but times differs." in same.text
 
 

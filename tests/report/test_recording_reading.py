@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from coldfork.model.errors import UsageError
 from coldfork.model.states import Level, Status
-from coldfork.model.timelines import How, Recording
+from coldfork.model.timelines import Damage, How, Recording
 from coldfork.report.recordings import json_format, speedscope, trace
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import in_microseconds, walk
 from coldfork.report.recordings.page import document
 from coldfork.report.recordings.text import report
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned, state
 
 pytestmark = pytest.mark.once
@@ -33,7 +33,7 @@ def read_bytes(content: bytes) -> Recording:
 
 def test_a_whole_recording() -> None:
     recording = poisoned(2).read()
-    assert recording.complete
+    assert (recording.cut, recording.damage) == (None, Damage())
     assert (recording.tool, recording.python, recording.command[:2]) == (
         "coldfork 0.1.0",
         "3.12.4",
@@ -108,7 +108,7 @@ def test_a_recording_cut_anywhere_is_read_up_to_the_cut() -> None:
         assert recording.damage.cut_short is not complete, end
         assert recording.damage.lines == 0
         if lines > seen:
-            assert report.render(recording, View())
+            assert report.render(recording, Options())
             seen = lines
     assert read_bytes(content) == whole
 
@@ -185,7 +185,7 @@ def test_unknown_kinds_are_skipped_and_counted() -> None:
     assert recording.damage.lines == 0
     assert (
         "3 events of a kind that this version does not know were skipped: 'tide', 'weather'"
-        in report.render(recording, View())
+        in report.render(recording, Options())
     )
 
 
@@ -202,7 +202,6 @@ def test_a_cut_is_told_with_what_was_dropped() -> None:
     tape.event("cut", 1.9, reason="limit", dropped=12)
     recording = tape.read()
     assert recording.cut is not None
-    assert not recording.complete
     assert (recording.cut.at, recording.cut.reason, recording.cut.dropped) == (1.9, "limit", 12)
 
 
@@ -369,8 +368,8 @@ def test_whatever_stands_in_a_recording_every_rendering_takes_it(lines: list[dic
                 assert not open_ends or end <= open_ends[-1]
                 open_ends.append(end)
     for render in (report.render, document.render, json_format.render, trace.render, speedscope.render):
-        assert render(recording, View())
-    json.loads(trace.render(recording, View()))
-    json.loads(speedscope.render(recording, View()))
-    shown = report.render(recording, View())
+        assert render(recording, Options())
+    json.loads(trace.render(recording, Options()))
+    json.loads(speedscope.render(recording, Options()))
+    shown = report.render(recording, Options())
     assert all(character == "\n" or character.isprintable() for character in shown)

@@ -17,7 +17,7 @@ from coldfork.report import formats
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary.outcomes import Standing, outcome
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are what this is about")
 
@@ -78,9 +78,9 @@ def record(tmp_path: Path) -> Record:
 
 def show_everywhere(recording: Recording) -> None:
     for form in formats.FORMATS["recording"]:
-        assert formats.renderer("recording", form)(recording, View())
+        assert formats.renderer("recording", form)(recording, Options())
     for form in formats.FORMATS["difference"]:
-        assert formats.renderer("difference", form)(recording, recording, View())
+        assert formats.renderer("difference", form)(recording, recording, Options())
 
 
 def test_a_program_that_imports_and_forks(record: Record) -> None:

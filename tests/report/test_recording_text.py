@@ -7,12 +7,12 @@ import re
 from inline_snapshot import snapshot
 
 from coldfork.report.recordings.text import report
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, Tape, cold, poisoned
 
 
-def shown(tape: Tape, view: View | None = None) -> str:
-    return report.render(tape.read(), view or View())
+def shown(tape: Tape, view: Options | None = None) -> str:
+    return report.render(tape.read(), view or Options())
 
 
 def test_a_cold_program() -> None:
@@ -78,20 +78,20 @@ next: coldfork rule device-init-at-import  (says why that is trouble and what to
 
 
 def test_a_stream_that_knows_ascii_only() -> None:
-    output = shown(poisoned(2), View(encoding="ascii"))
+    output = shown(poisoned(2), Options(encoding="ascii"))
     assert output.isascii()
     assert "|- 101 forked at 2.500 s by serve.py:12" in output
     assert "`- 102 forked at 2.600 s by serve.py:12" in output
 
 
 def test_colour_adds_nothing_but_colour() -> None:
-    coloured = shown(poisoned(2), View(colour=True))
+    coloured = shown(poisoned(2), Options(colour=True))
     assert "\x1b[" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == shown(poisoned(2))
 
 
 def test_source_lines_come_only_from_who_may_quote_them() -> None:
-    quoted = shown(poisoned(1), View(source=lambda path, line: f"line {line} of {path}"))
+    quoted = shown(poisoned(1), Options(source=lambda path, line: f"line {line} of {path}"))
     assert "      line 175 of vllm/v1/attention/backends/flash_attn.py\n" in quoted
     assert "line 175 of" not in shown(poisoned(1))
 

@@ -15,10 +15,9 @@ import pytest
 from coldfork.model.observations import Observation
 from coldfork.source.files import packs as cache
 from coldfork.source.reach import remembered
-from coldfork.source.reach.answers import Answer
-from coldfork.source.reach.read_ahead import Progress
+from coldfork.source.reach.encoding import Answer
 from coldfork.source.reach.remembered import Remembered
-from coldfork.source.reach.results import Results
+from coldfork.source.reach.results import Progress, Results
 from tests.source.expectations import Setting, observe, write
 
 pytestmark = pytest.mark.once

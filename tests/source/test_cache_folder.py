@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.source.files.cache_folder import cache_folder
+from coldfork.source.files.packs import cache_folder
 
 
 def test_the_variable_comes_first(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from coldfork.virtual.visible import uuid_of, visible
+from coldfork.virtual.driver import uuid_of, visible
 from tests.virtual.conftest import Run
 
 _FIRST, _SECOND = f"GPU-{uuid_of(0)}", f"GPU-{uuid_of(1)}"
@@ -78,7 +78,7 @@ def test_torch_reads_random_settings_the_same(run: Run) -> None:
         f"""
 import os, random, warnings
 import coldfork.virtual
-from coldfork.virtual.visible import visible
+from coldfork.virtual.driver import visible
 coldfork.virtual.install("h100", 3)
 import torch
 random.seed(5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from coldfork.model.errors import UsageError
@@ -86,7 +86,7 @@ def load(file: Path) -> Baseline:
 def dump(baseline: Baseline) -> str:
     """The file's text: one finding a line, in an order that changes as little as the findings do."""
     ordered = sorted(baseline.findings.items(), key=lambda item: (item[1].path, item[1].rule, item[0]))
-    lines = ",\n".join(f"    {json.dumps(name)}: {_line(entry)}" for name, entry in ordered)
+    lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(asdict(entry))}" for name, entry in ordered)
     return (
         "{\n"
         f'  "schema_version": {baseline.schema_version},\n'
@@ -94,7 +94,3 @@ def dump(baseline: Baseline) -> str:
         f'  "findings": {{{f"{chr(10)}{lines}{chr(10)}  " if lines else ""}}}\n'
         "}\n"
     )
-
-
-def _line(entry: Accepted) -> str:
-    return json.dumps({"rule": entry.rule, "path": entry.path, "message": entry.message})

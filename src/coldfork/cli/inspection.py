@@ -1,4 +1,4 @@
-"""What `check` and `baseline` share: settle the settings, analyse, judge."""
+"""What `check` and `baseline` share: settle the settings, analyse, judge, and open the paths of a report."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
 from coldfork.cli import config, options, output
-from coldfork.cli.places import Locate, locator
 from coldfork.cli.settings import target_version
 from coldfork.knowledge import catalogue
 from coldfork.model.errors import UsageError
@@ -24,7 +24,7 @@ from coldfork.model.profiles import PROFILES
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.rules import registry
 from coldfork.source.analysis import Request, analyse
-from coldfork.source.files.cache_folder import cache_folder
+from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.site_packages import search_path, versions
 
 Matches = Callable[[str], bool]
@@ -156,3 +156,32 @@ def select_findings(
         if not is_excluded(path := locate(finding.path))
         and not any(finding.rule in rules and matches(path) for matches, rules in tests)
     )
+
+
+Locate = Callable[[str], str]
+
+
+def locator(paths: Iterable[Path]) -> Locate:
+    """A function that turns a report's path into one that opens; unknown ones stay as they are."""
+    roots = tuple(dict.fromkeys(root for path in paths for root in _roots(path)))
+
+    @cache
+    def locate(path: str) -> str:
+        for root in roots:
+            candidate = root / path
+            if candidate.exists():
+                return candidate.as_posix()
+        return path
+
+    return locate
+
+
+def _roots(path: Path) -> Iterable[Path]:
+    """The folders that a path's report paths may be relative to, the likeliest first."""
+    top = path if path.is_dir() else path.parent
+    while (top / "__init__.py").is_file() and top.absolute() != top.absolute().parent:
+        # `check .` inside a package: the path's own names are used up, and the root lies one folder up.
+        top = top.parent if top.name not in ("", os.pardir) else top / os.pardir
+    yield top
+    if top == path:
+        yield top / "src"

@@ -11,8 +11,7 @@ import click
 
 from coldfork import __version__
 from coldfork.cli import output
-from coldfork.cli.debug import FLAG, debug_option
-from coldfork.cli.exit_statuses import ERROR, INTERRUPTED
+from coldfork.cli.conventions import ERROR, FLAG, INTERRUPTED, debug_option
 from coldfork.model.errors import ColdforkError, UsageError
 
 #: Where each subcommand lives and what it does, so that `--help` imports none of them.

@@ -1,14 +1,13 @@
-"""How `check` and `probe` write a result: for people or for programs, to standard output or to a file."""
+"""How commands write a result: for people or for programs, to standard output or to a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from coldfork import __version__
 from coldfork.cli import output
-from coldfork.model.effects import Verdict
 from coldfork.report.shared.options import Options, RuleText
 from coldfork.report.shared.quantities import plural
 
@@ -20,22 +19,14 @@ def is_for_people(form: str) -> bool:
     return form in _FOR_PEOPLE
 
 
-def rendering(
-    settings: dict[str, Any],
-    rules: dict[str, RuleText],
-    locate: Callable[[str], str],
-    fail_on: Verdict = Verdict.CONDITIONAL,
-) -> Options:
-    """What a renderer has to know, as the settings and the stream say."""
+def rendering(settings: Mapping[str, Any]) -> Options:
+    """What a renderer has to know of the stream and of the user's wishes for it."""
     on_screen = is_for_people(settings["format"]) and not settings["output"]
     return Options(
         version=__version__,
         width=None if settings["output"] else output.terminal_width(),
         colour=on_screen and output.wants_colour(settings["color"]),
         encoding=output.encoding() if on_screen else "utf-8",
-        rules=rules,
-        fail_on=fail_on,
-        locate=locate,
     )
 
 
@@ -47,7 +38,7 @@ def rule_texts(names: Iterable[str]) -> dict[str, RuleText]:
     return {page.name: RuleText(page.summary, page.markdown) for page in pages}
 
 
-def deliver(text: str, settings: dict[str, Any]) -> None:
+def deliver(text: str, settings: Mapping[str, Any]) -> None:
     """Write the result to the file that the settings name, else to standard output."""
     if settings["output"]:
         output.save(text, Path(settings["output"]))

@@ -1,8 +1,43 @@
-"""Entries of the knowledge base, flat as they are compiled: named rows of plain values."""
+"""Entries of the knowledge base, flat as they are compiled: their words, and the versions they hold for."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import NamedTuple
+
+ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
+#: What an entry may say about the machine besides its accelerators.
+OTHERWISE = "otherwise"
+NEEDS = ("nvml", *ACCELERATORS)
+SILENCES = ("nvml-fails", "amdsmi-fails")
+DOES = ("initialises-driver", "creates-context", "queries-device", "loads-driver")
+KINDS = {"none": None, "true": True, "false": False, "set": None}
+HOW = {"calls": "call", "imports": "import", "attributes": "attribute", "methods": "method"}
+
+COMMON = ("distribution", "versions", "source", "note")
+KEYS: dict[str, tuple[str, ...]] = {
+    "effect": (
+        *COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
+        "argument", "unless_argument", "presumes", "remedy",
+    ),
+    "value": (*COMMON, "names", "is", "equals"),
+    "raises": (*COMMON, "calls", "needs", "presumes"),
+    "harmless": (*COMMON, "prefixes"),
+    "returns": (*COMMON, "calls", "except", "type"),
+    "remedy": ("id", "text"),
+}  # fmt: skip
+TOP = ("distribution", "summary", *KEYS)
+ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals")
+
+
+def near(name: str, known: Collection[str]) -> str:
+    """A hint that names the known word closest to `name`, or nothing."""
+    from difflib import get_close_matches
+
+    matches = get_close_matches(name, list(known), 1, 0.7)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
+
 
 PerAccelerator = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -101,3 +136,63 @@ class Library(NamedTuple):
     harmless: tuple[HarmlessEntry, ...] = ()
     returns: tuple[ReturnsEntry, ...] = ()
     remedies: tuple[RemedyEntry, ...] = ()
+
+
+#: Stands for a library whose version nobody told us: newer than any bound an entry may name.
+NEWEST = "99999"
+
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(?!!)")
+_CLAUSE = re.compile(r"(>=|<=|<|>|==|!=)(\d+(?:\.\d+)*)")
+
+
+def admits(range_: str, version: str) -> bool:
+    """Say whether `range_`, a PEP 440 specifier ("" admits everything), admits `version`.
+
+    A pre-release, a build of one's own and a post-release count as the release they belong to: PEP 440 puts
+    2.9.0a0 neither below 2.9 nor above it, and a nightly of which nothing is known would be called cold.
+    """
+    if not range_:
+        return True
+    match = _RELEASE.match(version)
+    clauses = [_CLAUSE.fullmatch(clause.strip()) for clause in range_.split(",")]
+    if match and all(clauses):
+        release = _release(match[1])
+        return all(_holds(clause[1], release, _release(clause[2])) for clause in clauses if clause)
+    return _admits_by_packaging(range_, version)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers of a plain release, without the zeros at its end: 2.8 and 2.8.0 are one version."""
+    numbers = [int(part) for part in version.split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _holds(operator: str, version: tuple[int, ...], bound: tuple[int, ...]) -> bool:
+    """Apply one clause to plain releases."""
+    match operator:
+        case ">=":
+            return version >= bound
+        case "<=":
+            return version <= bound
+        case "<":
+            return version < bound
+        case ">":
+            return version > bound
+        case "==":
+            return version == bound
+        case _:
+            return version != bound
+
+
+def _admits_by_packaging(range_: str, version: str) -> bool:
+    """Ask `packaging`: epochs, wildcards, compatible-release clauses, and whatever is malformed."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        release = Version(version).base_version
+    except InvalidVersion:
+        release = NEWEST
+    return SpecifierSet(range_).contains(release, prereleases=True)

@@ -6,6 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from coldfork.knowledge.entries import (
+    ACCELERATORS,
+    ARGUMENT,
+    DOES,
+    HOW,
+    KEYS,
+    KINDS,
+    NEEDS,
+    NEWEST,
+    OTHERWISE,
+    SILENCES,
+    TOP,
     ArgumentEntry,
     EffectEntry,
     HarmlessEntry,
@@ -15,19 +26,7 @@ from coldfork.knowledge.entries import (
     RemedyEntry,
     ReturnsEntry,
     ValueEntry,
-)
-from coldfork.knowledge.versions import NEWEST, admits
-from coldfork.knowledge.vocabulary import (
-    ACCELERATORS,
-    ARGUMENT,
-    DOES,
-    HOW,
-    KEYS,
-    KINDS,
-    NEEDS,
-    OTHERWISE,
-    SILENCES,
-    TOP,
+    admits,
     near,
 )
 from coldfork.model.errors import KnowledgeError

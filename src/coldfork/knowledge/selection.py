@@ -12,6 +12,7 @@ from coldfork.knowledge.entries import (
     RaisesEntry,
     ReturnsEntry,
     ValueEntry,
+    admits,
 )
 from coldfork.knowledge.facts import (
     SILENT_MANAGEMENT,
@@ -23,7 +24,6 @@ from coldfork.knowledge.facts import (
     ValueKind,
     Wildcard,
 )
-from coldfork.knowledge.versions import admits
 from coldfork.model.effects import EffectKind
 from coldfork.model.profiles import Profile
 

@@ -1,14 +1,75 @@
-"""The user's state folder, and what in it makes room for new recordings and runs."""
+"""The user's state folder: the recordings in it, and what makes room for new recordings and runs."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from coldfork.model.errors import UsageError
 from coldfork.model.folders import user_state
+
+ENDING = ".coldfork"
+KEPT = 20
+"""So many recordings are kept in the state folder; the oldest give way."""
+_BEGINNING = b'{"event":"header"'
+
+
+def chosen_place(file: Path) -> Path:
+    """The file named by the user, made empty; refused where it holds something else than a recording."""
+    place = Path(os.path.realpath(file))
+    try:
+        if place.exists() and not place.is_file():
+            raise UsageError(f"{file} is no file that could hold a recording")
+        if place.exists() and not _is_recording(place):
+            raise UsageError(f"{file} holds something else than a recording; it is not written over")
+        _make(place, os.O_TRUNC)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}") from None
+    return place
+
+
+def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """A new file in the state folder; old recordings there give way."""
+    state = state_folder(environment, platform)
+    if state is None:
+        raise UsageError("there is no folder for recordings: HOME is not set; --output names a file")
+    folder = state / "recordings"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in surplus(folder.glob(f"run-*{ENDING}"), KEPT - 1):
+            with suppress(OSError):
+                place.unlink()
+        return _made_new(folder)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write a recording in {folder}: {error.strerror}; --output names another file"
+        ) from None
+
+
+def _is_recording(place: Path) -> bool:
+    with place.open("rb") as stream:
+        beginning = stream.read(len(_BEGINNING))
+    return not beginning or beginning == _BEGINNING
+
+
+def _made_new(folder: Path) -> Path:
+    name = f"run-{time.strftime('%Y%m%d-%H%M%S')}"
+    for attempt in range(100):
+        place = folder / (f"{name}-{attempt}{ENDING}" if attempt else f"{name}{ENDING}")
+        with suppress(FileExistsError):
+            _make(place, os.O_EXCL)
+            return place
+    raise FileExistsError(17, "a hundred recordings began in this second")
+
+
+def _make(place: Path, how: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | how | getattr(os, "O_CLOEXEC", 0)
+    os.close(os.open(place, flags, 0o600))
+
 
 _IN_USE_SECONDS = 3600.0
 

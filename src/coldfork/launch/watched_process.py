@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
 
-from coldfork.launch.supervisor.signal_names import signal_name
+from coldfork.launch.supervisor.kernel import signal_name
 from coldfork.model.errors import UsageError
 from coldfork.observe import bootstrap
 

@@ -208,8 +208,3 @@ class Recording:
     def end(self) -> float:
         """The time of the last thing seen."""
         return max((process.end for process in self.processes), default=0.0)
-
-    @property
-    def complete(self) -> bool:
-        """True when nothing is known to be missing from it."""
-        return self.cut is None and not self.damage.lines and not self.damage.cut_short

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from coldfork.model.findings import Report
     from coldfork.model.probes import Probing
     from coldfork.model.timelines import Recording
-    from coldfork.report.recordings.view import View
     from coldfork.report.shared.options import Options
 
 FORMATS = MappingProxyType(
@@ -74,9 +73,9 @@ def renderer(shown: Literal["finding"], name: str) -> Callable[[Report, Options]
 @overload
 def renderer(shown: Literal["probe"], name: str) -> Callable[[Probing, Options], str]: ...
 @overload
-def renderer(shown: Literal["recording"], name: str) -> Callable[[Recording, View], str]: ...
+def renderer(shown: Literal["recording"], name: str) -> Callable[[Recording, Options], str]: ...
 @overload
-def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, View], str]: ...
+def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:
     """The function that writes what is shown in this format."""
     formats = FORMATS[shown]

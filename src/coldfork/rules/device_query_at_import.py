@@ -77,20 +77,17 @@ def judge(case: Case) -> Iterator[Finding]:
     for effect in case.observation.effects:
         if effect.imported is None and effect.kind is EffectKind.QUERIES_DEVICE:
             host = SILENT_MANAGEMENT.get(effect.accelerator, _ANY_HOST)
+            asks = wording.verb(effect.verdict, "asks", "ask")
             yield drafting.on_effect(
                 effect,
                 rule=NAME,
-                message=f"importing {effect.module} {_asks(effect)} for {effect.accelerator} devices",
+                message=f"importing {effect.module} {asks} for {effect.accelerator} devices",
                 consequence=_consequence(effect, host),
                 remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
                 # The query itself may be certain; that it wakes a device never is.
                 verdict=Verdict.CONDITIONAL if effect.verdict is Verdict.CERTAIN else effect.verdict,
                 condition=_condition(effect, host),
             )
-
-
-def _asks(effect: Effect) -> str:
-    return wording.verb(effect.verdict, "asks", "ask")
 
 
 def _condition(effect: Effect, host: str) -> str:

@@ -20,7 +20,7 @@ from coldfork.source.files.packs import digest_of, tool_digest
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.answers import Answer
+from coldfork.source.reach.encoding import Answer
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter

@@ -7,9 +7,8 @@ import threading
 import warnings
 
 from coldfork.virtual import driver as driver_codes
-from coldfork.virtual.driver import Driver
+from coldfork.virtual.driver import Driver, uuid_of
 from coldfork.virtual.profiles import Setup
-from coldfork.virtual.visible import uuid_of
 
 _NO_START = "CUDA driver initialization failed, you might not have a CUDA gpu."
 

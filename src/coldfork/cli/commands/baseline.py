@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coldfork.cli import baseline_file, output
-from coldfork.cli.debug import debug_option
+from coldfork.cli.conventions import debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.settings import SETTINGS
 from coldfork.model.errors import UsageError

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
-from coldfork.cli.exit_statuses import ERROR, FINDINGS, INTERRUPTED
+from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import CHECK_SETTINGS
 from coldfork.model.effects import Verdict
 from coldfork.model.errors import UsageError
-from coldfork.model.findings import Report
+from coldfork.model.findings import Finding, Report
 from coldfork.report.formats import renderer
 
 if TYPE_CHECKING:
-    from coldfork.cli.inspection import Inspection
+    from coldfork.cli.inspection import Inspection, Locate
+    from coldfork.launch.probe.confirmation import Confirmation
 
 _EPILOG = """\b
 Examples:
@@ -83,9 +86,7 @@ def _report(inspection: Inspection) -> tuple[Report, bool]:
         comparison = set_against(load(Path(settings["baseline"])), findings)
         findings, known, gone = comparison.new, len(comparison.known), len(comparison.gone)
     if settings["confirm"]:
-        from coldfork.cli.confirmation import confirm_findings
-
-        confirmation = confirm_findings(findings, settings, inspection.locate)
+        confirmation = _confirm(findings, settings, inspection.locate)
         findings, interrupted = confirmation.findings, confirmation.interrupted
     bar = Verdict(settings["fail-on"]).rank
     report = Report(
@@ -106,7 +107,8 @@ def _deliver(report: Report, inspection: Inspection) -> None:
     form, file = settings["format"], settings["output"]
     # The formats that show no rule's page get none, which saves importing them.
     rules = rule_texts(inspection.rules) if form in ("sarif", "junit") else {}
-    shown = rendering(settings, rules, inspection.locate, Verdict(settings["fail-on"]))
+    fail_on = Verdict(settings["fail-on"])
+    shown = replace(rendering(settings), rules=rules, locate=inspection.locate, fail_on=fail_on)
     tables = ""
     if settings["statistics"]:
         from coldfork.report.findings import statistics
@@ -119,3 +121,34 @@ def _deliver(report: Report, inspection: Inspection) -> None:
         # Standard output belongs to a program that reads one document.
         output.note(f"statistics\n{tables.rstrip()}")
     note_delivery(len(report.findings), "finding", settings)
+
+
+def _confirm(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
+    """Import the modules of these findings, and say of each what that showed."""
+    from coldfork.cli.surroundings import surroundings
+    from coldfork.launch.probe.confirmation import confirm
+    from coldfork.launch.probe.probe import interpreter
+    from coldfork.launch.probe.termination import interrupted_by_sigterm
+    from coldfork.launch.watched_process import require_watching
+    from coldfork.report.shared.progress import ProgressBar
+    from coldfork.source.files.site_packages import search_path
+
+    require_watching("check --confirm")
+    # The dependencies whose sources were read are those that the imports find.
+    beside = [Path(folder) for folder in settings["site-packages"]]
+    after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
+    python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
+    with interrupted_by_sigterm(), ProgressBar(sys.stderr) as bar:
+        return confirm(
+            findings,
+            surroundings(settings, python, after=after),
+            settings["profile"],
+            locate,
+            settings["jobs"],
+            bar.update,
+        )
+
+
+def _program(python: str | None) -> str | None:
+    """The interpreter of an environment that was named by its folder."""
+    return str(Path(python, "bin", "python")) if python and Path(python).is_dir() else python

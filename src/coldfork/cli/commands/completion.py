@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
+from coldfork.cli.conventions import debug_option
 
 _INSTALL = {
     "bash": "put it where bash looks: coldfork completion bash > ~/.bash_completion.d/coldfork",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
+from coldfork.cli.conventions import debug_option
 
 if TYPE_CHECKING:
     from coldfork.launch.script.foreground import Foreground
@@ -163,6 +163,6 @@ def _report(done: Foreground, timeout: float | None) -> None:
         names = ", ".join(sorted(set(done.left_behind)))
         output.note(f"the script left {names} running, which was ended")
     for trouble in done.troubles:
-        from coldfork.launch.script.troubles import quoted
+        from coldfork.launch.script.result import quoted
 
         output.note(quoted(trouble))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
+from coldfork.cli.conventions import debug_option
 
 if TYPE_CHECKING:
     from pathlib import Path

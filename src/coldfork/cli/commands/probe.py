@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from coldfork.cli import config, options, output
-from coldfork.cli.debug import debug_option
-from coldfork.cli.exit_statuses import INTERRUPTED
+from coldfork.cli.conventions import INTERRUPTED, debug_option
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import PROBE_SETTINGS
 from coldfork.cli.surroundings import surroundings
@@ -125,7 +125,7 @@ def _deliver(probing: Probing, settings: dict[str, Any]) -> None:
         return file.relative_to(here).as_posix() if file.is_relative_to(here) else str(file)
 
     rules = rule_texts(RULES) if form == "sarif" else {}
-    text = renderer("probe", form)(probing, rendering(settings, rules, locate))
+    text = renderer("probe", form)(probing, replace(rendering(settings), rules=rules, locate=locate))
     if probing.interrupted and (settings["output"] or not is_for_people(form)):
         from coldfork.report.probes.words import interruption
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from coldfork import __version__
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
+from coldfork.cli.conventions import debug_option
+from coldfork.cli.rendering import deliver, rendering
 from coldfork.report.formats import FORMATS, format_of_file, renderer
-
-if TYPE_CHECKING:
-    from coldfork.report.recordings.view import Source, View
 
 _EPILOG = """\b
 Examples:
@@ -73,31 +70,16 @@ def report(
     chosen = form or format_of_file(target)
     show_two = renderer("difference", chosen) if other is not None else None
     recording = read(file)
-    source = None
+    settings = {"format": chosen, "output": target, "color": colour}
+    shown = rendering(settings)
     if with_source:
         from coldfork.report.recordings.source_lines import reader
 
-        source = reader(recording.started, recording.cwd)
-    view = _view(chosen, target, colour, source)
+        shown = replace(shown, source=reader(recording.started, recording.cwd))
     if show_two is not None and other is not None:
-        text = show_two(recording, read(other), view)
+        text = show_two(recording, read(other), shown)
     else:
-        text = renderer("recording", chosen)(recording, view)
+        text = renderer("recording", chosen)(recording, shown)
+    deliver(text, settings)
     if target:
-        output.save(text, Path(target))
         output.note(f"wrote {target}")
-    else:
-        output.write(text, None if chosen == "text" else "utf-8")
-
-
-def _view(form: str, target: str | None, colour: str, source: Source | None) -> View:
-    from coldfork.report.recordings.view import View
-
-    shown = form == "text" and not target
-    return View(
-        version=__version__,
-        width=output.terminal_width() if shown else None,
-        colour=shown and output.wants_colour(colour),
-        encoding=output.encoding() if shown else "utf-8",
-        **({} if source is None else {"source": source}),
-    )

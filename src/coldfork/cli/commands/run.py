@@ -11,8 +11,7 @@ import click
 
 from coldfork import __version__
 from coldfork.cli import output
-from coldfork.cli.debug import debug_option
-from coldfork.cli.exit_statuses import FINDINGS
+from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.model.errors import ColdforkError
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def run(
     from coldfork.launch.watched_process import require_watching
 
     require_watching("run")
-    from coldfork.launch import recordings_folder
+    from coldfork.launch import state_folder
     from coldfork.launch.interpreter import find_interpreter
     from coldfork.launch.terminal import supervision
     from coldfork.launch.watch import run
@@ -141,7 +140,7 @@ def run(
     plan = run.WatchPlan(
         program=line,
         python=find_interpreter(python),
-        recording=recordings_folder.chosen_place(file) if file else recordings_folder.new_place(),
+        recording=state_folder.chosen_place(file) if file else state_folder.new_place(),
         limit=limit,
         follow=follow,
         virtual=virtual or None,
@@ -182,9 +181,9 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
 
 def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text.report import verdict
-    from coldfork.report.recordings.view import View
+    from coldfork.report.shared.options import Options
 
-    view = View(
+    view = Options(
         version=__version__,
         width=None,
         colour=output.wants_colour("auto", stream=sys.stderr),

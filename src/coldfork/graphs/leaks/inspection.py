@@ -16,7 +16,7 @@ from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
 from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.graphs.leaks.value_changes import Calls, Change, Snapshot
 from coldfork.model.states import Frame
-from coldfork.virtual.capturing.memory.ownership import Kind
+from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places
 

@@ -13,8 +13,7 @@ from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
 from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
-from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
-from coldfork.virtual.capturing.operators.shapes import tensors_in
+from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way, tensors_in
 from coldfork.virtual.capturing.places import Places, as_frame
 
 _WRITING = frozenset((Way.COMPUTE, Way.EMPTY, Way.LIFT, Way.DECOMPOSE))

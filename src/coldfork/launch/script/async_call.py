@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
-from coldfork.launch.script.call import checked
-from coldfork.launch.script.following import Following, Given, OnLine, Progress, begin
+from coldfork.launch.script.call import Following, Given, OnLine, Progress, begin, checked
 from coldfork.launch.script.output_lines import OutputLine
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import ScriptResult

@@ -18,7 +18,7 @@ from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor.client import MARK, require_supervision
 from coldfork.launch.supervisor.protocol import inside, stamp
-from coldfork.launch.supervisor.redaction import Veil
+from coldfork.launch.supervisor.report_file import Veil
 from coldfork.model.errors import UsageError
 
 SCHEMA_VERSION = 1

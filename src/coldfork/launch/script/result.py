@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -76,8 +76,6 @@ class ScriptResult:
     @property
     def troubles(self) -> tuple[Trouble, ...]:
         """Known troubles whose signs stand in its errors or its exception, with cause and remedy."""
-        from coldfork.launch.script.troubles import troubles_of
-
         return troubles_of(self.exception, self.stderr)
 
     def explained(self) -> str:
@@ -109,8 +107,6 @@ class ScriptError(ColdforkError):
         if error is not None:
             said += f" ({error.get('type')}: {error.get('message')})"
         said += f"; its output and its report lie in {self.result.run_dir}"
-        from coldfork.launch.script.troubles import quoted
-
         return "\n".join([said, *map(quoted, self.result.troubles)])
 
 
@@ -145,3 +141,26 @@ def _end_of(file: Path) -> str:
     except OSError:
         return ""
     return kept.decode("utf-8", "backslashreplace")
+
+
+_READ = 64 * 1024
+"""So much of an output is looked at, from its end, where errors stand."""
+
+
+def troubles_of(exception: Mapping[str, Any] | None, errors: str = "") -> tuple[Trouble, ...]:
+    """The troubles whose signs stand in an exception, in what it came from, or in the errors of a script."""
+    from coldfork.knowledge.troubles import seen_in
+
+    return tuple(seen_in("\n".join([errors[-_READ:], *_lines_of(exception)])))
+
+
+def quoted(trouble: Trouble) -> str:
+    """A trouble in one line: its name, the cause, the remedy and the command to type next."""
+    said = f"{trouble.name}: {trouble.cause} {trouble.remedy}"
+    return said if trouble.command is None else f"{said} Next: {trouble.command}"
+
+
+def _lines_of(exception: Mapping[str, Any] | None) -> Iterator[str]:
+    if exception is not None:
+        for error in (exception, *(exception.get("caused_by") or ())):
+            yield f"{error.get('type')}: {error.get('message')}"

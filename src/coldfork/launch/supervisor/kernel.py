@@ -1,10 +1,10 @@
-"""What isolation asks of Linux and Python does not offer: adopting orphans, and dying with one's parent."""
+"""What isolation asks of Linux and Python does not offer: adopting orphans, dying with a parent, names."""
 
 from __future__ import annotations
 
+import _signal
 import os
 import sys
-from _signal import SIGKILL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def adopt_orphans(control: Callable[..., int]) -> bool:
 
 def die_with_parent(control: Callable[..., int]) -> None:
     """Be killed when the parent ends, or rather the thread of it that forked: it must have no other."""
-    control(_SET_DEATH_SIGNAL, int(SIGKILL), 0, 0, 0)
+    control(_SET_DEATH_SIGNAL, int(_signal.SIGKILL), 0, 0, 0)
 
 
 def descendants(of: int) -> list[int]:
@@ -143,7 +143,7 @@ def end_marked(variable: str, values: set[str]) -> int:
             with open(f"/proc/{pid}/environ", "rb") as stream:
                 carried = stream.read()
             if f"{variable}=".encode() in carried and not wanted.isdisjoint(carried.split(b"\0")):
-                os.kill(pid, SIGKILL)
+                os.kill(pid, _signal.SIGKILL)
                 ended += 1
         except OSError:
             continue
@@ -153,3 +153,15 @@ def end_marked(variable: str, values: set[str]) -> int:
 def supported() -> bool:
     """Whether this machine can supervise: Linux, with its process table mounted."""
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")
+
+
+#: Where a number has two names, the one that people know.
+_KNOWN_AS = {"SIGCLD": "SIGCHLD", "SIGIOT": "SIGABRT", "SIGPOLL": "SIGIO"}
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV` for 11; asked without the module `signal`, which loads a good deal."""
+    for name, value in vars(_signal).items():
+        if name.startswith("SIG") and not name.startswith("SIG_") and value == number:
+            return _KNOWN_AS.get(str(name), str(name))
+    return f"signal {number}"

@@ -31,10 +31,15 @@ from _signal import (
 from time import monotonic, time
 
 from coldfork.launch.supervisor import kernel
-from coldfork.launch.supervisor.descriptors import close_above, fill_closed_streams, let_go_of_streams
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, read_plan
-from coldfork.launch.supervisor.pumps import Output, ScriptChannel, drain
-from coldfork.launch.supervisor.start import Refused, start
+from coldfork.launch.supervisor.pumps import Output, Pump, ScriptChannel, drain
+from coldfork.launch.supervisor.start import (
+    Refused,
+    close_above,
+    fill_closed_streams,
+    let_go_of_streams,
+    start,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +89,7 @@ class Supervisor:
     def _listen(self) -> None:
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         set_wakeup_fd(writing, warn_on_full_buffer=False)
-        signal(SIGCHLD, _nothing)
+        signal(SIGCHLD, lambda number, frame: None)
         pthread_sigmask(SIG_SETMASK, _all_but(SIGCHLD))
         self._watch(reading, lambda: self._children_changed(reading))
         self._watch(CONTROL, self._hear)
@@ -149,11 +154,11 @@ class Supervisor:
         for action in due:
             action()
 
-    def _pumps(self) -> list[Output | ScriptChannel]:
+    def _pumps(self) -> list[Pump]:
         assert self._channel is not None
         return [*self._outputs, self._channel]
 
-    def _pumping(self, pump: Output | ScriptChannel) -> Callable[[], None]:
+    def _pumping(self, pump: Pump) -> Callable[[], None]:
         def action() -> None:
             if not pump.pump():
                 self._forget(pump.reading)
@@ -274,10 +279,6 @@ class Supervisor:
                 "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
             }
         )
-
-
-def _nothing(number: int, frame: object) -> None:
-    return None
 
 
 def _all_but(*spared: int) -> set[int]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 #: Larger than any C library's own.
@@ -18,20 +19,15 @@ _SET_SIGNAL_MASK = 0x08
 _SET_SESSION = 0x80
 
 
-class _Opaque:
+@contextmanager
+def _opaque(library: ctypes.CDLL, name: str) -> Iterator[ctypes.Array[ctypes.c_char]]:
     """A structure of the C library, made and unmade by its own functions."""
-
-    def __init__(self, library: ctypes.CDLL, name: str) -> None:
-        self._library = library
-        self._name = name
-        self.held = ctypes.create_string_buffer(_ROOM)
-
-    def __enter__(self) -> ctypes.Array[ctypes.c_char]:
-        _checked(getattr(self._library, f"{self._name}_init")(self.held))
-        return self.held
-
-    def __exit__(self, *_: object) -> None:
-        getattr(self._library, f"{self._name}_destroy")(self.held)
+    held = ctypes.create_string_buffer(_ROOM)
+    _checked(getattr(library, f"{name}_init")(held))
+    try:
+        yield held
+    finally:
+        getattr(library, f"{name}_destroy")(held)
 
 
 @cache
@@ -52,8 +48,8 @@ def spawn(
     """
     library = _library()
     with (
-        _Opaque(library, "posix_spawn_file_actions") as actions,
-        _Opaque(library, "posix_spawnattr") as attributes,
+        _opaque(library, "posix_spawn_file_actions") as actions,
+        _opaque(library, "posix_spawnattr") as attributes,
     ):
         for theirs, ours in descriptors.items():
             _checked(library.posix_spawn_file_actions_adddup2(actions, ours, theirs))

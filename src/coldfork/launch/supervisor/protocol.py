@@ -10,8 +10,8 @@ import os
 from time import gmtime, strftime
 
 from coldfork.launch.supervisor import report_file
-from coldfork.launch.supervisor.redaction import Veil
-from coldfork.launch.supervisor.signal_names import signal_name
+from coldfork.launch.supervisor.kernel import signal_name
+from coldfork.launch.supervisor.report_file import Veil
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False

@@ -24,7 +24,41 @@ _HIGH = 190
 _MOST_WAKES = 64
 
 
-class Output:
+class Pump:
+    """Takes what a script writes into one pipe."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self.reading = reading
+        self.writing = writing
+        self.taken = 0
+
+    def begun(self) -> None:
+        """The script has its end of the pipe; ours goes, or there would be no end."""
+        os.close(self.writing)
+        os.set_blocking(self.reading, False)
+
+    def pump(self) -> bool:
+        """Take in what is there; False when there will be no more."""
+        try:
+            piece = os.read(self.reading, _PIECE)
+        except BlockingIOError:
+            self._took(b"")
+            return True
+        self.taken += len(piece)
+        if piece:
+            self._took(piece)
+        return bool(piece)
+
+    def finish(self) -> None:
+        """Let go."""
+        os.close(self.reading)
+
+    def _took(self, piece: bytes) -> None:
+        """Deal with what was written; with nothing, where nothing was there."""
+        raise NotImplementedError
+
+
+class Output(Pump):
     """One of the script's outputs and its file in the run directory."""
 
     def __init__(self, folder: str, name: str, most: int, streaming_to: Caller | None) -> None:
@@ -34,34 +68,19 @@ class Output:
         self._file = os.open(
             os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
         )
-        self.reading, self.writing = os.pipe2(os.O_CLOEXEC)
+        super().__init__(*os.pipe2(os.O_CLOEXEC))
         self._written = 0
-        self.taken = 0
         self._untold = False
         self._trouble: int | None = None
         self._end = b""
 
     def begun(self) -> None:
-        """The script has its end of the pipe; ours goes, or there would be no end."""
-        os.close(self.writing)
-        os.set_blocking(self.reading, False)
+        """The script has its end of the pipe, which gets as much room as there is."""
+        super().begun()
         try:
             fcntl.fcntl(self.reading, fcntl.F_SETPIPE_SZ, _PIECE)
         except (OSError, AttributeError):
             pass
-
-    def pump(self) -> bool:
-        """Move what is there; False when there will be no more."""
-        try:
-            piece = os.read(self.reading, _PIECE)
-        except BlockingIOError:
-            self._tell()
-            return True
-        if not piece:
-            return False
-        self._keep(piece)
-        self._tell()
-        return True
 
     def finish(self) -> None:
         """Write the end of an output that was too long, and let go."""
@@ -71,7 +90,7 @@ class Output:
         if self._end:
             self._write(self._end)
         os.close(self._file)
-        os.close(self.reading)
+        super().finish()
 
     def counted(self) -> dict[str, Any]:
         """How much there was, and how much of it the file does not hold."""
@@ -81,14 +100,15 @@ class Output:
             "trouble": None if self._trouble is None else os.strerror(self._trouble),
         }
 
-    def _keep(self, piece: bytes) -> None:
-        self.taken += len(piece)
+    def _took(self, piece: bytes) -> None:
         room = self._most - self._written
-        if room > 0 and self._trouble is None:
+        if piece and room > 0 and self._trouble is None:
             self._written += self._write(piece[:room])
             piece = piece[room:]
-        if piece:
-            self._end = (self._end + piece)[-KEPT_END:]
+        self._end = (self._end + piece)[-KEPT_END:]
+        if self._caller is not None and self._untold:
+            # A caller that does not keep up hears of it later: the file knows all.
+            self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
     def _write(self, piece: bytes) -> int:
         """Write to the file; a full disk ends the writing and not the script."""
@@ -101,38 +121,19 @@ class Output:
         self._untold = True
         return len(piece) - len(view)
 
-    def _tell(self) -> None:
-        if self._caller is not None and self._untold:
-            # A caller that does not keep up hears of it later: the file knows all.
-            self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
-
-class ScriptChannel:
+class ScriptChannel(Pump):
     """What the script's interpreter tells of itself: its states, what woke them, how it failed."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self.reading, low = os.pipe2(os.O_CLOEXEC)
-        self.writing = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        reading, low = os.pipe2(os.O_CLOEXEC)
+        super().__init__(reading, fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH))
         os.close(low)
         self._rest = b""
-        self.taken = 0
         self.heard: dict[str, Any] = {"enforced": None, "states": None, "wakes": []}
 
-    def begun(self) -> None:
-        """The script has its end of the pipe."""
-        os.close(self.writing)
-        os.set_blocking(self.reading, False)
-
-    def pump(self) -> bool:
-        """Take in what is there; False when there will be no more."""
-        try:
-            piece = os.read(self.reading, _PIECE)
-        except BlockingIOError:
-            return True
-        if not piece:
-            return False
-        self.taken += len(piece)
+    def _took(self, piece: bytes) -> None:
         *lines, self._rest = (self._rest + piece).split(b"\n")
         if len(self._rest) > _PIECE:
             self._rest = b""
@@ -142,11 +143,6 @@ class ScriptChannel:
             except (ValueError, KeyError, TypeError, AttributeError):
                 # The program may write to a descriptor that it did not open; that is no account of it.
                 continue
-        return True
-
-    def finish(self) -> None:
-        """Let go."""
-        os.close(self.reading)
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
@@ -165,7 +161,7 @@ class ScriptChannel:
             self.heard[kind] = event[kind]
 
 
-def drain(pump: Output | ScriptChannel, most: int) -> None:
+def drain(pump: Pump, most: int) -> None:
     """Move what was written before the end. Somebody out of reach may still write for ever."""
     until = pump.taken + most
     while pump.taken < until:

@@ -1,4 +1,4 @@
-"""Starts the script's interpreter from its supervisor."""
+"""Starts the script's interpreter from its supervisor, which holds open as little of it as can be."""
 
 from __future__ import annotations
 
@@ -75,3 +75,30 @@ def _become(
         os.write(answer, f"{stage} {error.errno}".encode("ascii"))
     finally:
         os._exit(127)
+
+
+_LAST_STREAM = 2
+
+
+def fill_closed_streams() -> None:
+    """Keep what we open from becoming a stream; the script finds them closed, as it would have."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) <= _LAST_STREAM:
+        pass
+    os.close(descriptor)
+
+
+def let_go_of_streams() -> None:
+    """Hold no stream of the script's open: whoever reads what it prints must see its end when it ends."""
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for stream in range(_LAST_STREAM + 1):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def close_above(last: int) -> None:
+    """Close every descriptor above the last of ours: what a caller left open is not for the script."""
+    try:
+        most = os.sysconf("SC_OPEN_MAX")
+    except (OSError, ValueError):
+        most = 65_536
+    os.closerange(last + 1, most)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
+from coldfork.launch.supervisor import kernel
 from coldfork.launch.terminal.group_witness import GroupWitness
 from coldfork.model.errors import UsageError
 
@@ -31,7 +32,6 @@ _FAULTS = {
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
 #: The kernel itself sent it (Linux): a terminal, to the whole group.
 _SI_KERNEL = 0x80
-_SET_DEATH_SIGNAL = 1
 #: macOS does not tell who sent a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")
 
@@ -126,7 +126,7 @@ class Signals:
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
         for number in (signal.SIGCHLD, signal.SIGCONT):
             # Where nothing is done about them by default, some systems forget them while they are blocked.
-            self._former[number] = signal.signal(number, _nothing)
+            self._former[number] = signal.signal(number, lambda number, frame: None)
 
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "sigtimedwait"):
@@ -294,18 +294,6 @@ def _become(
 def _death_signal() -> Callable[[], None]:
     """What lets the program be killed when we are: otherwise it would go on without anybody who waits."""
     if not sys.platform.startswith("linux"):
-        return _no_more
-    import ctypes
-
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is None:
-        return _no_more
-    return lambda: prctl(_SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0) and None
-
-
-def _no_more() -> None:
-    return None
-
-
-def _nothing(number: int, frame: object) -> None:
-    return None
+        return lambda: None
+    control = kernel.process_control()
+    return lambda: kernel.die_with_parent(control)

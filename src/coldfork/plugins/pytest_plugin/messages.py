@@ -14,7 +14,7 @@ from coldfork.model.states import Waker
 from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
 from coldfork.report.shared.characters import Alphabet, one_line, printable
 from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
-from coldfork.report.shared.tables import table
+from coldfork.report.shared.sheets import table
 from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows, inside
 
 _INDENT = " " * 6

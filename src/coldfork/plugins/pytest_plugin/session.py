@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +12,9 @@ from coldfork.launch.probe import machine
 from coldfork.model.errors import ColdforkError
 from coldfork.plugins.pytest_plugin import virtual_device as surroundings
 from coldfork.plugins.pytest_plugin.messages import Message, Words
-from coldfork.plugins.pytest_plugin.reports import NOT_A_FILE, collect_report, fail, forget_no_test
 from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
 from coldfork.plugins.pytest_plugin.summary import Summary
-from coldfork.plugins.pytest_plugin.watch import Since, Watching
+from coldfork.plugins.pytest_plugin.watch import Exact, Since, Watching
 
 NAME = "coldfork-session"
 
@@ -32,8 +32,6 @@ def begin(config: pytest.Config, virtual: str | None, marker: str | None, *, exa
         config.pluginmanager.register(run, NAME)
         config.add_cleanup(run.watching.stop)
         if exact:
-            from coldfork.plugins.pytest_plugin.call_watch import Exact
-
             config.pluginmanager.register(Exact(run.watching), f"{NAME}-exact")
 
 
@@ -200,8 +198,7 @@ class Session:
         return not thread.startswith("unknown: ") and thread not in self._strangers
 
     def _with_line(self, wake: SeenWake) -> SeenWake:
-        from coldfork.plugins.pytest_plugin.cold_import import probe_setup
-        from coldfork.plugins.pytest_plugin.exact_line import SECONDS, with_line
+        from coldfork.plugins.pytest_plugin.cold_import import SECONDS, probe_setup, with_line
 
         return with_line(wake, lambda: probe_setup(self._config, None, SECONDS))
 
@@ -238,3 +235,52 @@ def _is_test(path: str) -> bool:
 
 def _without(all_of_them: tuple[Any, ...], some: Collection[Any]) -> tuple[Any, ...]:
     return tuple(one for one in all_of_them if one not in some)
+
+
+NOT_A_FILE = "coldfork"
+"""What pytest shows as being collected where it is no file that woke a device."""
+
+
+class Account:
+    """A failure as pytest shows it: the text, and its first sentence for the short summary."""
+
+    def __init__(self, message: Message) -> None:
+        self._text = str(message)
+        self.reprcrash = SimpleNamespace(message=message.headline)
+
+    def toterminal(self, tw: Any) -> None:
+        """Write it to pytest's terminal."""
+        for line in self._text.splitlines():
+            tw.line(line, red=not line.startswith(" "))
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def collect_report(nodeid: str, message: Message) -> pytest.CollectReport:
+    """An error of the collection; the tests that were collected stay."""
+    return pytest.CollectReport(nodeid, "failed", Account(message), [])  # type: ignore[arg-type]
+
+
+def forget_no_test(config: pytest.Config) -> None:
+    """Keep what is no test out of those that --lf would run again: nothing would ever clear it."""
+    failed = getattr(config.pluginmanager.getplugin("lfplugin"), "lastfailed", None)
+    if isinstance(failed, dict):
+        # Texts in most versions of pytest, objects that know theirs in the newest.
+        for nodeid in [one for one in failed if str(one) == NOT_A_FILE or str(one).endswith("conftest.py")]:
+            del failed[nodeid]
+
+
+def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None:
+    """Make the report of a test that of a failure; one that failed already says this too."""
+    if report.failed:
+        report.sections.append(("coldfork", str(message)))
+        return
+    report.outcome = "failed"
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
+    try:
+        pytest.fail(str(message), pytrace=False)
+    except pytest.fail.Exception as failure:
+        # As pytest would show it, which is what pytest-xdist can hand to its controller.
+        report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
 
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.watch import MAIN, Watch, watch
@@ -133,3 +135,23 @@ class Watching:
         for at, wake in enumerate(self._seen.wakes):
             if wake.accelerator == later.accelerator:
                 self._seen.wakes[at] = SeenWake(wake.accelerator, later.level or wake.level, wake.waker)
+
+
+class Exact:
+    """The hooks around what users wrote; what pytest does in between would cost more than all of it."""
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        watching.look_closely(False)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Watch the body of a test, that of a fixture, and what fixtures do behind their yield."""
+        self._watching.look_closely(True)
+        try:
+            return (yield)
+        finally:
+            self._watching.look_closely(False)
+
+    pytest_fixture_setup = pytest_runtest_call
+    pytest_runtest_teardown = pytest_runtest_call

@@ -23,14 +23,12 @@ def render(report: Report, options: Options) -> str:
     if report.findings:
         lines += _table("rule", lambda finding: finding.rule, report.findings, letters)
         lines.append("")
-        lines += _table("package", _package_of, report.findings, letters)
+        lines += _table(
+            "package", lambda finding: finding.module.partition(".")[0] or "(none)", report.findings, letters
+        )
         lines.append("")
     lines += _cost(report)
     return "\n".join(lines) + "\n"
-
-
-def _package_of(finding: Finding) -> str:
-    return finding.module.partition(".")[0] or "(none)"
 
 
 def _table(

@@ -6,7 +6,7 @@ import json
 
 from coldfork.model.probes import Probing
 from coldfork.report.findings import sarif
-from coldfork.report.probes.as_findings import as_report
+from coldfork.report.probes.words import as_report
 from coldfork.report.shared.options import Options
 
 

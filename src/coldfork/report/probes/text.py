@@ -21,8 +21,7 @@ from coldfork.report.probes.words import (
 )
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
-from coldfork.report.shared.sheets import Sheet
-from coldfork.report.shared.tables import table
+from coldfork.report.shared.sheets import Sheet, table
 from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows
 
 _MOST_COLD = 20
@@ -63,7 +62,7 @@ class _Page:
     def __init__(self, probing: Probing, options: Options) -> None:
         self._probing = probing
         self._options = options
-        self._sheet = Sheet(options.encoding, colour=options.colour, width=options.width)
+        self._sheet = Sheet(options)
 
     def lines(self) -> Iterator[str]:
         cold = [probe for probe in self._probing.modules if probe.status is ProbeStatus.COLD]

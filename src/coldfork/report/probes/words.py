@@ -1,15 +1,19 @@
-"""What the formats of `coldfork probe` say in the same words."""
+"""What the formats of `coldfork probe` say in the same words, and as findings for those that know no more."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
-from coldfork.model.effects import EffectKind
+from coldfork.model.chains import Chain, Step, StepKind
+from coldfork.model.effects import EffectKind, Verdict
+from coldfork.model.findings import Finding, Report, Severity, Skipped
+from coldfork.model.observations import Statistics
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
-from coldfork.model.states import Level
+from coldfork.model.states import Level, Waker
 from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
 from coldfork.report.shared.quantities import plural
-from coldfork.report.shared.wakers import inside
+from coldfork.report.shared.wakers import calls_to_device, inside
 
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
@@ -102,3 +106,66 @@ def counts(probing: Probing) -> str:
     """`1 woken, 2 cold`: what does not occur is left out."""
     found = Counter(probe.status for probe in probing.modules)
     return ", ".join(f"{found[status]} {status.value}" for status in _ORDER if found[status]) or "none"
+
+
+def as_report(probing: Probing) -> Report:
+    """A finding for each waking line that is known; all else that is not cold counts as not analysed."""
+    findings = tuple(
+        _finding(probe, probe.waker)
+        for probe in probing.modules
+        if probe.waker is not None and probe.waker.path is not None
+    )
+    reported = {finding.message for finding in findings}
+    return Report(
+        profile=probing.device,
+        findings=findings,
+        skipped=(
+            *(
+                Skipped(probe.module, headline(probe))
+                for probe in probing.modules
+                if probe.status is not ProbeStatus.COLD and headline(probe) not in reported
+            ),
+            *(Skipped(module, "the probe was interrupted") for module in probing.left),
+        ),
+        statistics=Statistics(len(probing.modules), 0, 0, probing.seconds),
+        failing=len(findings),
+    )
+
+
+def _finding(probe: ModuleProbe, waker: Waker) -> Finding:
+    path = waker.path or ""
+    chain = _chain(probe, waker)
+    identity = "\n".join((rule(probe), probe.module, path, *chain.symbols))
+    return Finding(
+        id=hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:20],
+        rule=rule(probe),
+        severity=Severity.ERROR,
+        verdict=Verdict.CERTAIN,
+        condition=None,
+        presumed=(),
+        accelerator=probe.accelerator,
+        effect=effect(probe).value,
+        module=probe.module,
+        path=path,
+        line=waker.line or 0,
+        column=0,
+        position=None,
+        test=False,
+        message=headline(probe),
+        consequence=consequence(probe),
+        remedy=remedy(probe),
+        chain=chain,
+        text=probe.text,
+        where=standing(waker.function),
+        confirmed="woken",
+    )
+
+
+def _chain(probe: ModuleProbe, waker: Waker) -> Chain:
+    """The imports, then the calls: what `check` would have found, as it was seen."""
+    imports = [
+        Step(StepKind.IMPORT if depth else StepKind.MODULE, site.module, site.path, site.line)
+        for depth, site in enumerate(waker.import_chain)
+    ]
+    calls = [Step(StepKind.CALL, frame.function, frame.path, frame.line) for frame in calls_to_device(waker)]
+    return Chain((*imports, *calls, Step(StepKind.SINK, waker.call or str(probe.accelerator))))

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from coldfork.model.states import Frame, Waker
 from coldfork.model.timelines import Process, Recording
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 
 _PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\](python3\.\d+[/\\])")
 
 
-def for_people(recording: Recording, view: View) -> tuple[Recording, View]:
-    """The recording with short paths, and a view that still finds the source lines under them."""
+def for_people(recording: Recording, options: Options) -> tuple[Recording, Options]:
+    """The recording with short paths, and options that still find the source lines under them."""
     known: dict[str, str] = {}
 
     def short(path: str) -> str:
@@ -24,10 +24,10 @@ def for_people(recording: Recording, view: View) -> tuple[Recording, View]:
         return shortened
 
     def source(path: str, line: int) -> str:
-        return view.source(known.get(path, path), line)
+        return options.source(known.get(path, path), line)
 
     processes = tuple(_shortened(process, short) for process in recording.processes)
-    return replace(recording, processes=processes), replace(view, source=source)
+    return replace(recording, processes=processes), replace(options, source=source)
 
 
 def familiar(path: str, cwd: str) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from coldfork.report.recordings.view import Source
+from coldfork.report.shared.options import Source
 
 #: A recording may come from anybody and name any file: nothing but Python source is ever quoted.
 _SOURCE_SUFFIXES = frozenset({".py", ".pyi", ".pyx"})

@@ -10,8 +10,8 @@ from coldfork.model.timelines import Import, Process, Recording
 from coldfork.report.recordings.assembly.import_trees import in_microseconds, threads
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import outcome
-from coldfork.report.recordings.view import View
 from coldfork.report.shared.characters import printable
+from coldfork.report.shared.options import Options
 
 #: The address by which a file says what it is; nothing is fetched from it.
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -21,7 +21,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _Frame = tuple[str, str | None]
 
 
-def render(recording: Recording, view: View) -> str:
+def render(recording: Recording, options: Options) -> str:
     """Write the imports as one JSON object, a profile a line."""
     frames: dict[_Frame, int] = {}
     summed_up = outcome(recording)
@@ -37,7 +37,7 @@ def render(recording: Recording, view: View) -> str:
             profiles.append(_profile(process, thread, imports, frames))
     head = {
         "$schema": SCHEMA,
-        "exporter": f"coldfork {view.version}".strip(),
+        "exporter": f"coldfork {options.version}".strip(),
         "name": printable((" ".join(recording.command) or recording.name) + missing),
         "activeProfileIndex": active,
         "shared": {"frames": [_frame(*frame) for frame in frames]},

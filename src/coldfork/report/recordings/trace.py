@@ -13,18 +13,18 @@ from coldfork.report.recordings.assembly.import_trees import in_microseconds, th
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.doubts import reasons
 from coldfork.report.recordings.summary.import_effects import marks
-from coldfork.report.recordings.view import View
 from coldfork.report.shared.characters import printable
+from coldfork.report.shared.options import Options
 
 _Event = dict[str, Any]
 
 
-def render(recording: Recording, view: View) -> str:
+def render(recording: Recording, options: Options) -> str:
     """Write the trace as one JSON object, an event a line."""
     events = ",\n".join(json.dumps(event) for event in _Trace(recording).events())
     doubts = _doubts(recording)
     other = {
-        "tool": f"coldfork {view.version}".strip(),
+        "tool": f"coldfork {options.version}".strip(),
         "command": printable(" ".join(recording.command)),
         "recorded": printable(recording.started),
         **({"incomplete": "; ".join(doubts)} if doubts else {}),

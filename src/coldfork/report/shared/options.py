@@ -1,4 +1,4 @@
-"""What a renderer may need besides the report itself."""
+"""What a renderer may need besides what it shows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding
+
+Source = Callable[[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to render a report; every field has a default that suits a pipe."""
+    """How to render a report or a recording; every field has a default that suits a pipe."""
 
     version: str = ""
     """coldfork's own version, for formats that name the tool."""
@@ -35,6 +37,8 @@ class Options:
     """Findings at least this sure make the check fail."""
     locate: Callable[[str], str] = lambda path: path
     """Turns a path of the report into one that an editor can open from where the user stands."""
+    source: Source = lambda path, line: ""
+    """The text of a line of a file that a recording names; empty where it is not to be shown or cannot be."""
 
     def fails(self, finding: Finding) -> bool:
         """Whether this finding makes the check fail."""

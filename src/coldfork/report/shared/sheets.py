@@ -1,8 +1,12 @@
-"""What a terminal or a pipe can say: its letters, its colours, its width, the lines that draw a tree."""
+"""What a terminal or a pipe can say: its letters, its colours, its width, the lines of a tree, and rows."""
 
 from __future__ import annotations
 
-from coldfork.report.shared.characters import Alphabet, alphabet, one_line
+from collections.abc import Iterable, Iterator, Sequence
+
+from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import plural
 
 
 def _leave_plain(style: str, text: str) -> str:
@@ -12,11 +16,11 @@ def _leave_plain(style: str, text: str) -> str:
 class Sheet:
     """Writes foreign text safely, in colour where it is wanted."""
 
-    def __init__(self, encoding: str | None, *, colour: bool, width: int | None) -> None:
-        self.letters: Alphabet = alphabet(encoding)
+    def __init__(self, options: Options) -> None:
+        self.letters: Alphabet = alphabet(options.encoding)
         self.paint = _leave_plain
-        self._width = width
-        if colour:
+        self._width = options.width
+        if options.colour:
             from coldfork.report.shared.colour import paint
 
             self.paint = paint
@@ -41,3 +45,39 @@ class Sheet:
         except UnicodeError:
             return ("|- ", "`- ", "|  ")
         return drawn
+
+
+_NARROWEST = 30
+_WIDEST = 60
+_MOST_ROWS = 24
+_INDENT = " " * 6
+
+
+def column(names: Iterable[str], narrowest: int = _NARROWEST) -> int:
+    """How wide the first column is; a name that is too long for it sticks out."""
+    widths = (cells(name) + 2 for name in names)
+    return max((narrowest, *(width for width in widths if width <= _WIDEST)))
+
+
+def row(number: int | None, name: str, width: int, behind: str) -> str:
+    """One row, numbered or indented."""
+    head = _INDENT if number is None else f"  {number:2}. "
+    gap = "   " if cells(name) > width - 2 else " " * (width - cells(name))
+    return f"{head}{name}{gap}{behind}".rstrip()
+
+
+def table(
+    rows: Sequence[tuple[str, str]], letters: Alphabet, *, numbered: bool, elsewhere: str = ""
+) -> Iterator[str]:
+    """The rows, of a long table the first and the last; `elsewhere` says where all of them are."""
+    names = [letters.clean(name) for name, _ in rows]
+    # The last call is often a long dotted name without a place behind it, with which nothing has to line up.
+    width = column(names[:-1] if numbered else names)
+    left_out = range(0)
+    if len(rows) > _MOST_ROWS:
+        left_out = range(_MOST_ROWS // 2, len(rows) - _MOST_ROWS // 2)
+    for index, (name, (_, behind)) in enumerate(zip(names, rows, strict=True)):
+        if index not in left_out:
+            yield row(index + 1 if numbered else None, name, width, behind)
+        elif index == left_out.start:
+            yield f"{_INDENT}{letters.ellipsis} {plural(len(left_out), 'line')} left out{elsewhere}"

@@ -2,7 +2,8 @@
 
 A pack is one file: a header that names the format, a checksum, and marshalled plain data. A pack that is
 truncated, foreign or from another version of the tool is as good as none. Packs are replaced whole, by
-renaming, so that two runs at once can only lose each other's additions, never mix them.
+renaming, so that two runs at once can only lose each other's additions, never mix them. Trouble with the
+folder that holds them is no trouble.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+from coldfork.model.folders import user_cache
 
 _MAGIC = b"coldfork pack 1\n"
 _DIGEST = 16
@@ -93,3 +97,16 @@ def content_hash(path: str) -> bytes:
             return hash_of(file.read())
     except OSError:
         return b""
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
+    """The folder for the cache, made if it is missing; None when there is nowhere to write."""
+    named = user_cache(environment, platform)
+    if named is None:
+        return None
+    folder = Path(named)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None

@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 from coldfork.source.files.packs import Stamp, content_hash, load_pack, save_pack, stamp
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.answers import Answer, decode_answer, encode_answer
-from coldfork.source.reach.encoding import Translation, encode
+from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
 from coldfork.source.reach.propagation import ModuleResult
-from coldfork.source.reach.read_ahead import has_source, read_ahead, record_bases
-from coldfork.source.reach.results import Outcome, Results
+from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
 #: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
 _MOST_ANSWERS = 16

@@ -17,7 +17,7 @@ from coldfork.virtual.capturing.errors import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork.virtual.capturing.graph import Graph
-    from coldfork.virtual.capturing.memory.ownership import Pool
+    from coldfork.virtual.capturing.memory import Pool
 
 __all__ = ["CaptureError", "CaptureRefusedError", "NotCapturableError", "ReplayError", "capture"]
 

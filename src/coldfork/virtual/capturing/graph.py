@@ -8,17 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from coldfork.virtual.capturing.errors import CaptureError, ReplayError
-from coldfork.virtual.capturing.memory.ownership import Holdings, Pool
+from coldfork.virtual.capturing.memory import Holdings, Pool
 from coldfork.virtual.capturing.operators.inference import Shapes
 from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places, as_frame
-from coldfork.virtual.capturing.recording.host_access import HostAccess
+from coldfork.virtual.capturing.recording.bypasses import HostAccess, watched_threads
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import invalidated, refusal
-from coldfork.virtual.capturing.recording.threads import ThreadStarts
 from coldfork.virtual.capturing.records import RecordedRegion
-from coldfork.virtual.capturing.replay.execution import execute, require_sizes
-from coldfork.virtual.capturing.replay.explanation import PoisonRead, explain
+from coldfork.virtual.capturing.replay import PoisonRead, execute, explain, require_sizes
 
 
 class Graph(RecordedRegion):
@@ -86,7 +84,7 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
     process.enter(recorder)
     failed = True
     try:
-        with HostAccess(recorder), ThreadStarts(recorder, process.operators), recorder:
+        with HostAccess(recorder), watched_threads(recorder, process.operators), recorder:
             yield graph
         if recorder.broken is not None:
             raise invalidated(recorder.broken)

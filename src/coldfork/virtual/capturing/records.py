@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coldfork.model.states import Frame
-from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory, Pool
-from coldfork.virtual.capturing.operators.schemas import Operator
-from coldfork.virtual.capturing.operators.shapes import ResultPlan
+from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Pool
+from coldfork.virtual.capturing.operators.schemas import Operator, ResultPlan
 from coldfork.virtual.capturing.places import Place, as_frame, written
 
 

@@ -8,15 +8,18 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
+from coldfork.virtual.driver import uuid_of
 from coldfork.virtual.errors import VirtualDeviceError
 from coldfork.virtual.imports import After
 from coldfork.virtual.machine import Machine
-from coldfork.virtual.pytorch.accelerator import AcceleratorFunctions
 from coldfork.virtual.pytorch.functions import ROCM, TOOLKIT, TorchFunctions, refusal
 from coldfork.virtual.pytorch.redirect import Redirection
-from coldfork.virtual.pytorch.refusals import refuse_classes, refuse_tensors, spare_fake_tensors
-from coldfork.virtual.pytorch.streams import stand_in_streams
-from coldfork.virtual.visible import uuid_of
+from coldfork.virtual.pytorch.refusals import (
+    refuse_classes,
+    refuse_tensors,
+    spare_fake_tensors,
+    stand_in_streams,
+)
 
 _BOUND_AT_IMPORT = (
     ("_is_in_bad_fork", "_cuda_isInBadFork"),
@@ -45,7 +48,6 @@ class TorchFill:
         self._machine = machine
         self._functions = TorchFunctions(machine)
         self._redirection = Redirection(machine)
-        self._accelerator = AcceleratorFunctions(machine, self._functions)
 
     def steps(self) -> dict[str, After]:
         """The steps by module, in the order in which they must be taken where torch is imported already."""
@@ -77,7 +79,7 @@ class TorchFill:
             _take_out(compiled)
         for name, value in self._functions.named().items():
             setattr(compiled, name, value)
-        for name, value in self._accelerator.named().items():
+        for name, value in self._functions.accelerator_named().items():
             if hasattr(compiled, name):
                 setattr(compiled, name, value)
         for name in _declared(compiled):

@@ -96,16 +96,13 @@ class TorchFunctions:
         return {
             **{name: _answering(name, answer) for name, answer in constants},
             **methods,
+            "_cuda_getDeviceCount": self._machine.count,
+            "_cuda_hasPrimaryContext": self._machine.driver.has_context,
+            "_cuda_isInBadFork": self._machine.driver.in_bad_fork,
             "_cudart": Cudart(self),
             "_CudaDeviceProperties": CudaDeviceProperties,
             "_has_cuda": True,
         }
-
-    def _cuda_getDeviceCount(self) -> int:
-        return self._machine.count()
-
-    def _cuda_isInBadFork(self) -> bool:
-        return self._machine.driver.in_bad_fork()
 
     def _cuda_init(self) -> None:
         count = self._machine.require_devices()
@@ -145,9 +142,6 @@ class TorchFunctions:
     def _cuda_synchronize(self) -> None:
         self._machine.driver.retain(self._machine.chosen)
 
-    def _cuda_hasPrimaryContext(self, index: int) -> bool:
-        return self._machine.driver.has_context(index)
-
     def _cuda_getArchFlags(self) -> str:
         # It is odd, but torch counts this question among those after which a fork is bad.
         self._machine.driver.watch_forks()
@@ -177,22 +171,22 @@ class TorchFunctions:
 
     def _cuda_memoryStats(self, index: int) -> dict[str, Any]:
         self._machine.check(index)
-        pools = {pool: dict.fromkeys(_AMOUNTS, 0) for pool in _POOLS}
-        kinds = ("allocation", "segment", "active", "inactive_split")
-        sizes = (
+        names = (
+            "allocation",
+            "segment",
+            "active",
+            "inactive_split",
             "allocated_bytes",
             "reserved_bytes",
             "active_bytes",
             "inactive_split_bytes",
             "requested_bytes",
         )
+        oversize = ("oversize_allocations", "oversize_segments")
         stats: dict[str, Any] = {
-            name: {pool: dict(amounts) for pool, amounts in pools.items()} for name in kinds
+            **{name: {pool: dict.fromkeys(_AMOUNTS, 0) for pool in _POOLS} for name in names},
+            **{name: dict.fromkeys(_AMOUNTS, 0) for name in oversize},
         }
-        stats.update((name, {pool: dict(amounts) for pool, amounts in pools.items()}) for name in sizes)
-        stats.update(
-            (name, dict.fromkeys(_AMOUNTS, 0)) for name in ("oversize_allocations", "oversize_segments")
-        )
         counters = (
             "num_alloc_retries",
             "num_ooms",
@@ -201,6 +195,59 @@ class TorchFunctions:
             "num_device_free",
         )
         return stats | dict.fromkeys(counters, 0) | {"max_split_size": -1}
+
+    def accelerator_named(self) -> dict[str, object]:
+        """What `torch.accelerator` asks, where `torch._C` has it; most is CUDA's own under a second name."""
+        cuda = self.named()
+        same = {
+            "_accelerator_emptyCache": "_cuda_emptyCache",
+            "_accelerator_exchangeDevice": "_cuda_exchangeDevice",
+            "_accelerator_getDeviceIndex": "_cuda_getDevice",
+            "_accelerator_getDeviceStats": "_cuda_memoryStats",
+            "_accelerator_maybeExchangeDevice": "_cuda_maybeExchangeDevice",
+            "_accelerator_resetAccumulatedStats": "_cuda_resetAccumulatedMemoryStats",
+            "_accelerator_resetPeakStats": "_cuda_resetPeakMemoryStats",
+        }
+        own = {
+            name: getattr(self, name)
+            for name in dir(type(self))
+            if name.startswith(("_accelerator_", "_get_accelerator"))
+        }
+        return own | {name: cuda[other] for name, other in same.items() if other in cuda}
+
+    def _accelerator_getAccelerator(self) -> object:
+        # This one is decided when torch is built, and asking does not touch the device.
+        return sys.modules["torch"].device("cuda")
+
+    def _get_accelerator(self, check: bool | None = None) -> object:
+        # This one asks the driver from C++, where nothing marks the forks that come later (pytorch 190708).
+        self._machine.wake_unnoticed()
+        return sys.modules["torch"].device("cuda")
+
+    def _accelerator_setDeviceIndex(self, index: int) -> None:
+        if index >= 0:
+            self._cuda_setDevice(index)
+
+    def _accelerator_synchronizeDevice(self, index: int) -> None:
+        if self._accelerator_isAllocatorInitialized():
+            lazy_init()
+            self._machine.check(index)
+            self._machine.driver.retain(index)
+
+    def _accelerator_getStream(self, index: int) -> object:
+        lazy_init()
+        self._machine.check(index)
+        number, device, kind = self._cuda_getCurrentStream(index)
+        return sys.modules["torch"].Stream(stream_id=number, device_index=device, device_type=kind)
+
+    def _accelerator_isAllocatorInitialized(self) -> bool:
+        cuda: Any = sys.modules["torch.cuda"]
+        return bool(cuda.is_initialized())
+
+    def _accelerator_getMemoryInfo(self, index: int) -> tuple[int, int]:
+        lazy_init()
+        self._machine.check(index)
+        return self.memory(index)
 
 
 class Cudart(ModuleType):

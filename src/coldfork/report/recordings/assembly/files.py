@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from coldfork.model.errors import UsageError
 from coldfork.model.recordings import SCHEMA_VERSION
@@ -20,7 +20,7 @@ def read(file: Path) -> Recording:
     """Read the recording in a file, up to where it was cut."""
     try:
         with file.open("rb") as stream:
-            return recording(_lines(stream), str(file))
+            return recording(iter(lambda: stream.readline(LONGEST_LINE), b""), str(file))
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}") from None
 
@@ -46,11 +46,6 @@ def recording(content: Iterable[bytes], name: str) -> Recording:
         troubles=troubles,
         damage=lines.damage,
     )
-
-
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    while line := stream.readline(LONGEST_LINE):
-        yield line
 
 
 def _header(line: bytes, name: str) -> dict[str, Any]:

@@ -13,18 +13,18 @@ from coldfork.report.recordings.json_format import (
     verdict_object,
     wake_object,
 )
-from coldfork.report.recordings.view import View
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, optional
+from coldfork.report.shared.options import Options
 
 
-def render(before: Recording, after: Recording, view: View) -> str:
+def render(before: Recording, after: Recording, options: Options) -> str:
     """Write the difference as JSON in plain ASCII."""
-    before, after = (for_people(recording, view)[0] for recording in (before, after))
+    before, after = (for_people(recording, options)[0] for recording in (before, after))
     found = difference(before, after)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": view.version},
+        "tool": {"name": "coldfork", "version": options.version},
         "before": {"recording": recording_object(before), "verdict": verdict_object(found.before)},
         "after": {"recording": recording_object(after), "verdict": verdict_object(found.after)},
         "same": found.same,

@@ -9,7 +9,7 @@ from coldfork.report.recordings.difference.comparison import Difference, ModuleS
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet
 from coldfork.report.shared.wakers import inside
@@ -17,10 +17,10 @@ from coldfork.report.shared.wakers import inside
 _MOST = 15
 
 
-def render(before: Recording, after: Recording, view: View) -> str:
+def render(before: Recording, after: Recording, options: Options) -> str:
     """Write the difference as text."""
-    sheet = Sheet(view.encoding, colour=view.colour, width=view.width)
-    before, after = (for_people(recording, view)[0] for recording in (before, after))
+    sheet = Sheet(options)
+    before, after = (for_people(recording, options)[0] for recording in (before, after))
     found = difference(before, after)
     parts = (
         [_verdict("before", before, found.before, sheet), _verdict("after ", after, found.after, sheet)],

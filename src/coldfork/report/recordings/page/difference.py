@@ -8,19 +8,18 @@ from coldfork.model.timelines import Recording
 from coldfork.report.recordings.difference.comparison import Difference, difference, roots
 from coldfork.report.recordings.difference.text import module_words, wake_words
 from coldfork.report.recordings.familiar_paths import for_people
-from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.page.shell import masthead, page
+from coldfork.report.recordings.page.markup import Markup, element, join, masthead, page
 from coldfork.report.recordings.page.symbols import patterns, standing_sign
 from coldfork.report.recordings.summary.outcomes import Outcome
-from coldfork.report.recordings.view import View
+from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 
 _MOST_TIMES = 100
 
 
-def render(before: Recording, after: Recording, view: View) -> str:
+def render(before: Recording, after: Recording, options: Options) -> str:
     """Write the difference as one HTML file."""
-    before, after = (for_people(recording, view)[0] for recording in (before, after))
+    before, after = (for_people(recording, options)[0] for recording in (before, after))
     found = difference(before, after)
     cards = element(
         "div",

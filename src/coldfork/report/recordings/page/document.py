@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.timelines import Recording
+from coldfork.model.states import Status
+from coldfork.model.timelines import How, Process, Recording, Stretch
+from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.page.icicle import icicle, icicle_data
-from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.page.processes import process_table
-from coldfork.report.recordings.page.shell import masthead, page
-from coldfork.report.recordings.page.symbols import patterns
-from coldfork.report.recordings.page.timeline import timeline
-from coldfork.report.recordings.page.verdict import verdict_card
+from coldfork.report.recordings.page.markup import Markup, element, join, masthead, page
+from coldfork.report.recordings.page.symbols import patterns, standing_sign, swatch
+from coldfork.report.recordings.page.timeline import in_tree_order, timeline
 from coldfork.report.recordings.summary import phrases
-from coldfork.report.recordings.summary.outcomes import outcome
-from coldfork.report.recordings.view import View
+from coldfork.report.recordings.summary.outcomes import Outcome, outcome
+from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration
+from coldfork.report.shared.wakers import inside
 
 
-def render(recording: Recording, view: View) -> str:
+def render(recording: Recording, options: Options) -> str:
     """Write the recording as one HTML file."""
-    recording, view = for_people(recording, view)
+    recording, options = for_people(recording, options)
     summed_up = outcome(recording)
     body = join(
         (
@@ -29,12 +29,12 @@ def render(recording: Recording, view: View) -> str:
             masthead("recording of", _command(recording)),
             element(
                 "main",
-                verdict_card(summed_up, view),
+                verdict_card(summed_up, options),
                 timeline(recording),
                 icicle(recording),
                 process_table(recording),
                 join(_troubles(recording)),
-                _about(recording, view),
+                _about(recording, options),
             ),
         )
     )
@@ -61,7 +61,7 @@ def _troubles(recording: Recording) -> Iterator[Markup]:
         )
 
 
-def _about(recording: Recording, view: View) -> Markup:
+def _about(recording: Recording, options: Options) -> Markup:
     facts = {
         "file": recording.name,
         "recorded": recording.started,
@@ -71,8 +71,165 @@ def _about(recording: Recording, view: View) -> Markup:
         "device": recording.device,
         "folder": recording.cwd,
         "time covered": duration(recording.end),
-        "page made by": f"coldfork {view.version}".strip(),
+        "page made by": f"coldfork {options.version}".strip(),
         **{f"${name}": value for name, value in recording.environment.items()},
     }
     rows = join(join((element("dt", name), element("dd", value))) for name, value in facts.items() if value)
     return element("section", element("h2", "About this recording"), element("dl", rows), class_="card about")
+
+
+_MOST_NAMED = 12
+
+
+def verdict_card(summed_up: Outcome, options: Options) -> Markup:
+    """The card at the top of the page."""
+    standing = summed_up.standing.value
+    return element(
+        "section",
+        element("p", standing_sign(summed_up.standing), " ", element("strong", standing), class_="standing"),
+        element("h1", summed_up.headline),
+        join(_waker(summed_up, options)),
+        join(_facts(summed_up)),
+        join(_doubts(summed_up)),
+        join(_next(summed_up)),
+        class_=f"verdict is-{standing}",
+        aria_label="Verdict",
+    )
+
+
+def _waker(summed_up: Outcome, options: Options) -> Iterator[Markup]:
+    wake, process = summed_up.wake, summed_up.wake_process
+    if wake is None or process is None or wake.waker is None:
+        return
+    waker = wake.waker
+    function = inside(waker.function)
+    where = f" in {function}" if function else ""
+    where += " (which line was not recorded)" if waker.path is not None and waker.line is None else ""
+    yield element(
+        "p",
+        "Woken by ",
+        element("code", phrases.place(waker.path, waker.line), class_="place"),
+        where,
+        f", {phrases.moment(wake.at)} in process {phrases.pid(process)}, thread {waker.thread}",
+        class_="site",
+    )
+    taken = phrases.steps(waker)
+    if not any((step.path, step.line) == (waker.path, waker.line) for step in taken):
+        source = _source(waker.path, waker.line, options)
+        if source:
+            yield element("pre", element("code", source), class_="source")
+    items = [_step(step, options) for step in taken]
+    if items:
+        yield element("ol", join(items), class_="chain", aria_label="From the first import to the device")
+
+
+def _step(step: phrases.ChainStep, options: Options) -> Markup:
+    source = _source(step.path, step.line, options)
+    return element(
+        "li",
+        f"{step.verb} ".lstrip(),
+        element("code", step.symbol),
+        join((" ", element("code", step.place, class_="place"))) if step.place else None,
+        element("code", source, class_="source") if source else None,
+    )
+
+
+def _source(path: str | None, line: int | None, options: Options) -> str:
+    return options.source(path, line) if path is not None and line is not None else ""
+
+
+def _facts(summed_up: Outcome) -> Iterator[Markup]:
+    items = []
+    if summed_up.poisoned:
+        names = join((_link(process) for process in summed_up.poisoned[:_MOST_NAMED]), ", ")
+        more = len(summed_up.poisoned) - _MOST_NAMED
+        tail = f" and {more} more" if more > 0 else ""
+        items.append(element("li", "forked while it was awake, and so poisoned: ", names, tail))
+    if summed_up.escaped:
+        names = join((_link(process) for process in summed_up.escaped[:_MOST_NAMED]), ", ")
+        items.append(element("li", "forked too, but then executed another program, which clears it: ", names))
+    items += [element("li", note) for note in summed_up.notes]
+    if items:
+        yield element("ul", join(items), class_="facts")
+
+
+def _link(process: Process) -> Markup:
+    return element("a", phrases.pid(process), href=f"#process-{process.number}")
+
+
+def _doubts(summed_up: Outcome) -> Iterator[Markup]:
+    if summed_up.doubts:
+        items = join(element("li", doubt) for doubt in summed_up.doubts)
+        yield element("div", element("p", "Not everything was seen:"), element("ul", items), class_="doubts")
+
+
+def _next(summed_up: Outcome) -> Iterator[Markup]:
+    if summed_up.next_command:
+        command = element("code", summed_up.next_command)
+        yield element("p", "Next: ", command, f" {summed_up.next_reason}", class_="next")
+
+
+_HEADS = ("process", "how it began", "command", "from", "to", "end", "states at its end", "imports")
+_LONGEST_COMMAND = 120
+
+
+def process_table(recording: Recording) -> Markup:
+    """The section with the table."""
+    head = element("tr", join(element("th", name, scope="col") for name in _HEADS))
+    rows = join(_row(process, depth, recording) for process, depth in in_tree_order(recording.processes))
+    table = element(
+        "table",
+        element("caption", "Every process in the recording; a child stands below its parent."),
+        element("thead", head),
+        element("tbody", rows),
+    )
+    scroll = element(
+        "div", table, class_="scroll", tabindex=0, role="region", aria_label="Table of the processes"
+    )
+    return element("section", element("h2", "Processes"), scroll, class_="card")
+
+
+def _row(process: Process, depth: int, recording: Recording) -> Markup:
+    count = sum(1 for _ in walk(process.imports))
+    seconds = sum(span.seconds for span in process.imports)
+    indent = "\u2514 " if depth else ""
+    cells = (
+        element(
+            "th",
+            element("span", indent, class_=f"depth depth-{min(depth, 6)}") if depth else None,
+            phrases.pid(process),
+            scope="row",
+        ),
+        element("td", _arrival(process, recording)),
+        element("td", element("code", _shortened(phrases.command(process))), class_="command"),
+        element("td", duration(process.begin), class_="number"),
+        element("td", duration(process.end), class_="number"),
+        element("td", phrases.ending(process)),
+        element("td", join(_state(stretch) for stretch in process.last_states.values())),
+        element("td", f"{count} in {duration(seconds)}" if count else "none", class_="number"),
+    )
+    return element("tr", join(cells), id=f"process-{process.number}")
+
+
+def _arrival(process: Process, recording: Recording) -> Markup:
+    if process.parent is None:
+        return join([phrases.arrival(process)])
+    parent = recording.processes[process.parent]
+    for going in parent.departures:
+        if going.child == process.number and going.how is not How.EXEC:
+            place = element("code", phrases.frame_place(going.site), class_="place")
+            return join([f"{phrases.arrival(process)} by ", place])
+    return join([f"{phrases.arrival(process)}, child of {phrases.pid(parent)}"])
+
+
+def _state(stretch: Stretch) -> Markup:
+    if stretch.status is Status.ABSENT:
+        return join([])
+    sign = swatch(stretch.status)
+    return element(
+        "span", sign, f" {stretch.accelerator} {phrases.state(stretch)}", class_="chip", title=stretch.reason
+    )
+
+
+def _shortened(command: str) -> str:
+    return command if len(command) <= _LONGEST_COMMAND else command[: _LONGEST_COMMAND - 1] + "\u2026"

@@ -1,9 +1,17 @@
-"""HTML that cannot be broken into: what is not markup of our own making is always escaped."""
+"""HTML that cannot be broken into, and the page around it: a policy forbids all but its own style and script.
+
+What is not markup of our own making is always escaped.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from importlib.resources import files
 
 from coldfork.report.shared.characters import printable
 
@@ -47,3 +55,56 @@ def _attribute(key: str, value: str | int | float | bool | None) -> str:
         return ""
     name = key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
+
+
+def page(title: str, body: Markup, data: object = None) -> str:
+    """A whole HTML document; `data` is what the script on the page gets to read."""
+    style, script = _asset("recording.css"), _asset("recording.js")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    content = element(
+        "body",
+        body,
+        element("script", _embedded(data), type="application/json", id="data"),
+        element("script", Markup(script)),
+    )
+    return f"<!doctype html>\n{element('html', head, Markup(chr(10)), content, lang='en')}\n"
+
+
+def masthead(*facts: str) -> Markup:
+    """The line at the top: whose page this is, what it is about, and the switch for light and dark."""
+    switch = element("button", "Dark", id="theme", type="button", hidden=True)
+    about = join((element("span", fact) for fact in facts if fact), " ")
+    return element("header", element("p", element("b", "coldfork"), " ", about), switch, class_="masthead")
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _embedded(data: object) -> Markup:
+    """JSON in which nothing can end the element it stands in."""
+    written = json.dumps(data, separators=(",", ":"))
+    return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+@cache
+def _asset(name: str) -> str:
+    content = files("coldfork.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return content.replace("\r\n", "\n")

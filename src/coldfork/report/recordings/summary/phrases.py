@@ -1,12 +1,14 @@
-"""The words in which every rendering of a recording speaks of times, processes and states."""
+"""The words in which every rendering of a recording speaks of times, processes, states and chains."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from coldfork.model.states import Frame, Status
+from coldfork.model.states import Frame, Status, Waker
 from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
 from coldfork.report.shared.quantities import duration
+from coldfork.report.shared.wakers import calls_to_device
 
 #: The names under which the program itself runs.
 PROGRAM = ("__main__", "__mp_main__")
@@ -129,3 +131,44 @@ def listed(items: tuple[str, ...], most: int = 6) -> str:
     if len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return " and ".join([*([", ".join(items[:-1])] if items[:-1] else []), *items[-1:]])
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStep:
+    """One step: what is done, to what, and the line that does it."""
+
+    verb: str
+    symbol: str
+    path: str | None = None
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The line that takes the step; empty where there is none."""
+        return "" if self.path is None else place(self.path, self.line)
+
+
+def steps(waker: Waker) -> list[ChainStep]:
+    """Every step, outermost first; the last one is the call that touched the device, if it was seen."""
+    found = []
+    importer = None
+    for site in waker.import_chain:
+        if site.module in PROGRAM:
+            found.append(ChainStep("runs", "the program"))
+        elif importer is None:
+            found.append(ChainStep("imports", site.module))
+        else:
+            found.append(ChainStep("imports", site.module, importer.path, importer.line))
+        importer = site
+    return found + _calls(waker)
+
+
+def _calls(waker: Waker) -> list[ChainStep]:
+    """The calls from the module's own line to the one known by name; what lies inside that is left out."""
+    found = [
+        ChainStep("", frame.function, frame.path, frame.line)
+        for frame in (*waker.stack[:1], *calls_to_device(waker))
+    ]
+    if waker.call:
+        found.append(ChainStep("calls", waker.call))
+    return found

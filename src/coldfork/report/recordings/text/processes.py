@@ -99,14 +99,12 @@ class _Tree:
         met: Counter[object] = Counter()
         shown = []
         for child in children:
-            fate = (child.how, phrases.command(child), phrases.ending(child), self._states(child))
+            states = tuple((one.accelerator, one.status, one.level) for one in _worth_showing(child))
+            fate = (child.how, phrases.command(child), phrases.ending(child), states)
             met[fate] += 1
             if met[fate] <= _MOST_ALIKE or self.children[child.number]:
                 shown.append(child)
         return shown, len(children) - len(shown)
-
-    def _states(self, process: Process) -> tuple[object, ...]:
-        return tuple((one.accelerator, one.status, one.level) for one in _worth_showing(process))
 
 
 def _worth_showing(process: Process) -> list[Stretch]:

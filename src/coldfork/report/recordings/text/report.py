@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from coldfork.model.timelines import Recording
+from coldfork.model.timelines import Import, Process, Recording
+from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.summary import phrases
-from coldfork.report.recordings.summary.chains import steps
+from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome, Standing, outcome
-from coldfork.report.recordings.text.imports import import_lines
 from coldfork.report.recordings.text.processes import process_lines
-from coldfork.report.recordings.view import Source, View
-from coldfork.report.shared.sheets import Sheet
-from coldfork.report.shared.tables import column, row
+from coldfork.report.shared.options import Options, Source
+from coldfork.report.shared.quantities import duration, plural
+from coldfork.report.shared.sheets import Sheet, column, row
 from coldfork.report.shared.wakers import inside
 
 _STYLES = {
@@ -25,13 +25,13 @@ _STYLES = {
 _MOST_CHAIN = 14
 
 
-def render(recording: Recording, view: View) -> str:
+def render(recording: Recording, options: Options) -> str:
     """Write the recording as text."""
-    recording, view = for_people(recording, view)
-    sheet = _sheet(view)
+    recording, options = for_people(recording, options)
+    sheet = Sheet(options)
     summed_up = outcome(recording)
     parts = (
-        _verdict(summed_up, sheet, view.source),
+        _verdict(summed_up, sheet, options.source),
         _origin(recording, sheet),
         process_lines(recording, summed_up, sheet),
         import_lines(recording, summed_up, sheet),
@@ -40,14 +40,10 @@ def render(recording: Recording, view: View) -> str:
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
 
 
-def verdict(recording: Recording, view: View) -> str:
+def verdict(recording: Recording, options: Options) -> str:
     """Write the verdict alone: what was woken, by whom, and who was poisoned."""
-    recording, view = for_people(recording, view)
-    return "\n".join(_verdict(outcome(recording), _sheet(view), view.source)) + "\n"
-
-
-def _sheet(view: View) -> Sheet:
-    return Sheet(view.encoding, colour=view.colour, width=view.width)
+    recording, options = for_people(recording, options)
+    return "\n".join(_verdict(outcome(recording), Sheet(options), options.source)) + "\n"
 
 
 def _verdict(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:
@@ -84,7 +80,7 @@ def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     waker = summed_up.wake.waker if summed_up.wake else None
     if waker is None:
         return
-    taken = [(f"{step.verb} {step.symbol}".strip(), step.place) for step in steps(waker)]
+    taken = [(f"{step.verb} {step.symbol}".strip(), step.place) for step in phrases.steps(waker)]
     width = column((sheet.say(symbol) for symbol, place in taken if place), narrowest=0)
     for number, (symbol, place) in _shortened(taken):
         if number is None:
@@ -127,3 +123,88 @@ def _next(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
     if summed_up.next_command:
         command = sheet.paint("help", sheet.say(summed_up.next_command))
         yield f"next: {command}  ({summed_up.next_reason})"
+
+
+#: An import is shown when it took this part of its process's import time, or did something.
+_SHARE = 0.02
+_MOST_LINES = 40
+_MOST_LINES_OF_OTHERS = 8
+_MOST_PROCESSES = 3
+
+
+def import_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
+    """The imports of the processes that matter most: the one that was woken first, then the busiest."""
+    importing = [process for process in recording.processes if process.imports]
+    importing.sort(key=lambda one: (one is not summed_up.wake_process, -total(one.imports), one.number))
+    for index, process in enumerate(importing[:_MOST_PROCESSES]):
+        yield from _of_process(process, _MOST_LINES_OF_OTHERS if index else _MOST_LINES, sheet)
+    left = len(importing) - _MOST_PROCESSES
+    if left > 0:
+        more = f"{sheet.letters.ellipsis} {phrases.processes(left)} more imported something"
+        yield sheet.paint("quiet", f"{more}; --format html shows them all")
+
+
+def total(imports: Iterable[Import]) -> float:
+    """The time these imports took, with all they caused."""
+    return sum(span.seconds for span in imports)
+
+
+def _of_process(process: Process, most: int, sheet: Sheet) -> Iterator[str]:
+    whole = total(process.imports)
+    count = sum(1 for _ in walk(process.imports))
+    title = sheet.paint("title", f"imports of {phrases.pid(process)}")
+    yield f"{title}: {plural(count, 'module')}, {duration(whole)}"
+    marked = marks(process)
+    keep = _chosen(process, marked, whole, most)
+    drawn = list(_drawn(process.imports, marked, keep, sheet))
+    yield from drawn
+    left = count - len(drawn)
+    if left:
+        words = f"{sheet.letters.ellipsis} {plural(left, 'module')} left out; --format html shows them all"
+        yield f"  {sheet.paint('quiet', words)}"
+
+
+def _chosen(process: Process, marked: Marks, whole: float, most: int) -> set[int]:
+    """What to show: the marked ones and their parents, then the slowest until the lines are used up."""
+    parents: dict[int, Import] = {}
+    every = []
+    for span, _ in walk(process.imports):
+        every.append(span)
+        parents.update((id(child), span) for child in span.children)
+    chosen: set[int] = set()
+    marked_spans = [span for span in every if marked.of(span)]
+    slow = sorted((span for span in every if span.seconds >= whole * _SHARE), key=lambda span: -span.seconds)
+    for span in [*marked_spans[:most], *slow]:
+        if len(chosen) >= most and not marked.of(span):
+            break
+        here: Import | None = span
+        while here is not None and id(here) not in chosen:
+            chosen.add(id(here))
+            here = parents.get(id(here))
+    return chosen
+
+
+def _drawn(roots: Iterable[Import], marked: Marks, keep: set[int], sheet: Sheet) -> Iterator[str]:
+    waiting = [(span, "", "") for span in reversed([root for root in roots if id(root) in keep])]
+    while waiting:
+        span, head, rest = waiting.pop()
+        yield _line(span, head, marked, sheet)
+        below = [child for child in span.children if id(child) in keep]
+        drawn = []
+        for index, child in enumerate(below):
+            last = index == len(below) - 1
+            branch, trunk = (sheet.last, "   ") if last else (sheet.branch, sheet.trunk)
+            drawn.append((child, rest + branch, rest + trunk))
+        waiting.extend(reversed(drawn))
+
+
+def _line(span: Import, head: str, marked: Marks, sheet: Sheet) -> str:
+    name = sheet.say(span.module) or "?"
+    behind = "".join(f"  {_mark(mark, sheet)}" for mark in marked.of(span))
+    if not span.finished:
+        behind += f"  {sheet.paint('warning', 'not finished')}"
+    return f"  {duration(span.seconds):>9}  {head}{name}{behind}"
+
+
+def _mark(mark: Mark, sheet: Sheet) -> str:
+    return sheet.paint("error" if mark.wakes else "note", sheet.say(mark.text))

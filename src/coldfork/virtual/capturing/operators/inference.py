@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.operators.compiler import KeptOut
-from coldfork.virtual.capturing.operators.schemas import Operator
-from coldfork.virtual.capturing.operators.shapes import (
+from coldfork.virtual.capturing.operators.schemas import (
     Constant,
     Fresh,
+    Operator,
     Result,
     ResultPlan,
     Same,

@@ -8,12 +8,19 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.errors import CaptureError
-from coldfork.virtual.capturing.memory.ownership import Holdings, Kind, Memory
-from coldfork.virtual.capturing.memory.poison import poison, poison_storage
+from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, poison, poison_storage
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
-from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way
-from coldfork.virtual.capturing.operators.shapes import Constant, Fresh, ResultPlan, Same, tensors_in
+from coldfork.virtual.capturing.operators.schemas import (
+    Constant,
+    Fresh,
+    Operator,
+    Operators,
+    ResultPlan,
+    Same,
+    Way,
+    tensors_in,
+)
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
 from coldfork.virtual.capturing.recording.steps import Steps

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.errors import ReplayError
-from coldfork.virtual.capturing.operators.schemas import Operator, out_variant
-from coldfork.virtual.capturing.operators.shapes import Fresh, ResultPlan
+from coldfork.virtual.capturing.operators.schemas import Fresh, Operator, ResultPlan, out_variant
 from coldfork.virtual.capturing.records import Use
 
 # One name a line would be two pages.

@@ -1,15 +1,21 @@
-"""Ways from tensors to the host that no operator shows: watched while a capture runs."""
+"""Ways around the recorder: to the host, which no operator shows, and through other threads.
+
+Both are watched while a capture runs.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 
-from coldfork.virtual.capturing.memory.ownership import Kind
+from coldfork.virtual.capturing.memory import Kind
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode
+from coldfork.virtual.capturing.operators.schemas import Operators, Way
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import no_array, not_simulated, refusal
 
@@ -24,12 +30,12 @@ _OF_TENSORS = ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_e
 _SEEDING = ("manual_seed", "seed", "set_rng_state")
 
 
-class HostAccess:
+class HostAccess(ExitStack):
     """Refuses what reads a tensor on the host, on the thread that captures, for as long as it does."""
 
     def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
         self._recorder = recorder
-        self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
@@ -58,12 +64,6 @@ class HostAccess:
         self._replace(tensor, "tensor_split", self._tensor_split)
         self._replace(torch, "tensor_split", self._tensor_split)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        while self._undo:
-            self._undo.pop()()
 
     # --- what replaces them ------------------------------------------------------------------------------
 
@@ -113,4 +113,59 @@ class HostAccess:
         own = name in vars(owner)
         before = vars(owner).get(name)
         setattr(owner, name, wrapper)
-        self._undo.append(lambda: setattr(owner, name, before) if own else delattr(owner, name))
+        self.callback(lambda: setattr(owner, name, before) if own else delattr(owner, name))
+
+
+_HARMLESS = frozenset((Way.VIEW, Way.PASS))
+
+
+class Elsewhere(UncompiledMode):
+    """Refuses work for the device on a thread that does not capture, while another one does."""
+
+    def __init__(self, recorder: Recorder, operators: Operators) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._operators = operators
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        operator = self._operators.of(func)
+        if self._recorder.capturing and operator.way not in _HARMLESS:
+            raise self._recorder.refuse(
+                f"{operator.name} on the thread {threading.current_thread().name}",
+                "is work of another thread than the one that captures",
+            )
+        return func(*args, **kwargs or {})
+
+
+@contextmanager
+def watched_threads(recorder: Recorder, operators: Operators) -> Iterator[None]:
+    """Watch the threads and the thread pools that the capturing thread gives work to."""
+    start, submit = threading.Thread.start, ThreadPoolExecutor.submit
+
+    def started(thread: Any) -> None:
+        if threading.get_ident() == recorder.thread:
+            thread.run = _watched(thread.run, recorder, operators)
+        start(thread)
+
+    def submitted(executor: Any, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == recorder.thread:
+            work = _watched(work, recorder, operators)
+        return submit(executor, work, *args, **kwargs)
+
+    threading.Thread.start = started  # type: ignore[assignment,method-assign]
+    ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]
+        ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
+
+
+def _watched(work: Callable[..., Any], recorder: Recorder, operators: Operators) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not recorder.capturing:
+            return work(*args, **kwargs)
+        with Elsewhere(recorder, operators):
+            return work(*args, **kwargs)
+
+    return run

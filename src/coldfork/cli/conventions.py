@@ -1,8 +1,16 @@
-"""`--debug`, which every command takes: tracebacks instead of one line."""
+"""What commands share: `--debug`, for tracebacks instead of one line, and the exit statuses."""
 
 from __future__ import annotations
 
 import click
+
+FINDINGS = 1
+"""What was looked for was found."""
+ERROR = 2
+"""The command could not do its work."""
+INTERRUPTED = 130
+"""What a shell says of a program that Ctrl-C ended."""
+
 
 FLAG = "--debug"
 

@@ -1,22 +1,63 @@
-"""Which operator read uninitialised memory first: one replay, executed step by step beside its shadow."""
+"""Executing a captured graph, and finding which operator of it read uninitialised memory first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.errors import CaptureError, ReplayError
-from coldfork.virtual.capturing.memory.ownership import Kind, Memory
-from coldfork.virtual.capturing.memory.poison import poison_storage
-from coldfork.virtual.capturing.memory.shadow import CLEAN, TAINTED, UNWRITTEN, Shadow, lowest
+from coldfork.virtual.capturing.memory import Kind, Memory, poison_storage, poison_value
+from coldfork.virtual.capturing.operators.schemas import fresh_in
 from coldfork.virtual.capturing.places import written
 from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
-from coldfork.virtual.capturing.replay.execution import below, execute
+
+_AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+
+
+@contextmanager
+def below() -> Iterator[None]:
+    """Below autograd, autocast and modes, which have had their say when the operators were recorded."""
+    with (
+        _disable_current_modes(),
+        torch._C._AutoDispatchBelowADInplaceOrView(),
+        torch._C._ExcludeDispatchKeyGuard(_AUTOCAST),
+        torch._C.DisableTorchFunction(),
+    ):
+        yield
+
+
+def execute(records: Iterable[Record]) -> None:
+    """Run them in their order."""
+    with below():
+        record = None
+        try:
+            for record in records:
+                record.call(*record.args, **record.kwargs)
+        except Exception as error:
+            if record is None:
+                raise
+            raise ReplayError(
+                f"replaying {record.name}, captured at {written(record.where)}, failed: {error}"
+            ) from error
+
+
+def require_sizes(records: Iterable[Record]) -> None:
+    """After a first replay: no operator may have given its results another size than capture expected."""
+    for record in records:
+        fresh = list(fresh_in(record.plan.results, record.operator))
+        for use, expected in zip(record.wrote[len(record.wrote) - len(fresh) :], fresh, strict=False):
+            if tuple(use.tensor.shape) != expected.size:
+                raise ReplayError(
+                    f"{record.name}, captured at {written(record.where)}, gave its result the size "
+                    f"{tuple(use.tensor.shape)}, where capture had expected {expected.size}"
+                )
+
 
 _PARTIAL = (
     "index_put",
@@ -162,3 +203,77 @@ def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
         for storage, copy in kept:
             storage.copy_(copy)
         torch.default_generator.set_state(state)
+
+
+CLEAN = 0
+"""Computed from what was there."""
+UNWRITTEN = 1
+"""Nothing was written here."""
+TAINTED = 2
+"""From here on: the number of the record that read something unwritten, plus this."""
+
+_TELLING = 4
+"""From this many bytes on, an integer that holds poison does so for no other reason."""
+
+
+class Shadow:
+    """One number for each byte of the memory of a graph."""
+
+    def __init__(self) -> None:
+        self._codes: dict[Memory, Any] = {}
+
+    def of(self, memory: Memory, tensor: Any) -> Any:
+        """The codes of a tensor's elements, with one more dimension for the bytes of each."""
+        codes = self._codes.get(memory)
+        if codes is None:
+            codes = self._codes[memory] = _first_codes(memory, tensor.dtype)
+        size = tensor.dtype.itemsize
+        return codes.as_strided(
+            (*tensor.shape, size),
+            (*[step * size for step in tensor.stride()], 1),
+            tensor.storage_offset() * size,
+        )
+
+    def write(self, memory: Memory, tensor: Any, code: int, where: Any = None) -> None:
+        """Set the codes of a tensor's elements, or of those for which `where` holds."""
+        codes = self.of(memory, tensor)
+        for dimension, step in enumerate(tensor.stride()):
+            if step == 0 and tensor.shape[dimension] > 1:
+                # The same bytes again and again: once is enough, and more is refused.
+                codes = codes.narrow(dimension, 0, 1)
+                where = where.narrow(dimension, 0, 1) if where is not None else None
+        if where is None:
+            codes.copy_(torch.tensor(code, dtype=codes.dtype).expand(codes.shape))
+        else:
+            codes.copy_(torch.where(where.unsqueeze(-1), code, codes))
+
+
+def lowest(codes: Any, at_least: int) -> int | None:
+    """The smallest code that is not below a bound: the earliest record, or None."""
+    found = codes[codes >= at_least]
+    return int(found.min()) if found.numel() else None
+
+
+def _first_codes(memory: Memory, dtype: Any) -> Any:
+    start = UNWRITTEN if memory.kind is Kind.POOL else CLEAN
+    codes = torch.full((memory.nbytes,), start, dtype=torch.int32)
+    if memory.kind is Kind.OUTSIDE and dtype.itemsize >= min(_TELLING, 2 if dtype.is_floating_point else 4):
+        flat = torch.empty(0, dtype=dtype).set_(memory.storage)
+        held = holds_poison(flat)
+        spread = held.unsqueeze(-1).expand(*held.shape, dtype.itemsize).reshape(-1)
+        codes[: spread.numel()].masked_fill_(spread, UNWRITTEN)
+    return codes
+
+
+def holds_poison(tensor: Any) -> Any:
+    """Which elements hold the very bits that capture poisons memory with."""
+    kind = tensor.dtype
+    if kind is torch.bool or kind.itemsize == 1:
+        return torch.zeros(tensor.shape, dtype=torch.bool)
+    if kind.is_complex:
+        return holds_poison(torch.view_as_real(tensor.resolve_conj())).all(-1)
+    pattern = torch.tensor(poison_value(kind), dtype=kind)
+    if not kind.is_floating_point:
+        return tensor == pattern
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[kind.itemsize]
+    return tensor.contiguous().view(bits) == pattern.view(bits)

@@ -1,15 +1,53 @@
-"""The memory of captured graphs: whose it is, and whether the program still needs it."""
+"""The memory of captured graphs: whose it is, and what it holds while nothing was computed into it."""
 
 from __future__ import annotations
 
+import struct
 import weakref
 from collections import deque
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import torch
 
-from coldfork.virtual.capturing.memory.poison import poison_storage
+_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_C01D_0000_0000))[0]
+"""A NaN whose payload no arithmetic produces by itself; it survives the conversion to shorter types."""
+
+_BYTE = 0xA5
+"""What every byte of a poisoned integer holds."""
+
+
+def poison_value(dtype: Any) -> Any:
+    """What an element of this type holds while nothing was computed into it; None where bytes must do."""
+    if dtype.is_complex:
+        return complex(_NAN, _NAN)
+    if dtype.is_floating_point:
+        return _NAN if dtype.itemsize > 1 else None
+    if dtype is torch.bool:
+        return True
+    return int.from_bytes(bytes([_BYTE]) * dtype.itemsize, "little", signed=dtype.is_signed)
+
+
+def poison(tensor: Any) -> None:
+    """Fill a tensor's elements with poison."""
+    value = poison_value(tensor.dtype)
+    if value is None or 0 in tensor.stride():
+        poison_storage(tensor.untyped_storage(), tensor.dtype)
+    else:
+        tensor.fill_(value)
+
+
+def poison_storage(storage: Any, dtype: Any) -> None:
+    """Fill a whole storage with the poison of a type."""
+    flat = torch.empty(0, dtype=dtype).set_(storage)
+    value = poison_value(dtype)
+    if value is None:
+        # 0x7f is a NaN in every float of eight bits but those without a negative zero, where 0x80 is.
+        flat.view(torch.uint8).fill_(0x80 if "uz" in str(dtype) else 0x7F)
+    else:
+        flat.fill_(value)
+
 
 _uses = torch._C._storage_Use_Count
 
@@ -43,23 +81,21 @@ class Block:
         return bool(_uses(self.key) <= self.held)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Memory:
     """One allocation that a captured region uses, however many tensors and views lie in it."""
 
-    __slots__ = ("block", "born", "dtype", "freed", "held", "kind", "serial")
-
-    def __init__(self, serial: int, kind: Kind, block: Block, born: int | None, dtype: Any) -> None:
-        self.serial = serial
-        """Counts the allocations of a graph: a block that is used twice is two of them."""
-        self.kind = kind
-        self.block = block
-        self.born = born
-        """The number of the record that allocated it, for memory of the pool."""
-        self.dtype = dtype
-        """What it was first seen to hold."""
-        self.held = 0
-        self.freed = False
-        """True once the program had let go of memory from outside that the graph still uses."""
+    serial: int
+    """Counts the allocations of a graph: a block that is used twice is two of them."""
+    kind: Kind
+    block: Block
+    born: int | None
+    """The number of the record that allocated it, for memory of the pool."""
+    dtype: Any
+    """What it was first seen to hold."""
+    held: int = 0
+    freed: bool = False
+    """True once the program had let go of memory from outside that the graph still uses."""
 
     @property
     def key(self) -> int:

@@ -1,1 +1,0 @@
-"""Executing a captured graph, and explaining what its result rests on."""

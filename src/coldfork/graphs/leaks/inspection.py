@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -21,29 +21,26 @@ from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places
 
 
-class Uninspected:
-    """Looks at nothing, and costs nothing."""
+class Inspection:
+    """What surrounds the steps of a capture; this one looks at nothing, and costs nothing."""
 
-    @contextmanager
-    def building(self, descriptor: BatchDescriptor, phase: Phase) -> Iterator[None]:
-        """Let it be made."""
-        yield
+    def building(self, descriptor: BatchDescriptor, phase: Phase) -> AbstractContextManager[None]:
+        """Around the making of a forward function."""
+        return nullcontext()
 
-    @contextmanager
-    def warming_up(self, forward: Any, state: Any) -> Iterator[None]:
-        """Let it run."""
-        yield
+    def warming_up(self, forward: Any, state: Any) -> AbstractContextManager[None]:
+        """Around the warm-up run."""
+        return nullcontext()
 
-    @contextmanager
-    def capturing(self, forward: Any, state: Any) -> Iterator[None]:
-        """Let it be captured."""
-        yield
+    def capturing(self, forward: Any, state: Any) -> AbstractContextManager[None]:
+        """Around the capture."""
+        return nullcontext()
 
     def captured(self, graph: Any) -> None:
-        """Do nothing."""
+        """One graph is complete."""
 
 
-class Inspector:
+class Inspector(Inspection):
     """Looks at the captures of some batches, one after the other, and reports on each."""
 
     def __init__(self, persistent: Iterable[Any] = (), inputs: Iterable[Any] | None = None) -> None:

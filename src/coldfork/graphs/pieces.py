@@ -13,8 +13,9 @@ from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import GraphError, InputError
 from coldfork.graphs.leaks.reachable_values import is_tensor
 
-
-CURRENT: ContextVar[CapturingPass | ReplayingPass | None] = ContextVar("coldfork_piecewise_pass", default=None)
+CURRENT: ContextVar[CapturingPass | ReplayingPass | None] = ContextVar(
+    "coldfork_piecewise_pass", default=None
+)
 """The pass that is running here, where one is being captured or replayed."""
 
 

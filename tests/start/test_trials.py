@@ -236,7 +236,7 @@ def test_numba_runs_its_own_function_for_parallel_loops(monkeypatch: pytest.Monk
     size, called = ctypes.c_size_t, list[Any]()
 
     # As numba/np/ufunc/workqueue.h declares it.
-    @ctypes.CFUNCTYPE(
+    declared = ctypes.CFUNCTYPE(
         None,
         ctypes.c_void_p,
         ctypes.c_void_p,
@@ -247,10 +247,12 @@ def test_numba_runs_its_own_function_for_parallel_loops(monkeypatch: pytest.Monk
         size,
         ctypes.c_int,
     )
+
     def parallel_for(body: Any, arguments: Any, dimensions: Any, steps: Any, data: Any, *rest: int) -> None:
         called.append((body, bool(arguments), dimensions[0], steps[0], data, *rest))
 
-    symbols = {"numba_parallel_for": ctypes.cast(parallel_for, ctypes.c_void_p).value}
+    function = declared(parallel_for)
+    symbols = {"numba_parallel_for": ctypes.cast(function, ctypes.c_void_p).value}
     imported(monkeypatch, "llvmlite.binding", address_of_symbol=symbols.get)
     assert names() == []
     numba = imported(monkeypatch, "numba.np.ufunc.parallel", _is_initialized=False)

@@ -106,7 +106,8 @@ class Inspector(Inspection):
 
     def captured(self, graph: Any) -> None:
         """Look at what the graph reads."""
-        steps = list(_steps_of(graph)) if hasattr(graph, "records") else self._steps
+        # A list of their own: what judges them is watched too, and none of the graph's.
+        steps = list(_steps_of(graph) if hasattr(graph, "records") else self._steps)
         made = {memory.key for memory in getattr(graph, "memories", ()) if memory.kind is Kind.POOL}
         run = CheckedRun(self._descriptor, "graph")
         for step in steps:

@@ -51,12 +51,15 @@ class Inspector(Inspection):
         self._ledger = Ledger()
         self._operators = Operators()
         self._places = Places()
-        self._descriptor = ""
+        self._of_modules = set[int]()
+        self._warm: Snapshot | None = None
+        self._begin("")
+
+    def _begin(self, descriptor: str) -> None:
+        self._descriptor = descriptor
         self._calls = Calls()
         self._changes: list[Change] = []
         self._visible: list[Change] = []
-        self._of_modules = set[int]()
-        self._warm: Snapshot | None = None
         self._host_reads: list[Frame | None] = []
         self._steps: list[OperatorStep] = []
         self._leaks: list[Leak] = []
@@ -179,13 +182,6 @@ class Inspector(Inspection):
             self._leaks.append(Leak(LeakKind.SIDE_EFFECT, self._descriptor, change.path, text, origin=origin))
 
     # --- watching -----------------------------------------------------------------------------------------
-
-    def _begin(self, descriptor: str) -> None:
-        self._descriptor = descriptor
-        self._calls = Calls()
-        self._changes, self._visible, self._host_reads = [], [], []
-        self._leaks = []
-        self._steps.clear()
 
     def _watched(self, kind: str, steps: list[OperatorStep] | None = None) -> Watched:
         run = CheckedRun(self._descriptor, kind)

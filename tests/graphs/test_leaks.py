@@ -177,6 +177,35 @@ def test_a_failure_that_is_no_refusal_is_raised() -> None:
 
     with pytest.raises(CaptureFailedError, match="warming up FULL tokens=4 failed: KeyError"):
         check(making(fails, None), [BATCH])
+    with pytest.raises(CaptureFailedError, match="capturing FULL tokens=4 failed: KeyError"):
+        check(failing(Phase.CAPTURE, KeyError("no such layer")), [BATCH])
+    # What a device says while nothing is captured is no refusal either.
+    with pytest.raises(CaptureFailedError, match="warming up FULL tokens=4 failed: RuntimeError"):
+        check(failing(Phase.WARMUP, RuntimeError(REFUSED)), [BATCH])
+
+
+REFUSED = "CUDA error: operation not permitted when stream is capturing"
+
+
+def failing(where: Phase, error: Exception) -> Any:
+    """Fails in one phase."""
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        def forward(mode: Mode) -> Any:
+            if phase is where:
+                raise error
+
+        return forward, None
+
+    return create
+
+
+def test_what_a_device_refuses_is_a_read_on_the_host() -> None:
+    (leak,) = check(failing(Phase.CAPTURE, RuntimeError(REFUSED)), [BATCH]).leaks
+    assert (leak.kind, leak.what, leak.descriptor) == (LeakKind.HOST_READ, "an operation", "FULL tokens=4")
+    assert leak.message == "an operation waits for the device, which a capture refuses"
+    assert leak.where is not None
+    assert (leak.where.path, leak.where.function) == (__file__, "failing.<locals>.create.<locals>.forward")
 
 
 def test_a_refusal_that_names_no_line_gets_the_last_one_of_the_program_itself() -> None:

@@ -18,7 +18,7 @@ from coldfork.virtual.capturing.operators.shapes import tensors_in
 from coldfork.virtual.capturing.places import Places, as_frame
 
 _WRITING = frozenset((Way.COMPUTE, Way.EMPTY, Way.LIFT, Way.DECOMPOSE))
-_ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "item", "__dlpack__"))
+_ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "__dlpack__"))
 
 
 @dataclass(frozen=True, slots=True)

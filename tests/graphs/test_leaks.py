@@ -248,6 +248,7 @@ def test_where_a_graph_records_nothing_the_steps_that_were_watched_are_its_own()
     with inspector.capturing(lambda: None, state):
         cache + 1
         inspector.captured(object())
+        assert not inspector._steps
         x + 1
         inspector.captured(object())
     (leak,) = inspector.report(BATCH).leaks
@@ -257,6 +258,23 @@ def test_where_a_graph_records_nothing_the_steps_that_were_watched_are_its_own()
     warm_up(lambda: x * 2)
     inspector.captured(object())
     assert inspector.report(BATCH).leaks == ()
+
+
+def test_memory_that_a_watched_region_only_makes_holds_nothing_yet() -> None:
+    x = torch.ones(SIZE)
+    inspector = Inspector(inputs=[x])
+    with inspector.building(BATCH, Phase.WARMUP):
+        pass
+    with inspector.capturing(lambda: None, None):
+        empty, full = torch.empty(SIZE), torch.empty(SIZE)
+        full.copy_(x)
+        empty + full
+        inspector.captured(object())
+    (leak,) = inspector.report(BATCH).leaks
+    assert (leak.what, leak.message.partition(";")[0]) == (
+        "aten::add.Tensor",
+        "aten::add.Tensor reads memory that nothing has written",
+    )
 
 
 def test_what_another_graph_wrote_is_foreign_and_what_this_one_wrote_is_not() -> None:

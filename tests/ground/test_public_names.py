@@ -28,6 +28,7 @@ def test_every_public_name_can_be_had_and_is_shown_by_dir() -> None:
 
 def test_every_public_name_of_graphs_stands_in_the_module_that_is_loaded_for_it() -> None:
     """Read and not imported, because the modules need torch."""
+    assert dir(graphs) == sorted(graphs.__all__)
     assert set(graphs._HOME_OF) == set(graphs.__all__)
     for name, home in graphs._HOME_OF.items():
         spec = find_spec(home)
@@ -49,3 +50,5 @@ def defined_by(statement: ast.stmt) -> list[str]:
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'colfdork'"):
         coldfork.colfdork  # noqa: B018
+    with pytest.raises(AttributeError, match=r"^module 'coldfork\.graphs' has no attribute 'Piece'$"):
+        graphs.Piece  # noqa: B018

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,27 +12,34 @@ from coldfork.observe.probes.reading import Reading
 from coldfork.observe.probes.threads import NativeThread
 from coldfork.start.forkserver import Server
 from coldfork.start.static_reach.answers import ReachAnswer, Reached
+from coldfork.start.surroundings import Surroundings
 from coldfork.start.targets import Target
 
 
-class MadeUpSurroundings:
+class MadeUpSurroundings(Surroundings):
     """A quiet process on Linux in which nothing is loaded, until a test changes it."""
+
+    python_threads: Any = ()
+    server: Server = Server()
+    methods: Sequence[str] = ("fork", "spawn", "forkserver")
 
     def __init__(self) -> None:
         self.readings: dict[str, Reading] = {name: Reading(name, "absent") for name in ORDER}
         self.strict = False
         self.target: Target | None = None
         self.threads: list[NativeThread] | None = []
-        self.python_threads: list[str] = []
-        self.server = Server()
-        self.methods: Sequence[str] = ("fork", "spawn", "forkserver")
+        self.python_threads = []
         self.platform = "linux"
         self.release = "6.1.0"
         self.arguments: list[str] = ["program"]
+        self.reach_of = self._answer
         self.modules: dict[str, dict[str, Any]] = {}
+        self.module = self.modules.get
         self.settings: dict[str, str] = {}
+        self.setting = self.settings.get
         self.devices: list[str] = []
         self.wakers: dict[str, Waker] = {}
+        self.waker = self.wakers.get
         self.owners: dict[int, bool | None] = {}
         """For each worker of libgomp whether it is in the asking thread's pool."""
         self.answers: dict[str, ReachAnswer] = {}
@@ -54,21 +61,12 @@ class MadeUpSurroundings:
     def mine(self, worker: NativeThread) -> bool | None:
         return self.owners[worker.tid]
 
-    def reach_of(self, target: Target) -> ReachAnswer:
+    def _answer(self, target: Target) -> ReachAnswer:
         self.asked.append(target.module)
         return self.answers.get(target.module, ReachAnswer(target.module, Reached.NOTHING))
 
-    def module(self, name: str) -> Mapping[str, Any] | None:
-        return self.modules.get(name)
-
-    def setting(self, name: str) -> str | None:
-        return self.settings.get(name)
-
     def device(self) -> str | None:
         return self.devices[0] if self.devices else None
-
-    def waker(self, accelerator: str) -> Waker | None:
-        return self.wakers.get(accelerator)
 
 
 def thing(**attributes: Any) -> Any:

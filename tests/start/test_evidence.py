@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from inline_snapshot import snapshot
 
 from coldfork.model.decisions import EVERY, Weight
 from coldfork.model.states import Waker
@@ -341,3 +342,294 @@ def test_the_target_is_not_looked_at_where_it_does_not_matter() -> None:
     surroundings.turn("cuda", "awake", level="driver")
     gather(surroundings)
     assert surroundings.asked == ["work"]
+
+
+def test_the_words_of_each_piece_of_evidence() -> None:
+    said: dict[str, list[object]] = {}
+    for fact in SINGLE:
+        surroundings = MadeUpSurroundings()
+        fact.make(surroundings)
+        for one in gather(surroundings):
+            said.setdefault(one.code, [one.text, one.remedies, dict(one.evidence)])
+    assert said == snapshot(
+        {
+            "cuda-awake": [
+                "cuda is awake here (level driver)",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "cuda", "status": "awake", "level": "driver"},
+            ],
+            "forkserver-preloads-nothing": [
+                "its server would preload nothing, so that it saves nothing over spawn",
+                ("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",),
+                {},
+            ],
+            "rocm-awake": [
+                "rocm is awake here (level driver)",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "rocm", "status": "awake", "level": "driver"},
+            ],
+            "xpu-awake": [
+                "xpu is awake here (level driver)",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "xpu", "status": "awake", "level": "driver"},
+            ],
+            "opencl-awake": [
+                "opencl is awake here (level driver)",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "opencl", "status": "awake", "level": "driver"},
+            ],
+            "jax-awake": [
+                "jax is awake here (level driver)",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "jax", "status": "awake", "level": "driver"},
+            ],
+            "jax-cpu-awake": [
+                "jax-cpu is awake here (level driver)",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "jax-cpu", "status": "awake", "level": "driver"},
+            ],
+            "polars-awake": [
+                "polars is awake here (level driver)",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "polars", "status": "awake", "level": "driver"},
+            ],
+            "cuda-poisoned": [
+                "cuda is poisoned here: so",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "cuda", "status": "poisoned", "reason": "so"},
+            ],
+            "rocm-poisoned": [
+                "rocm is poisoned here: so",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "rocm", "status": "poisoned", "reason": "so"},
+            ],
+            "xpu-poisoned": [
+                "xpu is poisoned here: so",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "xpu", "status": "poisoned", "reason": "so"},
+            ],
+            "opencl-poisoned": [
+                "opencl is poisoned here: so",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "opencl", "status": "poisoned", "reason": "so"},
+            ],
+            "jax-poisoned": [
+                "jax is poisoned here: so",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "wake the device only in the processes that use it, after they have been started",
+                ),
+                {"accelerator": "jax", "status": "poisoned", "reason": "so"},
+            ],
+            "jax-cpu-poisoned": [
+                "jax-cpu is poisoned here: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "jax-cpu", "status": "poisoned", "reason": "so"},
+            ],
+            "polars-poisoned": [
+                "polars is poisoned here: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "polars", "status": "poisoned", "reason": "so"},
+            ],
+            "cuda-unknown": [
+                "the state of cuda is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "cuda", "status": "unknown", "reason": "so"},
+            ],
+            "rocm-unknown": [
+                "the state of rocm is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "rocm", "status": "unknown", "reason": "so"},
+            ],
+            "xpu-unknown": [
+                "the state of xpu is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "xpu", "status": "unknown", "reason": "so"},
+            ],
+            "opencl-unknown": [
+                "the state of opencl is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "opencl", "status": "unknown", "reason": "so"},
+            ],
+            "jax-unknown": [
+                "the state of jax is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "jax", "status": "unknown", "reason": "so"},
+            ],
+            "jax-cpu-unknown": [
+                "the state of jax-cpu is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "jax-cpu", "status": "unknown", "reason": "so"},
+            ],
+            "polars-unknown": [
+                "the state of polars is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "polars", "status": "unknown", "reason": "so"},
+            ],
+            "openmp-unknown": [
+                "the state of openmp is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "openmp", "status": "unknown", "reason": "so"},
+            ],
+            "tokenizers-unknown": [
+                "the state of tokenizers is unknown: so",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "tokenizers", "status": "unknown", "reason": "so"},
+            ],
+            "openmp-poisoned": [
+                "so, and whether the pool was that of the forking thread is not known",
+                ("start the process with spawn: it begins without any of this",),
+                {"accelerator": "openmp", "status": "poisoned", "reason": "so"},
+            ],
+            "openmp-pool-of-this-thread": [
+                "this thread has run OpenMP regions of libgomp.so.1, whose pool a forked child would wait for in vain",
+                (
+                    "fork from a fresh thread: it has no pool, and the child neither",
+                    "have libgomp give its pool back before the fork: omp_pause_resource_all(omp_pause_hard)",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"library": "/lib/libgomp.so.1", "workers": "1", "workers of this thread": "1"},
+            ],
+            "openmp-pool-of-unknown-thread": [
+                "libgomp.so.1 has a pool of threads, and it cannot be told that it is not the forking thread's",
+                ("start the process with spawn: it begins without any of this",),
+                {"library": "/lib/libgomp.so.1", "workers": "1", "workers of this thread": "0"},
+            ],
+            "numba-on-gnu-openmp": [
+                "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one",
+                (
+                    "choose another layer: NUMBA_THREADING_LAYER=workqueue, or tbb",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"threading layer": "omp", "workers of libgomp": "1"},
+            ],
+            "numba-on-openmp": [
+                "numba has set up GNU OpenMP, and ends a forked child that runs a parallel loop if this process did",
+                (
+                    "choose another layer: NUMBA_THREADING_LAYER=workqueue, or tbb",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"threading layer": "omp", "workers of libgomp": "0"},
+            ],
+            "tokenizers-pool": [
+                "tokenizers has encoded in parallel and TOKENIZERS_PARALLELISM=1 keeps a forked child at it",
+                (
+                    "set TOKENIZERS_PARALLELISM=false before the fork, or do not set it",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {
+                    "accelerator": "tokenizers",
+                    "status": "awake",
+                    "reason": "so",
+                    "TOKENIZERS_PARALLELISM": "1",
+                },
+            ],
+            "native-threads": [
+                "threads of libstrange.so would be missing in a forked child",
+                ("start the process with spawn: it begins without any of this",),
+                {"thread 100": "/x/libstrange.so"},
+            ],
+            "threads-unreadable": [
+                "the threads of a process cannot be read on this system",
+                ("start the process with spawn: it begins without any of this",),
+                {},
+            ],
+            "python-threads": [
+                "other Python threads are running (Thread-1), and what they hold locked stays locked in a child",
+                (
+                    "fork before threads are started",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"thread": "Thread-1"},
+            ],
+            "no-fork-here": ["this platform has no fork", (), {"platform": "linux"}],
+            "no-forkserver-here": ["this platform has no forkserver", (), {}],
+            "macos": ["the system frameworks of macOS crash in forked children", (), {"platform": "darwin"}],
+            "ray-worker": [
+                "this is a worker of Ray, whose connections a forked child would share",
+                (
+                    "let Ray start the process: an actor of its own",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"ray.mode": "1"},
+            ],
+            "wsl": [
+                "this is WSL, where NVML does not survive a fork",
+                ("start the process with spawn: it begins without any of this",),
+                {"release": "5.15-microsoft-standard-WSL2"},
+            ],
+            "jupyter": [
+                "this is a notebook's kernel, whose sockets and threads a forked child would inherit half",
+                ("put the function into a module, which spawn can import",),
+                {},
+            ],
+            "xpu-build": [
+                "PyTorch for XPU is loaded, and Level Zero supports no fork",
+                ("start the process with spawn: it begins without any of this",),
+                {"torch.version.xpu": "20250101"},
+            ],
+            "numa-binding": [
+                "workers are to be bound to NUMA nodes, which takes a command of their own that only spawn runs",
+                (),
+                {"asked by": "--numa-bind"},
+            ],
+            "method-asked-for": [
+                "MULTIPROCESSING_START_METHOD asks for spawn, as it does in a script that coldfork has isolated",
+                (),
+                {"MULTIPROCESSING_START_METHOD": "spawn"},
+            ],
+            "daemon": [
+                "this is a daemonic process, and multiprocessing lets it have no children by any method",
+                (
+                    "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
+                    "use subprocess, which asks nobody",
+                ),
+                {},
+            ],
+            "framework-and-device": [
+                "strict: torch is loaded and /dev/nvidia0 is visible, so that anything may wake it",
+                (
+                    "start the process with spawn: it begins without any of this",
+                    "hide the device: CUDA_VISIBLE_DEVICES=''",
+                ),
+                {"framework": "torch", "device": "/dev/nvidia0"},
+            ],
+            "target-wakes-device": [
+                "importing work wakes cuda (work.py:3), certain",
+                ("compute it on first use: coldfork check --entry work",),
+                {"module": "work", "verdict": "certain", "path": "work.py", "line": "3"},
+            ],
+            "target-unknown": [
+                "what importing work does to a device is unknown: it took too long",
+                (),
+                {"module": "work", "reason": "it took too long"},
+            ],
+        }
+    )

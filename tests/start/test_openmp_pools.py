@@ -36,10 +36,10 @@ PRELUDE = """
 import ctypes, threading
 from coldfork.start.evidence.table import against_fork
 from coldfork.start.process.snapshot import HERE
-from coldfork.start.surroundings import RealSurroundings
+from coldfork.start.surroundings import Surroundings
 library = ctypes.CDLL(os.environ["REGION"])
 def whose():
-    here = RealSurroundings()
+    here = Surroundings()
     return sorted(str(here.mine(one)) for one in here.threads if one.owner.startswith("libgomp"))
 def codes():
     return [one.code for one in against_fork() if one.code.startswith("openmp")]
@@ -169,7 +169,7 @@ library.in_parallel(3)
 settled = [whose() for _ in range(3)]
 for one in HERE.threads:
     one.argument = None
-surroundings = RealSurroundings()
+surroundings = Surroundings()
 from coldfork.start.evidence.runtimes import openmp_pool
 tell(whose=whose(), code=openmp_pool(surroundings).code)
 """,

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from coldfork.graphs.descriptors import BatchDescriptor, Forward, Mode, Phase, StatePair
 from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import CaptureFailedError
 from coldfork.graphs.inputs import StaticInputs
+from coldfork.graphs.leaks.inspection import Inspection
 from coldfork.graphs.pieces import CURRENT, CapturedPiece, CapturingPass, ReplayingPass
 
 Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
-
-
-class Inspection(Protocol):
-    """Looks at what warm-up leaves behind and what a captured region takes from there."""
-
-    def building(self, descriptor: BatchDescriptor, phase: Phase) -> Any:
-        """A context manager around the making of a forward function."""
-
-    def warming_up(self, forward: Forward, state: Any) -> Any:
-        """A context manager around the warm-up run."""
-
-    def capturing(self, forward: Forward, state: Any) -> Any:
-        """A context manager around the capture."""
-
-    def captured(self, graph: Graph) -> None:
-        """One graph is complete."""
 
 
 class CapturedBatch:

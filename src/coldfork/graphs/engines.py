@@ -21,21 +21,6 @@ class Graph(Protocol):
         """Run it."""
 
 
-class Engine(Protocol):
-    """Captures graphs on one device."""
-
-    device: Any
-
-    def new_pool(self) -> Any:
-        """Memory that graphs share."""
-
-    def capture(self, pool: Any) -> Any:
-        """A context manager that captures its block and gives the graph."""
-
-    def synchronize(self) -> None:
-        """Wait until the device has done all it was given."""
-
-
 class VirtualEngine:
     """CPU tensors, under the rules of a device."""
 
@@ -86,6 +71,9 @@ class CudaEngine:
     def synchronize(self) -> None:
         """Wait for the device."""
         torch.cuda.synchronize(self.device)
+
+
+Engine = VirtualEngine | CudaEngine
 
 
 def engine_for(device: Any) -> Engine:

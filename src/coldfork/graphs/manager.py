@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from coldfork.graphs import batches, engines
-from coldfork.graphs.batches import CapturedBatch, Inspection
+from coldfork.graphs.batches import CapturedBatch
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
@@ -30,7 +30,7 @@ from coldfork.graphs.errors import (
 )
 from coldfork.graphs.findings import Report
 from coldfork.graphs.inputs import StaticInputs
-from coldfork.graphs.leaks.inspection import Inspector, Uninspected
+from coldfork.graphs.leaks.inspection import Inspection, Inspector
 
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Gives the tensors through which the graph of a batch is fed."""
@@ -99,7 +99,7 @@ class GraphManager:
         """
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).values()]
-        inspector = Uninspected() if self._check == "off" else Inspector(self._persistent, fed)
+        inspector = Inspection() if self._check == "off" else Inspector(self._persistent, fed)
         done: list[BatchDescriptor] = []
         tell = _teller(progress)
         with self._busy("capturing"), _no_collection():
@@ -176,9 +176,7 @@ class GraphManager:
 
         The next replay overwrites them.
         """
-        batch = self._captured.get(descriptor)
-        if batch is None:
-            batch = self._batch(descriptor)
+        batch = self._batch(descriptor)
         if not self._lock.acquire(blocking=False):
             raise BusyError(f"this manager is {self._doing} already; one graph runs at a time")
         try:

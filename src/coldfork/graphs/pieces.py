@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import update_wrapper
-from typing import Any, Protocol
+from typing import Any
 
 from torch.utils import _pytree as pytree
 
@@ -13,14 +13,9 @@ from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import GraphError, InputError
 from coldfork.graphs.leaks.reachable_values import is_tensor
 
-
-class _Pass(Protocol):
-    """What happens to the pieces of a forward pass that is running."""
-
-    def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
-
-
-CURRENT: ContextVar[_Pass | None] = ContextVar("coldfork_piecewise_pass", default=None)
+CURRENT: ContextVar[CapturingPass | ReplayingPass | None] = ContextVar(
+    "coldfork_piecewise_pass", default=None
+)
 """The pass that is running here, where one is being captured or replayed."""
 
 

@@ -8,7 +8,7 @@ from coldfork.start.evidence.table import gather
 from coldfork.start.policy import decided
 from coldfork.start.states import as_states
 from coldfork.start.static_reach.reach import StaticReach
-from coldfork.start.surroundings import RealSurroundings
+from coldfork.start.surroundings import Surroundings
 from coldfork.start.targets import target_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def decide(target: object = None, *, strict: bool = False, reach: Reach | None =
 def weighed(target: object, *, strict: bool, reach: Reach | None, about_servers: bool = False) -> Decision:
     """What `decide` decides; `about_servers` has the forkserver looked at although a fork would do."""
     wanted = target_of(target)
-    surroundings = RealSurroundings(strict=strict, target=wanted, reach=_REACH if reach is None else reach)
+    surroundings = Surroundings(strict=strict, target=wanted, reach=_REACH if reach is None else reach)
     reasons = gather(surroundings, about_servers=about_servers)
     return decided(
         reasons, as_states(surroundings.readings.values()), None if wanted is None else wanted.module

@@ -13,10 +13,12 @@ from coldfork.observe.probes.process import namespace
 from coldfork.start.process.snapshot import HERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _OPENMP = ("libgomp", "libiomp5", "libomp")
 _DRIVER = "libcuda.so"
+_NO_DEVICE = 100
+"""`CUDA_ERROR_NO_DEVICE` of the driver."""
 _ENOUGH = 1 << 20
 """Elements enough for PyTorch to go parallel."""
 
@@ -31,7 +33,7 @@ class Trial(NamedTuple):
 def trials() -> tuple[Trial, ...]:
     """What can be tried here, the cheapest first."""
     HERE.refresh()
-    return (*_openmp(), *_numba(), *_torch(), *_tokenizers(), *_polars(), *_jax(), *_devices())
+    return (*_openmp(), *_numba(), *_of_libraries(_RUNTIMES), *_cuda_driver(), *_of_libraries(_DEVICES))
 
 
 def _openmp() -> Iterator[Trial]:
@@ -72,68 +74,66 @@ def _numba() -> Iterator[Trial]:
     )
 
 
-def _torch() -> Iterator[Trial]:
-    torch = _module("torch", "zeros")
-    if torch is not None:
-        yield Trial("a parallel operation of torch", lambda: torch.zeros(_ENOUGH).add_(1))
+def _of_libraries(known: Iterable[tuple[str, str, str, Callable[[Any], object]]]) -> Iterator[Trial]:
+    """One trial for each library that is imported to its end and, where that can be told, in use."""
+    for library, attribute, name, attempt in known:
+        is_used = _IN_USE.get(library)
+        if attribute in (namespace(library) or {}) and (is_used is None or is_used()):
+            yield Trial(name, partial(attempt, sys.modules[library]))
 
 
-def _tokenizers() -> Iterator[Trial]:
-    tokenizers = _module("tokenizers", "Tokenizer")
-    if tokenizers is None:
-        return
-
-    def attempt() -> None:
-        word = tokenizers.models.WordLevel({"word": 0}, unk_token="word")
-        tokenizers.Tokenizer(word).encode_batch(["word word"] * 64)
-
-    yield Trial("encoding a batch with tokenizers", attempt)
+def _torch(torch: Any) -> None:
+    torch.zeros(_ENOUGH).add_(1)
 
 
-def _polars() -> Iterator[Trial]:
-    polars = _module("polars", "DataFrame")
-    if polars is None:
-        return
-
-    def attempt() -> None:
-        table = polars.DataFrame({"key": [0, 1] * 64, "value": [1.0] * 128})
-        table.lazy().group_by("key").agg(polars.col("value").sum()).collect()
-
-    yield Trial("a query of polars", attempt)
+def _tokenizers(tokenizers: Any) -> None:
+    word = tokenizers.models.WordLevel({"word": 0}, unk_token="word")
+    tokenizers.Tokenizer(word).encode_batch(["word word"] * 64)
 
 
-def _jax() -> Iterator[Trial]:
-    jax = _module("jax", "devices")
+def _polars(polars: Any) -> None:
+    table = polars.DataFrame({"key": [0, 1] * 64, "value": [1.0] * 128})
+    table.lazy().group_by("key").agg(polars.col("value").sum()).collect()
+
+
+def _jax(jax: Any) -> None:
+    # Compiled anew, for what was compiled before may run without a thread.
+    product = jax.jit(lambda matrix: (matrix @ matrix.T).sum())
+    product(jax.numpy.ones((64, 64))).block_until_ready()
+
+
+def _opencl(pyopencl: Any) -> None:
+    devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
+    context = pyopencl.Context(devices[:1])
+    with pyopencl.CommandQueue(context) as queue:
+        buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 1024)
+        pyopencl.enqueue_fill_buffer(queue, buffer, b"\0", 0, 1024)
+        queue.finish()
+
+
+def _ask(module: Any) -> None:
+    """One query of a device through torch, which initialises it."""
+    if module.is_available():
+        module.current_device()
+
+
+_RUNTIMES = (
+    ("torch", "zeros", "a parallel operation of torch", _torch),
+    ("tokenizers", "Tokenizer", "encoding a batch with tokenizers", _tokenizers),
+    ("polars", "DataFrame", "a query of polars", _polars),
+    ("jax", "devices", "compiling with jax", _jax),
+)
+"""The module, a name that it has when it is imported to its end, what is tried, and how."""
+_DEVICES = (
+    ("torch.cuda", "is_available", "asking torch.cuda", _ask),
+    ("torch.xpu", "is_available", "asking torch.xpu", _ask),
+    ("pyopencl", "get_platforms", "filling a buffer with OpenCL", _opencl),
+)
+_IN_USE: dict[str, Callable[[], object]] = {
     # Before its first use JAX has nothing that a fork could break, and starting it here would take seconds.
-    if jax is not None and (namespace("jax._src.xla_bridge") or {}).get("_backends"):
-        # Compiled anew, for what was compiled before may run without a thread.
-        product = jax.jit(lambda matrix: (matrix @ matrix.T).sum())
-        yield Trial("compiling with jax", lambda: product(jax.numpy.ones((64, 64))).block_until_ready())
-
-
-def _opencl() -> Iterator[Trial]:
-    pyopencl = _module("pyopencl", "get_platforms")
-    if pyopencl is None or HERE.library("libpocl", "libOpenCL") is None:
-        return
-
-    def attempt() -> None:
-        devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
-        context = pyopencl.Context(devices[:1])
-        with pyopencl.CommandQueue(context) as queue:
-            buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 1024)
-            pyopencl.enqueue_fill_buffer(queue, buffer, b"\0", 0, 1024)
-            queue.finish()
-
-    yield Trial("filling a buffer with OpenCL", attempt)
-
-
-def _devices() -> Iterator[Trial]:
-    yield from _cuda_driver()
-    for name in ("cuda", "xpu"):
-        module = _module(f"torch.{name}", "is_available")
-        if module is not None:
-            yield Trial(f"asking torch.{name}", partial(_ask, module))
-    yield from _opencl()
+    "jax": lambda: (namespace("jax._src.xla_bridge") or {}).get("_backends"),
+    "pyopencl": lambda: HERE.library("libpocl", "libOpenCL"),
+}
 
 
 def _cuda_driver() -> Iterator[Trial]:
@@ -152,18 +152,3 @@ def _cuda_driver() -> Iterator[Trial]:
             raise RuntimeError(f"cuInit returned {code}")
 
     yield Trial("initialising CUDA's driver", attempt)
-
-
-_NO_DEVICE = 100
-
-
-def _ask(module: Any) -> None:
-    """One query of a device through torch, which initialises it."""
-    if module.is_available():
-        module.current_device()
-
-
-def _module(name: str, attribute: str) -> Any:
-    """A module that is imported to its end, or None."""
-    names = namespace(name)
-    return None if names is None or attribute not in names else sys.modules[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -21,29 +21,26 @@ from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places
 
 
-class Uninspected:
-    """Looks at nothing, and costs nothing."""
+class Inspection:
+    """What surrounds the steps of a capture; this one looks at nothing, and costs nothing."""
 
-    @contextmanager
-    def building(self, descriptor: BatchDescriptor, phase: Phase) -> Iterator[None]:
-        """Let it be made."""
-        yield
+    def building(self, descriptor: BatchDescriptor, phase: Phase) -> AbstractContextManager[None]:
+        """Around the making of a forward function."""
+        return nullcontext()
 
-    @contextmanager
-    def warming_up(self, forward: Any, state: Any) -> Iterator[None]:
-        """Let it run."""
-        yield
+    def warming_up(self, forward: Any, state: Any) -> AbstractContextManager[None]:
+        """Around the warm-up run."""
+        return nullcontext()
 
-    @contextmanager
-    def capturing(self, forward: Any, state: Any) -> Iterator[None]:
-        """Let it be captured."""
-        yield
+    def capturing(self, forward: Any, state: Any) -> AbstractContextManager[None]:
+        """Around the capture."""
+        return nullcontext()
 
     def captured(self, graph: Any) -> None:
-        """Do nothing."""
+        """One graph is complete."""
 
 
-class Inspector:
+class Inspector(Inspection):
     """Looks at the captures of some batches, one after the other, and reports on each."""
 
     def __init__(self, persistent: Iterable[Any] = (), inputs: Iterable[Any] | None = None) -> None:
@@ -54,12 +51,15 @@ class Inspector:
         self._ledger = Ledger()
         self._operators = Operators()
         self._places = Places()
-        self._descriptor = ""
+        self._of_modules = set[int]()
+        self._warm: Snapshot | None = None
+        self._begin("")
+
+    def _begin(self, descriptor: str) -> None:
+        self._descriptor = descriptor
         self._calls = Calls()
         self._changes: list[Change] = []
         self._visible: list[Change] = []
-        self._of_modules = set[int]()
-        self._warm: Snapshot | None = None
         self._host_reads: list[Frame | None] = []
         self._steps: list[OperatorStep] = []
         self._leaks: list[Leak] = []
@@ -109,7 +109,8 @@ class Inspector:
 
     def captured(self, graph: Any) -> None:
         """Look at what the graph reads."""
-        steps = list(_steps_of(graph)) if hasattr(graph, "records") else self._steps
+        # A list of their own: what judges them is watched too, and none of the graph's.
+        steps = list(_steps_of(graph) if hasattr(graph, "records") else self._steps)
         made = {memory.key for memory in getattr(graph, "memories", ()) if memory.kind is Kind.POOL}
         run = CheckedRun(self._descriptor, "graph")
         for step in steps:
@@ -181,13 +182,6 @@ class Inspector:
             self._leaks.append(Leak(LeakKind.SIDE_EFFECT, self._descriptor, change.path, text, origin=origin))
 
     # --- watching -----------------------------------------------------------------------------------------
-
-    def _begin(self, descriptor: str) -> None:
-        self._descriptor = descriptor
-        self._calls = Calls()
-        self._changes, self._visible, self._host_reads = [], [], []
-        self._leaks = []
-        self._steps.clear()
 
     def _watched(self, kind: str, steps: list[OperatorStep] | None = None) -> Watched:
         run = CheckedRun(self._descriptor, kind)

@@ -17,7 +17,7 @@ from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Wa
 from coldfork.virtual.capturing.places import Places, as_frame
 
 _WRITING = frozenset((Way.COMPUTE, Way.EMPTY, Way.LIFT, Way.DECOMPOSE))
-_ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "item", "__dlpack__"))
+_ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "__dlpack__"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def _add_roots(function: Any, found: dict[str, Any]) -> None:
         found["self"] = function.__self__
         _add_roots(function.__func__, found)
     elif isinstance(function, FunctionType):
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             value = _content(cell)
             if not isinstance(value, FunctionType | MethodType | partial):
                 found.setdefault(name, value)
@@ -85,7 +85,7 @@ def _add_roots(function: Any, found: dict[str, Any]) -> None:
             value = function.__globals__.get(name)
             if value is not None and not is_leaf(value) and not callable(value):
                 found.setdefault(name, value)
-    elif callable(function):
+    else:
         found["self"] = function
         call = vars(type(function)).get("__call__")
         if isinstance(call, FunctionType):

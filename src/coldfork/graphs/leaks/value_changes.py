@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from coldfork.graphs.leaks.reachable_values import is_leaf, is_tensor, spots
+from coldfork.graphs.leaks.reachable_values import is_tensor, spots
 from coldfork.model.states import Frame
 
 _NOTHING = object()
@@ -32,17 +32,11 @@ class Snapshot:
     """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
-        self._holders: dict[int, Any] = {}
+        self._holders: dict[int, Any] = {id(value): value for value in roots.values()}
         self._values: dict[tuple[int, Any], tuple[str, Any, Any]] = {}
-        for value in roots.values():
-            self._hold(value)
         for spot in spots(roots):
-            self._hold(spot.value)
+            self._holders[id(spot.value)] = spot.value
             self._values[id(spot.holder), spot.key] = spot.path, _print_of(spot.value), spot.value
-
-    def _hold(self, value: Any) -> None:
-        if not is_leaf(value):
-            self._holders[id(value)] = value
 
     def holds(self, holder: Any) -> bool:
         """True when an object could be reached."""
@@ -71,17 +65,15 @@ class Calls:
         self.codes: dict[CodeType, None] = {}
         self._before: Any = None
 
-    def __enter__(self) -> Calls:
+    def __enter__(self) -> None:
         self._before = sys.getprofile()
         sys.setprofile(self._called)
-        return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(self._before)
 
     def _called(self, frame: Any, event: str, argument: Any) -> None:
-        if event == "call":
-            self.codes[frame.f_code] = None
+        self.codes[frame.f_code] = None
 
     def setter_of(self, name: Any) -> Frame | None:
         """The line among what ran that sets an attribute or key of this name; None if there are several."""
@@ -105,7 +97,7 @@ def _setters(codes: Iterable[CodeType], name: str) -> Iterable[Frame]:
 def _print_of(value: Any) -> Any:
     """What tells a value from another one: its contents if they cannot change, else which object it is."""
     if isinstance(value, bool | int | float | complex | str | bytes | None):
-        return type(value), repr(value) if isinstance(value, float) else value
+        return type(value), repr(value)
     if is_tensor(value):
         return id(value), _memory_of(value), tuple(value.shape), value.dtype
     return id(value)

@@ -16,12 +16,10 @@ from coldfork.model.decisions import Reason
 from coldfork.start.evidence import circumstances, runtimes, servers, target
 from coldfork.start.process.snapshot import HERE
 from coldfork.start.process.wakers import WAKERS
-from coldfork.start.surroundings import RealSurroundings
+from coldfork.start.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from coldfork.start.surroundings import Surroundings
 
     Piece = Callable[[Surroundings], "Reason | Iterable[Reason] | None"]
 
@@ -101,7 +99,7 @@ class _LastAnswer:
         if self._for is None or any(
             old is not new and old != new for old, new in zip(self._for, asked, strict=True)
         ):
-            said = found_in(RealSurroundings(), RUNTIMES)
+            said = found_in(Surroundings(), RUNTIMES)
             self._found = tuple(sorted(said, key=lambda reason: -reason.weight.rank))
             self._for = asked
         return self._found

@@ -122,7 +122,6 @@ class Snapshot(ProbedProcess):
         self._pid = os.getpid()
         self._forked = forked_without_exec()
         self._signature = None
-        self._found = None
         try:
             loader = self.examination.loader()
             self._gate = Gate(loader, forked=parent is not None or self._forked is not False)

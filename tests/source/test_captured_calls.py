@@ -16,7 +16,9 @@ from types import ModuleType
 import pytest
 
 from tests.source.captured_programs.arguments import ARGUMENTS
+from tests.source.captured_programs.attributes import ATTRIBUTES
 from tests.source.captured_programs.cases import CASES
+from tests.source.captured_programs.containers import CONTAINERS
 from tests.source.captured_programs.loops import LOOPS
 from tests.source.captured_programs.methods import METHODS
 from tests.source.expectations import findings_of, lay_out
@@ -87,7 +89,7 @@ def reported(source: str, folder: Path) -> dict[int, str]:
     return {one.chain.steps[-2].line or 0: one.verdict.value for one in found}
 
 
-PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES
+PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES | CONTAINERS | ATTRIBUTES
 
 
 @pytest.mark.parametrize("definitions", PROGRAMS.values(), ids=[name.replace(" ", "-") for name in PROGRAMS])

@@ -84,6 +84,10 @@ def test_what_constants_compare_to_is_known(test: str, tmp_path: Path) -> None:
         ("isinstance(y, Foreign)", "conditional"),
         ("isinstance(1, Ours)", None),
         ("isinstance(1, Foreign)", "conditional"),
+        ("isinstance(1, 2)", "conditional"),
+        ("isinstance(1, torch)", "conditional"),
+        ("isinstance(1, (str, int))", "conditional"),
+        ("isinstance(1, thing)", "conditional"),
         ("isinstance(items, list)", "certain"),
         ("isinstance(items, tuple)", None),
         ("isinstance(items, object)", "conditional"),
@@ -124,3 +128,8 @@ def test_a_read_is_quoted_in_few_words(expression: str, quoted: str, tmp_path: P
     lay_out(PROGRAM.replace("if {test}: wait()", expression).replace("{{", "{").replace("}}", "}"), tmp_path)
     found = [one for one in findings_of(tmp_path) if one.rule == "sync-in-captured-region"]
     assert [one.chain.steps[-1].symbol for one in found] == [quoted]
+
+
+def test_a_parameter_is_not_the_class_of_its_name(tmp_path: Path) -> None:
+    source = PROGRAM.format(test="isinstance(1, str)").replace("(thing,", "(str,")
+    assert reported(source, tmp_path) == {STATEMENT: "conditional"}

@@ -73,6 +73,38 @@ def capture():
 """,
         {5: "certain"},
     ),
+    "a result that may be None": (
+        """
+import torch
+
+def some(y, flag):
+    if flag:
+        return None
+    return y
+
+def capture(flag):
+    y = torch.zeros(4, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        some(y, flag).item()
+""",
+        {11: "certain"},
+    ),
+    "a result that may be one of two": (
+        """
+import torch
+
+def some(y, flag):
+    if flag:
+        return y
+    return y.abs()
+
+def capture(flag):
+    y = torch.zeros(4, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        some(y, flag).item()
+""",
+        {11: "possible"},
+    ),
     "a star of which nothing is known": (
         """
 import torch

@@ -59,6 +59,11 @@ def test_a_value_is_as_likely_as_its_likeliest_way() -> None:
     assert union([]) is UNKNOWN
 
 
+def test_of_two_unlikely_ways_to_a_value_the_first_is_told() -> None:
+    first, second = (union([UNKNOWN, Const(1)], Condition(words=words)) for words in ("it rains", "it snows"))
+    assert dict(alternatives(union([first, second])))[Const(1)] == CONDITION
+
+
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [(Const(0), False), (Const("a"), True), (UNKNOWN, None), (Bound(UNKNOWN, UNKNOWN), True)],

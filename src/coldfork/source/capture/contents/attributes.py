@@ -61,7 +61,7 @@ def _of_device(f: Following, owner: Object, name: str) -> Value | None:
     if name == "is_cuda":
         return Const(owner.tensor is None or owner.tensor.device != "cpu")
     if name == "device" and (owner.tensor is not None or not owner.parts):
-        device = f.fresh("device", "torch.device")
+        device = f.fresh(name, "torch.device")
         device.parts["type"] = Const((owner.tensor.device if owner.tensor is not None else "") or "cuda")
         return device
     return None

@@ -89,14 +89,18 @@ import dep
 ### beside/dep.py
 import os
 import torch
+
+def ask():
+    torch.cuda.init()
+
 if os.getpid() == 1:
     import deeper
-torch.cuda.init()
+ask()
 ### beside/deeper.py
 import torch
 torch.cuda.synchronize()
 """,
-        ["user:1", "dep:5", "torch.cuda.init"],
+        ["user:1", "dep:9", "ask:5", "torch.cuda.init"],
     ),
     "a wake that may not happen": (
         """
@@ -105,25 +109,51 @@ import dep
 ### beside/dep.py
 import os
 import torch
+
+def ask():
+    torch.cuda.init()
+
 if os.getpid() == 1:
     torch.cuda.synchronize()
-torch.cuda.init()
+ask()
 """,
-        ["user:1", "dep:5", "torch.cuda.init"],
+        ["user:1", "dep:9", "ask:5", "torch.cuda.init"],
     ),
-    "an import that wakes nothing": (
+    "a wake of another device": (
         """
 ### user.py
 import dep
 ### beside/dep.py
-import deeper
+import torch
+
+def ask():
+    torch.cuda.init()
+
+torch.xpu.init()
+ask()
+""",
+        ["user:1", "dep:7", "ask:4", "torch.cuda.init"],
+    ),
+    "a package before its module": (
+        """
+### user.py
+import dep
+### beside/dep.py
+import torch
+import pkg.sub
+
+def ask():
+    torch.cuda.init()
+
+ask()
+### beside/pkg/__init__.py
+import torch
+torch.cuda.synchronize()
+### beside/pkg/sub.py
 import torch
 torch.cuda.init()
-### beside/deeper.py
-import torch
-torch.cuda.device_count()
 """,
-        ["user:1", "dep:3", "torch.cuda.init"],
+        ["user:1", "dep:2", "pkg:2", "torch.cuda.synchronize"],
     ),
     "the first of two imports": (
         """

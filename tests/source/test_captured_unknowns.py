@@ -220,6 +220,19 @@ def capture(mode):
 """,
         {6: "conditional", 8: "conditional", 10: "conditional", 12: "conditional"},
     ),
+    "an attribute of a number": (
+        """
+import torch
+
+def capture():
+    y = torch.zeros(4, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        match 1:
+            case int(real=1):
+                y.sum().item()
+""",
+        {8: "conditional"},
+    ),
     "a guard of which nothing is known": (
         """
 import torch

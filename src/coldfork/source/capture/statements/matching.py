@@ -102,8 +102,8 @@ class _Matching(Matching[Value]):
     def attribute(self, subject: Value, name: str) -> tuple[bool | None, Value]:
         if not name:
             return None, self.unknown()
-        there = type(subject) is Object and (name in subject.parts or None)
-        return there, attribute(self.f, subject, name)
+        there = type(subject) is Object and name in subject.parts
+        return there or None, attribute(self.f, subject, name)
 
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
         kind = self.f.evaluate(cls)

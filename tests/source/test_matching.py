@@ -1,4 +1,4 @@
-"""Which case of a `match` runs and what it binds: held against CPython, for subjects known in part or whole."""
+"""Which case of a `match` runs and what it binds: CPython is asked, for subjects known in part or whole."""
 
 from __future__ import annotations
 
@@ -170,9 +170,10 @@ MATCHES = [
     "[x, [y, *_]] | [[x, *_], y]\n_",
 ]
 SUBJECTS = [
-    0, 1, 2, -1, True, False, None, "a", "", b"a", 1.0, [], [1], [2], [None], [1, 2], (1, 1), (2, 0), (0, 1, 2),
-    [[1], 2], [1, [2]], [[1], [2]], {}, {"a": 1}, {"a": 2, "b": 3}, {"a": 1, "b": 2}, {"b": 0}, {"a": {"b": 1}},
-    {"a": [1, 2]}, Point(1, 2), Point(2, 1), Point(2, 3), Point([1, 2], 3), Bare(), {1}, range(2),
+    0, 1, 2, -1, True, False, None, "a", "", b"a", 1.0, [], [1], [2], [None], [1, 2], (1, 1), (2, 0),
+    (0, 1, 2), [[1], 2], [1, [2]], [[1], [2]], {}, {"a": 1}, {"a": 2, "b": 3}, {"a": 1, "b": 2}, {"b": 0},
+    {"a": {"b": 1}}, {"a": [1, 2]}, Point(1, 2), Point(2, 1), Point(2, 3), Point([1, 2], 3),
+    Bare(), {1}, range(2),
 ]  # fmt: skip
 
 
@@ -294,12 +295,20 @@ def test_a_guard_that_cannot_be_asked_leaves_the_later_cases(guard: bool) -> Non
 
 def test_of_a_mapping_that_may_lack_a_key_only_its_value_can_match() -> None:
     found = candidates(Known(), "{'a': 1}\n{'a': 2}\n{'a': x}\n{}\n_", [Unsure(a=2)])
-    assert [(index_of(one), one.taken) for one in found] == [(1, {0: False}), (2, {0: False}), (3, {0: False})]
+    assert [(index_of(one), one.taken) for one in found] == [
+        (1, {0: False}),
+        (2, {0: False}),
+        (3, {0: False}),
+    ]
 
 
 def test_of_an_object_that_may_lack_an_attribute_only_its_value_can_match() -> None:
     found = candidates(Known(), "Hazy(3, y=_)\nHazy(y=3)\nHazy(y=2)\n_", [Hazy(1, 2)])
-    assert [(index_of(one), one.taken) for one in found] == [(0, {0: False}), (2, {0: False}), (3, {0: False})]
+    assert [(index_of(one), one.taken) for one in found] == [
+        (0, {0: False}),
+        (2, {0: False}),
+        (3, {0: False}),
+    ]
 
 
 def test_what_two_ways_bind_differently_is_not_known() -> None:

@@ -229,11 +229,11 @@ def test_what_the_import_of_a_library_presumes_is_told(presumes: str, tmp_path: 
 @pytest.mark.parametrize("version", [(3, 12), (3, 13), (3, 14)])
 def test_code_is_followed_as_python_3_13_runs_it(version: tuple[int, int], tmp_path: Path) -> None:
     """Unless another version is asked for."""
-    lay_out(
-        "import sys, torch\nif (3, 13) <= sys.version_info < (3, 14):\n    torch.cuda.init()\n", tmp_path
-    )
+    lay_out("import sys, torch\nif (3, 13) <= sys.version_info < (3, 14):\n    torch.cuda.init()\n", tmp_path)
     profile = PROFILES["cuda"]
     request = Request((tmp_path / "tree",), profile, catalogue.load(profile, {}), jobs=1)
     assert len(analyse(request).effects) == 1
-    asked = Request((tmp_path / "tree",), profile, catalogue.load(profile, {}), target_version=version, jobs=1)
+    asked = Request(
+        (tmp_path / "tree",), profile, catalogue.load(profile, {}), target_version=version, jobs=1
+    )
     assert len(analyse(asked).effects) == (version == (3, 13))

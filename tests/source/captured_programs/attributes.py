@@ -68,7 +68,7 @@ _BODIES = {
     "an attribute that was given by name": "if Model(kept=True).kept:\n    y.item()",
     "an attribute that keeps its default": "if Model(1).kept:\n    y.item()",
     "an attribute set from outside": "model = Model()\nmodel.flag = True\nif model.flag:\n    y.item()",
-    "an attribute set on another": "model, other = Model(), Model()\nother.kept = 1\nif model.kept:\n    y.item()",
+    "an attribute set on another": "model, other = Model(), Model()\nother.kept = 1\nmodel.kept and y.item()",
     "a property that says no": "if Model().wanted:\n    y.item()",
     "a property that says yes": "if Base().wanted:\n    y.item()",
     "a method that does not read": "Model().read(y)",

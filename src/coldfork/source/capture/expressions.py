@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.source.capture.calls.functions import call
-from coldfork.source.capture.calls.recording import record_truth_test, tested
+from coldfork.source.capture.calls.recording import ask_truth, record_truth_test
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared
 from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
@@ -78,7 +78,7 @@ def _lambda(f: Following, node: Node) -> Value:
 
 def _ifexp(f: Following, node: Node) -> Value:
     _, test, body, orelse, _, span = node
-    truth = tested(f, test)
+    truth = ask_truth(f, test)
     if truth is not None:
         return f.evaluate(body if truth else orelse)
     frame = f.frame
@@ -115,7 +115,7 @@ def _bool(f: Following, node: Node) -> Value:
 
 def _not(f: Following, node: Node) -> Value:
     _, operand = node
-    truth = tested(f, operand)
+    truth = ask_truth(f, operand)
     return Const(not truth) if truth is not None else f.fresh("it")
 
 
@@ -149,7 +149,7 @@ def _comprehension(f: Following, node: Node) -> Value:
         one = items[0] if items else value.part(ANY) if type(value) is Object else f.fresh("item")
         assign(f, target, one, f.level(iterable))
         for test, span in tests:
-            tested(f, test)
+            ask_truth(f, test)
             frame.conditions = (*frame.conditions, f.condition(span))
     made = f.fresh("items", SOME_CALL)
     value = [f.evaluate(element) for element in elements][-1]

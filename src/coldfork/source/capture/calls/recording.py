@@ -53,7 +53,7 @@ def record_truth_test(f: Following, value: Value, expression: Node, words: str, 
         record_sync(f, sync, f"{words}{text}{end}")
 
 
-def tested(f: Following, test: Node, words: str = "the truth of ", end: str = "") -> bool | None:
+def ask_truth(f: Following, test: Node, words: str = "the truth of ", end: str = "") -> bool | None:
     """Whether what an expression gives is true, if that is known: of a tensor, only the device knows."""
     value = f.evaluate(test)
     record_truth_test(f, value, test, words, end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.source.capture.calls.external_calls import captures
-from coldfork.source.capture.calls.recording import tested
+from coldfork.source.capture.calls.recording import ask_truth
 from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, Env, Object
@@ -50,7 +50,7 @@ def execute(f: Following, block: Block) -> bool:
 
 def _if(f: Following, node: Node) -> bool:
     _, _, test, body, orelse, span = node
-    truth = tested(f, test, "if ", ":")
+    truth = ask_truth(f, test, "if ", ":")
     if truth is not None:
         return f.execute(body if truth else orelse)
     return follow_ways(f, [Way(f.condition(span), body), Way(f.condition(span, True), orelse)])
@@ -104,7 +104,7 @@ def _counts(iterable: Node) -> bool:
 
 def _while(f: Following, node: Node) -> bool:
     _, line, test, body, orelse, span = node
-    value = tested(f, test)
+    value = ask_truth(f, test)
     if value is not False:
         frame = f.frame
         outer = frame.conditions
@@ -270,7 +270,7 @@ def _class(f: Following, node: Node) -> bool:
 
 def _assert(f: Following, node: Node) -> bool:
     _, _, test, _ = node
-    tested(f, test)
+    ask_truth(f, test)
     return False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coldfork.source.capture.calls.recording import record_truth_test, tested
+from coldfork.source.capture.calls.recording import ask_truth, record_truth_test
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared, instance_of
 from coldfork.source.capture.contents.containers import collected
@@ -58,7 +58,7 @@ class _Matching(Matching[Value]):
         frame.line = line
         frame.env.names |= names or {}
         frame.conditions = (*outer, condition) if condition is not None else outer
-        known = tested(self.f, guard)
+        known = ask_truth(self.f, guard)
         frame.conditions = outer
         return known
 

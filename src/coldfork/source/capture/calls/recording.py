@@ -47,7 +47,7 @@ def record_sync(f: Following, sync: Sync, what: str) -> None:
 
 def record_truth_test(f: Following, value: Value, expression: Node, words: str, end: str = "") -> None:
     """Note that the host asks what is in a tensor."""
-    text = text_of(expression)
+    text = text_of(expression) if type(value) is Object and value.tensor is not None else ""
     sync = synchronisation.of_truth(value, text)
     if sync is not None:
         record_sync(f, sync, f"{words}{text}{end}")

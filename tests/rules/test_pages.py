@@ -30,6 +30,13 @@ def test_a_page_has_every_section_in_order_and_none_is_empty(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", registry.NAMES)
+def test_a_page_is_the_same_where_python_drops_docstrings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = pages.page(name)
+    monkeypatch.setattr(registry.rule(name), "__doc__", None)
+    assert pages.page(name) == page
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
 def test_a_page_shows_what_users_see(name: str) -> None:
     example = pages.page(name).markdown.partition("## Example")[2].partition("## Use instead")[0]
     assert "sers see" in example

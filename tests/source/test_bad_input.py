@@ -493,8 +493,10 @@ def test_a_generic_function_is_read_by_any_python_until_it_is_called(tmp_path: P
     "body", ["return x = = 1", "print 'hello'", "x = (", "return 'a"], ids=["bad", "old", "open", "quote"]
 )
 def test_a_called_function_that_does_not_parse_is_told(body: str, tmp_path: Path) -> None:
-    reasons = told(package(tmp_path, bad=f"def f():\n    {body}\n\nf()\n"))
+    reasons = told(package(tmp_path, bad=f"\ndef f():\n    {body}\n\nf()\n"))
     assert list(reasons) == ["pkg/bad.py"]
+    (problem,) = observe([tmp_path]).unreadable
+    assert (problem.line, problem.column) == (2, 0)
 
 
 def test_an_unreadable_dependency_is_no_fault_of_yours(tmp_path: Path) -> None:

@@ -191,6 +191,72 @@ def test_what_is_the_same_for_every_batch_may_be_built_once(tmp_path: Path) -> N
     check(BUILT_ONCE, tmp_path)
 
 
+#: Neither names the class of what captures where it is called.
+CALLERS = {
+    "a manager that somebody keeps": f"""
+### engine/run.py
+from engine.backend import Engine
+from engine.manager import GraphManager
+
+class Runner:
+    def __init__(self):
+        self.manager = GraphManager()
+
+    def start(self, sizes):
+        engine = Engine(8)
+        state = engine.build()
+
+        def create(descriptor, warmup):
+            return (lambda: engine.forward(state)), state
+
+        return self.manager.capture(create, sizes)
+{MANAGER.format(expectation=STATE)}""",
+    "a constructor that captures": f"""
+### engine/run.py
+from engine.backend import Engine
+from engine.captured import Captured
+
+def start():
+    engine = Engine(8)
+    state = engine.build()
+    return Captured(lambda: engine.forward(state))
+### engine/captured.py
+import torch
+
+class Captured:
+    def __init__(self, run):
+        run()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):  {STATE}
+            run()
+""",
+    "a function that captures": f"""
+### engine/run.py
+from engine.backend import Engine
+from engine import captured
+
+def start():
+    engine = Engine(8)
+    state = engine.build()
+    return captured.record(lambda: engine.forward(state))
+### engine/captured.py
+import torch
+
+def record(run):
+    run()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  {STATE}
+        run()
+    return graph
+""",
+}
+
+
+@pytest.mark.parametrize("text", CALLERS.values(), ids=[name.replace(" ", "-") for name in CALLERS])
+def test_callers_of_what_captures_are_followed(text: str, tmp_path: Path) -> None:
+    check(BACKEND + text, tmp_path)
+
+
 NAMES = {
     "engine": "motor", "backend": "rear", "manager": "keeper", "Engine": "Motor", "Metadata": "Facts",
     "TileScheduler": "Tiles", "tile_scheduler": "cutter", "initialised": "done", "plan": "cuts",

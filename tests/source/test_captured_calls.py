@@ -16,9 +16,12 @@ from types import ModuleType
 import pytest
 
 from tests.source.captured_programs.arguments import ARGUMENTS
+from tests.source.captured_programs.attributes import ATTRIBUTES
 from tests.source.captured_programs.cases import CASES
+from tests.source.captured_programs.containers import CONTAINERS
 from tests.source.captured_programs.loops import LOOPS
 from tests.source.captured_programs.methods import METHODS
+from tests.source.captured_programs.truths import TRUTHS
 from tests.source.expectations import findings_of, lay_out
 
 PROGRAM = """import torch
@@ -47,9 +50,16 @@ class Tensor:
         return self
 
     def item(self) -> int:
-        if self._capturing:
-            self._reads.append(sys._getframe(1).f_lineno)
+        self._read()
         return 1
+
+    def __bool__(self) -> bool:
+        self._read()
+        return True
+
+    def _read(self) -> None:
+        if self._capturing:
+            self._reads.append(sys._getframe(2).f_lineno)
 
 
 def read_lines(source: str, monkeypatch: pytest.MonkeyPatch) -> set[int]:
@@ -87,7 +97,7 @@ def reported(source: str, folder: Path) -> dict[int, str]:
     return {one.chain.steps[-2].line or 0: one.verdict.value for one in found}
 
 
-PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES
+PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES | CONTAINERS | ATTRIBUTES | TRUTHS
 
 
 @pytest.mark.parametrize("definitions", PROGRAMS.values(), ids=[name.replace(" ", "-") for name in PROGRAMS])

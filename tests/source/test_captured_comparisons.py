@@ -113,6 +113,10 @@ def test_what_constants_compare_to_is_known(test: str, tmp_path: Path) -> None:
         ("isinstance(y, Foreign)", "conditional"),
         ("isinstance(1, Ours)", None),
         ("isinstance(1, Foreign)", "conditional"),
+        ("isinstance(1, 2)", "conditional"),
+        ("isinstance(1, torch)", "conditional"),
+        ("isinstance(1, (str, int))", "conditional"),
+        ("isinstance(1, thing)", "conditional"),
         ("isinstance(items, list)", "certain"),
         ("isinstance(items, tuple)", None),
         ("isinstance(items, object)", "certain"),
@@ -129,6 +133,56 @@ def test_what_constants_compare_to_is_known(test: str, tmp_path: Path) -> None:
 )
 def test_what_is_known_of_objects(test: str, wanted: str | None, tmp_path: Path) -> None:
     assert verdict(test, tmp_path) == wanted
+
+
+#: Names of torch that captured code compares, some of which mean the same.
+TYPES = (
+    "float16",
+    "half",
+    "float32",
+    "float",
+    "float64",
+    "double",
+    "bfloat16",
+    "int32",
+    "int",
+    "int64",
+    "long",
+)
+PAIRS = [(one, other) for one in TYPES for other in TYPES]
+
+
+@pytest.mark.parametrize("operator", ["==", "is not"])
+def test_two_names_of_torch_may_mean_the_same(operator: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    lines = "".join(f"        if torch.{one} {operator} torch.{other}: wait()\n" for one, other in PAIRS)
+    told = reported(PROGRAM.format(test="thing").replace("        if thing: wait()\n", lines), tmp_path)
+    for number, (one, other) in enumerate(PAIRS, STATEMENT):
+        same = getattr(torch, one) is getattr(torch, other)
+        wanted = "certain" if same == (operator == "==") else None
+        assert told.get(number) in (wanted, "conditional"), (one, other)
+    assert "certain" in told.values()
+    assert len(told) < len(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("test", "wanted"),
+    [
+        ("elsewhere.one == elsewhere.other", "conditional"),
+        ("elsewhere.one != elsewhere.other", "conditional"),
+        ("elsewhere.one is elsewhere.one", "certain"),
+        ("elsewhere.Mode.ONE == elsewhere.Mode.OTHER", None),
+        ("elsewhere.Mode.ONE is not elsewhere.Mode.OTHER", "certain"),
+        ("elsewhere.Mode.ONE is elsewhere.Mode.ONE", "certain"),
+        ("elsewhere.Mode.ONE == elsewhere.Kind.ONE", "conditional"),
+        ("Foreign == mode", "conditional"),
+    ],
+)
+def test_two_names_of_a_module_from_elsewhere_may_mean_the_same(
+    test: str, wanted: str | None, tmp_path: Path
+) -> None:
+    source = PROGRAM.format(test=test).replace("from elsewhere", "import elsewhere; from elsewhere", 1)
+    assert reported(source, tmp_path) == ({STATEMENT: wanted} if wanted else {})
 
 
 @pytest.mark.parametrize(
@@ -153,3 +207,8 @@ def test_a_read_is_quoted_in_few_words(expression: str, quoted: str, tmp_path: P
     lay_out(PROGRAM.replace("if {test}: wait()", expression).replace("{{", "{").replace("}}", "}"), tmp_path)
     found = [one for one in findings_of(tmp_path) if one.rule == "sync-in-captured-region"]
     assert [one.chain.steps[-1].symbol for one in found] == [quoted]
+
+
+def test_a_parameter_is_not_the_class_of_its_name(tmp_path: Path) -> None:
+    source = PROGRAM.format(test="isinstance(1, str)").replace("(thing,", "(str,")
+    assert reported(source, tmp_path) == {STATEMENT: "conditional"}

@@ -124,3 +124,24 @@ def test_which_tests_ask_for_a_flag(test: str, tmp_path: Path) -> None:
     )
     found = [one for one in findings_of(tmp_path) if one.rule == "capture-reuses-warmup-state"]
     assert [one.verdict.value for one in found] == ([FLAGS[test]] if FLAGS[test] else [])
+
+
+def test_what_a_first_run_leaves_in_every_item(tmp_path: Path) -> None:
+    source = """import torch
+
+class Engine:
+    def forward(self, x: torch.Tensor, metadata):
+        for layer in metadata:
+            if layer.plan is None:
+                layer.plan = x + 1
+        return x
+
+    def capture(self, x: torch.Tensor, metadata):
+        self.forward(x, metadata)
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            return self.forward(x, metadata)
+"""
+    lay_out(source, tmp_path)
+    assert [(one.rule, one.line, one.condition) for one in findings_of(tmp_path)] == [
+        ("capture-reuses-warmup-state", 12, "the loop at line 5 of m runs")
+    ]

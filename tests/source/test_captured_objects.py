@@ -17,6 +17,8 @@ class Model:
     pass
 
 class Engine:
+    flag = False
+
     def __init__(self, model: Model, own=False):
         self.model = model
         self.y = torch.zeros(4)
@@ -62,6 +64,9 @@ STATEMENT = 1 + ENGINE[: ENGINE.index("{statement}")].count("\n")
         ("made.ready.synchronize()", "conditional"),
         ("made.event.synchronize()", None),
         ("made.y.item()", "conditional"),
+        ("if self.flag: wait()", "conditional"),
+        ("if made.flag: wait()", None),
+        ("if not made.flag: wait()", "certain"),
     ],
 )
 def test_what_a_constructor_leaves_in_an_attribute(

@@ -78,10 +78,39 @@ def verdict(statement: str, folder: Path, before: str = "pass") -> str | None:
         ("y.cpu()", "certain"),
         ("y.sum()", None),
         ("y.to('cpu')", "certain"),
+        ("for z in [y for _ in thing]: z.item()", "certain"),
+        ("for z in [host for _ in thing]: z.item()", None),
+        ("for z in [*thing]: z.item()", "possible"),
+        ("for z in [*thing, y]: z.item()", "certain"),
+        ("for z in [*thing, host]: z.item()", "possible"),
     ],
 )
 def test_what_reads_the_device(statement: str, wanted: str | None, tmp_path: Path) -> None:
     assert verdict(statement, tmp_path) == wanted
+
+
+#: Methods of a tensor by the number of their arguments, of which torch says whether they give truth values.
+ASKING = {
+    1: (
+        "bool", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "logical_not",
+        "abs", "neg", "exp", "floor", "sign", "int", "clone",
+    ),
+    2: (
+        "eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "isclose", "logical_and", "logical_or", "logical_xor", "add", "sub", "maximum", "fmod",
+    ),
+}  # fmt: skip
+METHODS = [(method, count) for count, methods in ASKING.items() for method in methods]
+
+
+@pytest.mark.parametrize(("method", "count"), METHODS)
+def test_an_index_of_truth_values_reads_the_device(method: str, count: int, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    given = [torch.ones(4)] * count
+    wanted = "certain" if getattr(torch.Tensor, method)(*given).dtype == torch.bool else None
+    assert verdict(f"y[y.{method}({', '.join('y' * (count - 1))})]", tmp_path / "method") == wanted
+    if callable(getattr(torch, method, None)):
+        assert verdict(f"y[torch.{method}({', '.join('y' * count)})]", tmp_path / "function") == wanted
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,38 @@ def capture():
 """,
         {5: "certain"},
     ),
+    "a result that may be None": (
+        """
+import torch
+
+def some(y, flag):
+    if flag:
+        return None
+    return y
+
+def capture(flag):
+    y = torch.zeros(4, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        some(y, flag).item()
+""",
+        {11: "certain"},
+    ),
+    "a result that may be one of two": (
+        """
+import torch
+
+def some(y, flag):
+    if flag:
+        return y
+    return y.abs()
+
+def capture(flag):
+    y = torch.zeros(4, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        some(y, flag).item()
+""",
+        {11: "possible"},
+    ),
     "a star of which nothing is known": (
         """
 import torch
@@ -187,6 +219,19 @@ def capture(mode):
         step(y, mode)
 """,
         {6: "conditional", 8: "conditional", 10: "conditional", 12: "conditional"},
+    ),
+    "an attribute of a number": (
+        """
+import torch
+
+def capture():
+    y = torch.zeros(4, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        match 1:
+            case int(real=1):
+                y.sum().item()
+""",
+        {8: "conditional"},
     ),
     "a guard of which nothing is known": (
         """

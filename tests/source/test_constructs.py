@@ -509,6 +509,13 @@ class Backend:
 
     def kernel(self, level: torch.cuda.get_device_capability()): ...{one}
 
+def only(level: torch.cuda.get_device_capability(), /): ...{one}
+def rest(*levels: torch.cuda.get_device_capability()): ...{one}
+def options(**levels: torch.cuda.get_device_capability()): ...{one}
+def named(*, level: torch.cuda.get_device_capability()): ...{one}
+def given() -> torch.cuda.get_device_capability(): ...{one}
+def plain(level: torch, *levels, **options: 1) -> None: ...
+
 def later():
     level: torch.cuda.get_device_capability() = 1
     return level

@@ -607,6 +607,21 @@ def numbers():
 SEEN = list(numbers())  # expect: device-init-at-import
 LATER = numbers()
 """,
+    "raise evaluates the cause": """
+import torch
+
+def cause():
+    torch.cuda.get_device_capability()
+
+try:
+    raise ValueError(1) from cause()  # expect: device-init-at-import
+except ValueError:
+    pass
+try:
+    raise ValueError(1) from None
+except ValueError:
+    torch.cuda.get_device_name()  # expect: device-init-at-import
+""",
     "raise constructs the exception": """
 import torch
 

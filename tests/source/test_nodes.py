@@ -191,8 +191,6 @@ def parts_that_run(node: ast.AST) -> Iterator[ast.AST]:
         yield from (part for part in (node.target, node.value) if part is not None)
     elif isinstance(node, ast.Assert):  # its message is made when it fails
         yield node.test
-    elif isinstance(node, ast.Raise):  # lowering leaves the cause out
-        yield from [node.exc] if node.exc else []
     elif isinstance(node, ast.ClassDef):
         yield from ast.iter_child_nodes(node)
         yield from (one.annotation for one in node.body if isinstance(one, ast.AnnAssign))

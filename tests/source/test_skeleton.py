@@ -307,6 +307,12 @@ BY_HAND = (
     b"def f(\n    x,  # it's )\n    y='#',\n):\n    return 1\n",
     b"def f():\n    pass\n    \x0cx = 1\n",
     b"class A:\n    def f(self):\n        pass\n        \x0c    x = 1\n",
+    b'x = """\ndef f():\n    pass\n"""\n',
+    b"x = '''\ndef f():\n    pass\n'''\n",
+    b'def f():\n    x = """\nnot the end\n"""\n    return x\ny = 1\n',
+    b"def f():\n    x = '''\nnot the end\n'''\n    return x\ny = 1\n",
+    b"'''a'''\ndef f():\n    pass\n'''b\nc\n'''\nx = 1\n",
+    b'"""a"""\ndef f():\n    pass\n"""b\nc\n"""\nx = 1\n"""d"""\n',
 )
 
 

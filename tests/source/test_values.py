@@ -6,7 +6,7 @@ import pytest
 
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Bound, Const, External, Value
-from coldfork.source.values.unions import alternatives, truth, union
+from coldfork.source.values.unions import alternatives, truth, under, union
 
 CONDITION = Condition(words="it rains")
 
@@ -57,6 +57,17 @@ def test_a_value_is_as_likely_as_its_likeliest_way() -> None:
     found = alternatives(union([Const(1), Const(2), union([Const(3), Const(2)])]))
     assert [(value, condition) for value, condition in found] == [(one, None) for one in numbers(1, 4)]
     assert union([]) is UNKNOWN
+
+
+def test_of_two_unlikely_ways_to_a_value_the_first_is_told() -> None:
+    first, second = (union([UNKNOWN, Const(1)], Condition(words=words)) for words in ("it rains", "it snows"))
+    assert dict(alternatives(union([first, second])))[Const(1)] == CONDITION
+
+
+def test_a_value_under_a_condition_stays_under_it() -> None:
+    only = under(Const(1), CONDITION)
+    assert alternatives(union([only, only])) == ((Const(1), CONDITION),)
+    assert union([only, Const(1)]) == Const(1)
 
 
 @pytest.mark.parametrize(

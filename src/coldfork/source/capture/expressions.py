@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.source.capture.calls.functions import call
-from coldfork.source.capture.calls.recording import record_sync, record_truth_test
+from coldfork.source.capture.calls.recording import ask_truth, record_truth_test
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared
 from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
-from coldfork.source.capture.device.synchronisation import SURE, Sync
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
 from coldfork.source.capture.statements.binding import assign
@@ -61,10 +60,8 @@ def _index(f: Following, node: Node) -> Value:
     if type(owner) is not Object:
         return f.fresh("item")
     if owner.tensor is not None:
-        mask = type(index) is Object and index.tensor is not None and index.tensor.mask
-        if mask and f.run.region is not None and owner.tensor.device != "cpu":
-            sure = SURE if owner.tensor.device == "cuda" else Sync(f"{text_of(base)} is on the GPU")
-            record_sync(f, sure, f"{text_of(base)}[{text_of(key)}]")
+        if type(index) is Object and index.tensor is not None and index.tensor.mask:
+            record_truth_test(f, owner, base, "", f"[{text_of(key)}]")
         made = f.fresh("item", SOME_CALL)
         made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
         return made
@@ -82,7 +79,7 @@ def _lambda(f: Following, node: Node) -> Value:
 
 def _ifexp(f: Following, node: Node) -> Value:
     _, test, body, orelse, _, span = node
-    truth = f.truth(f.evaluate(test))
+    truth = ask_truth(f, test)
     if truth is not None:
         return f.evaluate(body if truth else orelse)
     frame = f.frame
@@ -107,6 +104,7 @@ def _bool(f: Following, node: Node) -> Value:
         if truth is not None and truth is not is_and:
             break
         if truth is None and index < len(values) - 1:
+            record_truth_test(f, value, part, "the truth of ")
             unsure = True
             frame.conditions = (*frame.conditions, f.condition(span, not is_and))
     frame.conditions = outer
@@ -118,7 +116,7 @@ def _bool(f: Following, node: Node) -> Value:
 
 def _not(f: Following, node: Node) -> Value:
     _, operand = node
-    truth = f.truth(f.evaluate(operand))
+    truth = ask_truth(f, operand)
     return Const(not truth) if truth is not None else f.fresh("it")
 
 
@@ -152,7 +150,7 @@ def _comprehension(f: Following, node: Node) -> Value:
         one = items[0] if items else value.part(ANY) if type(value) is Object else f.fresh("item")
         assign(f, target, one, f.level(iterable))
         for test, span in tests:
-            f.evaluate(test)
+            ask_truth(f, test)
             frame.conditions = (*frame.conditions, f.condition(span))
     made = f.fresh("items", SOME_CALL)
     value = [f.evaluate(element) for element in elements][-1]

@@ -23,7 +23,7 @@ class Elements(NamedTuple, Generic[V]):
     """Whether it is one: text is none."""
     items: Sequence[V] = ()
     exact: bool = False
-    """True when these are all its items."""
+    """True when it is one, and these are all its items."""
 
 
 class Candidate(NamedTuple, Generic[V]):
@@ -125,9 +125,9 @@ class Matching(ABC, Generic[V]):
         star = next((i for i, pattern in enumerate(patterns) if pattern[0] == nodes.CASE_STAR), None)
         if not elements.exact:
             names = [one for one in patterns if one[0] != nodes.CASE_STAR]
-            outcome = self._all([(one, self.unknown()) for one in names], bound)
+            self._all([(one, self.unknown()) for one in names], bound)
             self._rest(patterns, star, None, bound)
-            return False if outcome is False else None
+            return None
         if star is None:
             if len(items) != len(patterns):
                 return False
@@ -141,7 +141,7 @@ class Matching(ABC, Generic[V]):
             ends += (*zip(patterns[star + 1 :], items[stop:], strict=True),)
             outcome = self._all(ends, bound)
             self._rest(patterns, star, items[star:stop], bound)
-        return outcome if elements.sequence or outcome is False else None
+        return outcome
 
     def _rest(
         self,
@@ -187,7 +187,7 @@ class Matching(ABC, Generic[V]):
         for name, inner in asked:
             there, value = (True, subject) if name is None else self.attribute(subject, name)
             one = self.matches(inner, value, bound)
-            if there is False or one is False:
+            if one is False:
                 return False
             outcome = outcome and there and one
         return outcome

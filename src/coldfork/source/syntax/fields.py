@@ -87,7 +87,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     ),
     nodes.WITH: _WITH,
     nodes.RETURN: _fields(line=_LINE, end_line=_LINE, value=Holds.OPTIONAL),
-    nodes.RAISE: _fields(line=_LINE, value=Holds.OPTIONAL),
+    nodes.RAISE: _fields(line=_LINE, value=Holds.OPTIONAL, cause=Holds.OPTIONAL),
     nodes.IMPORT: _fields(line=_LINE, end_line=_LINE, names=_PLAIN),  # (module, alias or None), ...
     nodes.FROM: _fields(line=_LINE, end_line=_LINE, module=_PLAIN, level=_PLAIN, names=_PLAIN),
     nodes.DEF: _fields(

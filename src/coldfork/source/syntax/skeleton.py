@@ -298,6 +298,6 @@ def _body_end(
             return len(source)
         end = found.start() + 1
         inside = starts and _within(starts, ends, end)
-        if not inside or end in starts[max(0, bisect_right(starts, end) - 1) :][:1]:
+        if not inside or starts[bisect_right(starts, end) - 1] == end:
             return end
         position = inside

@@ -45,8 +45,16 @@ def record_sync(f: Following, sync: Sync, what: str) -> None:
     f.run.observe(CaptureKind.SYNCHRONISES, what, extra=extra, possible=sync.possible)
 
 
-def record_truth_test(f: Following, value: Value, expression: Node, words: str) -> None:
+def record_truth_test(f: Following, value: Value, expression: Node, words: str, end: str = "") -> None:
     """Note that the host asks what is in a tensor."""
-    sync = synchronisation.of_truth(value, text_of(expression))
+    text = text_of(expression) if type(value) is Object and value.tensor is not None else ""
+    sync = synchronisation.of_truth(value, text)
     if sync is not None:
-        record_sync(f, sync, f"{words}{text_of(expression)}")
+        record_sync(f, sync, f"{words}{text}{end}")
+
+
+def ask_truth(f: Following, test: Node, words: str = "the truth of ", end: str = "") -> bool | None:
+    """Whether what an expression gives is true, if that is known: of a tensor, only the device knows."""
+    value = f.evaluate(test)
+    record_truth_test(f, value, test, words, end)
+    return f.truth(value)

@@ -61,7 +61,7 @@ def _of_device(f: Following, owner: Object, name: str) -> Value | None:
     if name == "is_cuda":
         return Const(owner.tensor is None or owner.tensor.device != "cpu")
     if name == "device" and (owner.tensor is not None or not owner.parts):
-        device = f.fresh("device", "torch.device")
+        device = f.fresh(name, "torch.device")
         device.parts["type"] = Const((owner.tensor.device if owner.tensor is not None else "") or "cuda")
         return device
     return None
@@ -77,10 +77,8 @@ def _of_object(f: Following, owner: Object, name: str) -> Value:
         informative = (
             (nodes.BY_DEF, nodes.BY_CLASS) if owner.before else (nodes.BY_DEF, nodes.BY_CLASS, nodes.BY_VALUE)
         )
-        if found is not None:
-            cls, entry = found
-            if entry.how in informative:
-                return _of_definition(f, cls, entry, owner, name)
+        if found is not None and found[1].how in informative:
+            return _of_definition(f, *found, owner, name)
         part = _from_init(f, owner, name) or _declared(f, owner, name)
     if f.run.region is not None and type(part) is Object:
         f.run.touched[id(part)] = part

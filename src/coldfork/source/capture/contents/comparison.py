@@ -10,6 +10,23 @@ from coldfork.source.semantics import constants
 from coldfork.source.semantics.builtin_types import CONTAINERS, any_of, belongs
 from coldfork.source.values.kinds import ClassRef, Const, External
 
+#: Names of torch for what has another name too.
+_ALIASES = frozenset(
+    {
+        "bit",
+        "cdouble",
+        "cfloat",
+        "chalf",
+        "double",
+        "float",
+        "half",
+        "int",
+        "legacy_contiguous_format",
+        "long",
+        "short",
+    }
+)
+
 
 def compared(first: Value, operator: str, second: Value) -> bool | None:
     """What comparing two values gives, if that is known."""
@@ -19,11 +36,12 @@ def compared(first: Value, operator: str, second: Value) -> bool | None:
             return constants.compare(operator, left.value, right.value)
     same: bool | None = None
     if isinstance(first, External) and isinstance(second, External):
-        root = first.name.rpartition(".")[0]
+        (root, _, name), (other, _, second_name) = first.name.rpartition("."), second.name.rpartition(".")
         if first == second:
             same = True
-        elif root and root == second.name.rpartition(".")[0]:
-            same = False
+        elif root == other and _ALIASES.isdisjoint((name, second_name)):
+            # What a class names are members of an enumeration; a module may have two names for one thing.
+            same = False if root.startswith("torch") or root.rpartition(".")[2][:1].isupper() else None
     elif second == Const(None) and operator in ("is", "is not"):
         same = is_none(first)
     elif _is_tensor(first) and isinstance(second, Const) and isinstance(second.value, str):

@@ -8,6 +8,7 @@ from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, SOME_CALL, Object, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import Const
 
 
 def collected(
@@ -49,11 +50,11 @@ def dictionary_display(f: Following, node: Node) -> Object:
     made.kind = "dict"
     complete = True
     for key, element in zip(keys, elements, strict=True):
+        name = f.evaluate(key) if key is not None else None
         value = f.evaluate(element)
         inner = value if key is None and type(value) is Object and value.kind == "dict" else None
-        if key is not None and key[0] == nodes.CONST:
-            _, name = key
-            made.parts[f"[{name!r}]"] = value
+        if isinstance(name, Const):
+            made.parts[f"[{name.value!r}]"] = value
         elif inner is not None and inner.keys is not None:
             made.parts |= {one: inner.parts[one] for one in inner.keys}
         else:

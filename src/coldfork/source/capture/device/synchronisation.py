@@ -137,7 +137,7 @@ def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> T
         if last == "from_numpy":
             return Tensor("cpu")
     if root in ("torch", "torch.nn.functional") and given is not None and not last.startswith("is_"):
-        return Tensor(given.device)
+        return Tensor(given.device, last in _ASKING)
     return None
 
 
@@ -148,6 +148,14 @@ def placed(value: Object) -> Tensor | None:
     return value.tensor
 
 
+#: What gives a tensor of truth values, as a method or as a function of torch's.
+_ASKING = frozenset(
+    {
+        "bool", "eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "less_equal", "greater",
+        "greater_equal", "isclose", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "logical_not",
+        "logical_and", "logical_or", "logical_xor",
+    }
+)  # fmt: skip
 _NO_TENSOR = SHAPE | {"item", "tolist", "numpy", "synchronize", "record_stream", "backward"}
 
 
@@ -165,9 +173,7 @@ def of_tensor_method(
         wanted = [device_of(value) for value in (*arguments[:1], keywords.get("device"))]
         device = next((one for one in wanted if one), None)
         return Tensor(device if device is not None else tensor.device if None in wanted else "", tensor.mask)
-    if method in ("bool", "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "logical_not", "logical_and"):
-        return Tensor(tensor.device, True)
-    return Tensor(tensor.device)
+    return Tensor(tensor.device, method in _ASKING)
 
 
 def copies_to_host(method: str, arguments: list[Value], keywords: dict[str, Value]) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.calls.external_calls import captures
+from coldfork.source.capture.calls.recording import ask_truth
 from coldfork.source.capture.contents.containers import forget_contents
-from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.objects import ANY, Env, Object
 from coldfork.source.capture.state import FIXED
@@ -17,7 +16,7 @@ from coldfork.source.capture.statements.branches import Way, follow_ways
 from coldfork.source.capture.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, line_of, place_of
-from coldfork.source.syntax.quoting import text_of
+from coldfork.source.syntax.walk import children
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Const
 
@@ -51,12 +50,7 @@ def execute(f: Following, block: Block) -> bool:
 
 def _if(f: Following, node: Node) -> bool:
     _, _, test, body, orelse, span = node
-    value = f.evaluate(test)
-    sync = synchronisation.of_truth(value, text_of(test))
-    if sync is not None and f.run.region is not None:
-        words = (Condition(words=sync.condition),) if sync.condition else ()
-        f.run.observe(CaptureKind.SYNCHRONISES, f"if {text_of(test)}:", extra=words)
-    truth = f.truth(value)
+    truth = ask_truth(f, test, "if ", ":")
     if truth is not None:
         return f.execute(body if truth else orelse)
     return follow_ways(f, [Way(f.condition(span), body), Way(f.condition(span, True), orelse)])
@@ -110,7 +104,7 @@ def _counts(iterable: Node) -> bool:
 
 def _while(f: Following, node: Node) -> bool:
     _, line, test, body, orelse, span = node
-    value = f.truth(f.evaluate(test))
+    value = ask_truth(f, test)
     if value is not False:
         frame = f.frame
         outer = frame.conditions
@@ -187,17 +181,16 @@ def _augmented(f: Following, node: Node) -> bool:
                 env.names[name] = f.fresh(name)
             elif held is not None:
                 forget_contents([held])
-        case (nodes.TO_ATTR | nodes.TO_INDEX, owner, *_):
-            f.evaluate(owner)
+        case (nodes.TO_ATTR | nodes.TO_INDEX, *_):
+            for part in children(target):
+                f.evaluate(part)
     return False
 
 
 def _delete(f: Following, node: Node) -> bool:
     _, _, targets = node
     for target in targets:
-        if target[0] == nodes.INDEX:
-            _, owner, _, _ = target
-            forget_contents([f.evaluate(owner)])
+        forget_contents([f.evaluate(part) for part in children(target)])
     return False
 
 
@@ -224,7 +217,10 @@ def _return(f: Following, node: Node) -> bool:
     return True
 
 
-def _raise(f: Following, node: Node) -> bool:
+def _leave(f: Following, node: Node) -> bool:
+    """Leave the block: `raise`, with what it evaluates, or `break`."""
+    for part in children(node):
+        f.evaluate(part)
     return True
 
 
@@ -274,7 +270,7 @@ def _class(f: Following, node: Node) -> bool:
 
 def _assert(f: Following, node: Node) -> bool:
     _, _, test, _ = node
-    f.evaluate(test)
+    ask_truth(f, test)
     return False
 
 
@@ -283,8 +279,8 @@ _STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
     nodes.WHILE: _while, nodes.TRY: _try, nodes.MATCH: match_,
     nodes.WITH: _with, nodes.ASYNC_WITH: _with, nodes.ASSIGN: _assign, nodes.AUGMENTED: _augmented,
     nodes.ANNOTATED: _annotated, nodes.EXPR: _expr,
-    nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,
+    nodes.RETURN: _return, nodes.RAISE: _leave, nodes.DEF: _def,
     nodes.CLASS: _class, nodes.IMPORT: _import,
     nodes.FROM: _from, nodes.GLOBAL: _global, nodes.ASSERT: _assert,
-    nodes.DELETE: _delete, nodes.BREAK: _raise, nodes.CONTINUE: _continue,
+    nodes.DELETE: _delete, nodes.BREAK: _leave, nodes.CONTINUE: _continue,
 }  # fmt: skip

@@ -275,8 +275,7 @@ def _left_out(f: Following, lazy: Lazy, first: First) -> None:
     outer = region.conditions if region is not None else ()
     if contradictory((*first.conditions, *outer)):
         return
-    extra = tuple(c for c in first.conditions if c not in outer)
-    extra = (*lazy.conditions, *extra, *_of_data(first.level, first.work))
+    extra = (*lazy.conditions, *first.conditions, *_of_data(first.level, first.work))
     f.run.observe(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coldfork.source.capture.calls.recording import record_truth_test
+from coldfork.source.capture.calls.recording import ask_truth, record_truth_test
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared, instance_of
 from coldfork.source.capture.contents.containers import collected
@@ -58,10 +58,9 @@ class _Matching(Matching[Value]):
         frame.line = line
         frame.env.names |= names or {}
         frame.conditions = (*outer, condition) if condition is not None else outer
-        value = self.f.evaluate(guard)
-        record_truth_test(self.f, value, guard, "the truth of ")
+        known = ask_truth(self.f, guard)
         frame.conditions = outer
-        return self.f.truth(value)
+        return known
 
     def equals(self, subject: Value, wanted: Node) -> bool | None:
         known = compared(subject, "==", self.f.evaluate(wanted))
@@ -102,8 +101,8 @@ class _Matching(Matching[Value]):
     def attribute(self, subject: Value, name: str) -> tuple[bool | None, Value]:
         if not name:
             return None, self.unknown()
-        there = type(subject) is Object and (name in subject.parts or None)
-        return there, attribute(self.f, subject, name)
+        there = type(subject) is Object and name in subject.parts
+        return there or None, attribute(self.f, subject, name)
 
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
         kind = self.f.evaluate(cls)

@@ -97,11 +97,13 @@ def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: in
 
 def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
     """A `raise` statement: what it evaluates, and the name of the exception."""
-    _, line, exception = node
+    _, line, exception, cause = node
     frame.at(line, line)
     kind = "other"
     if exception is not None:
         value = ev.evaluate(frame, exception)
+        if cause is not None:
+            ev.evaluate(frame, cause)
         if isinstance(value, ClassRef):
             ev.call(frame, value)
         match exception:

@@ -120,6 +120,7 @@ def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
         nodes.RAISE,
         node.lineno + context.offset,
         None if node.exc is None else lower_expression(context, node.exc),
+        None if node.cause is None else lower_expression(context, node.cause),
     )
 
 

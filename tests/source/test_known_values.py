@@ -221,6 +221,9 @@ sys.platform == "nowhere"
 {"a": 1} | {"b": 2} == {"a": 1, "b": 2}
 itertools.chain is itertools.chain
 late() == [1]
+list({"a", "b"} & {"a"})[0] == "a"
+list(set(["a", "b"]) & set(TABLE.keys()) - {"b"})[0] == "a"
+sorted({"a"}, key=len)[0] == "a"
 """
 
 #: Of these the analyser may say that it does not know.

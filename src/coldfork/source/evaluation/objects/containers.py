@@ -200,7 +200,8 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
             raise Raised("KeyError")
         return found if found is not None else UNKNOWN
     if isinstance(container, Sequence):
-        return _element(container.items, container.exact and container.kind != UNORDERED, key)
+        place = UNKNOWN if container.kind == UNORDERED else key
+        return _element(container.items, container.exact, place)
     if isinstance(container, Const) and isinstance(key, Const):
         try:
             return Const(container.value[key.value])

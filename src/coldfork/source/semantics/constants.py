@@ -10,6 +10,8 @@ from coldfork.source.values.kinds import Const
 
 #: Longer constants are not worked out.
 LONGEST = 2_000
+#: The kind of a list whose items are in an order that nobody knows: no constant.
+UNORDERED = "unordered"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,

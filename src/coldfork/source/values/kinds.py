@@ -237,10 +237,6 @@ class Method(Value):
         self.name = name
 
 
-#: The kind of a list whose items are in an order that nobody knows.
-UNORDERED = "unordered"
-
-
 class Sequence(Value):
     """A list, tuple or set; `exact` when these are all its elements.
 

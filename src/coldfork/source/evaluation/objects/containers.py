@@ -8,11 +8,11 @@ from coldfork.source.evaluation.objects.classes import metaclass
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value, module_object
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.semantics.constants import UNORDERED
 from coldfork.source.values.kinds import (
     NONE,
     SETTLED,
     UNKNOWN,
-    UNORDERED,
     Attributes,
     Bound,
     ClassMethod,

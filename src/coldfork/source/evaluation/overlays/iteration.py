@@ -8,11 +8,11 @@ from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.semantics.constants import UNORDERED
 from coldfork.source.values.kinds import (
     FALSE,
     TRUTHY,
     UNKNOWN,
-    UNORDERED,
     Const,
     External,
     Instance,

@@ -85,3 +85,18 @@ def other():
 @pytest.mark.parametrize(("text", "setting"), cases(SOURCES))
 def test_source_at_hand_does_not_hide_what_is_known(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, Setting(runs=False))
+
+
+def test_to_apply_what_a_call_returned_is_not_to_make_the_call_again(tmp_path: Path) -> None:
+    text = """
+import torch
+
+@torch.cuda.amp.autocast(enabled=False)
+def without(x):
+    return x
+
+@torch.cuda.amp.autocast()  # expect: driver-init-at-import
+def within(x):
+    return x
+"""
+    assert_as_expected(text, tmp_path, Setting(runs=False))

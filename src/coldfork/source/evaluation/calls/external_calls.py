@@ -81,7 +81,8 @@ def _external_method(
         receivers = [made] if returned is None else [returned, made]
         if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
-    known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
+    if not name.endswith("()"):  # to apply what a call returned is not to make that call again
+        known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.source.evaluation.calls import functions
+from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.evaluation.interpreter import Interpreter
 from tests.source.expectations import observe, write
 
@@ -104,3 +105,21 @@ TABLE[1] = 2
     observe([tmp_path])
     assert followed.count("outer") == 3
     assert followed.count("inner") == 2
+
+
+def test_what_may_fail_is_kept_once_for_each_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept: list[int] = []
+    inner = functions._run
+
+    def counted(ev: Interpreter, call: functions._Call) -> CallResult:
+        result = inner(ev, call)
+        kept.append(len(result.failures))
+        return result
+
+    monkeypatch.setattr(functions, "_run", counted)
+    levels = "\n".join(f"def f{n}():\n    f{n - 1}()\n    f{n - 1}()\n" for n in range(1, 12))
+    text = f"def f0():\n    import missing\n    import other\n\n{levels}\n"
+    text += "try:\n    f11()\nexcept ImportError:\n    pass\n"
+    write({"m.py": text}, tmp_path)
+    observe([tmp_path])
+    assert set(kept) == {1}

@@ -23,19 +23,15 @@ class Follower(Following):
     """Runs code over objects with identity, one path for what is known and all for what is not."""
 
     def evaluate(self, node: Node) -> Value:
-        """What an expression gives."""
         return expressions.evaluate(self, node)
 
     def execute(self, block: Block) -> bool:
-        """Follow statements; True when nothing behind them is reached."""
         return dispatch.execute(self, block)
 
     def level(self, node: Node | None) -> int:
-        """How much an expression depends on the batch."""
         return batch_dependence.level(self, node)
 
     def call(self, func: Func, given: Arguments) -> Value:
-        """Follow a call of a function of the checked code."""
         return functions.enter(self, func, given)
 
     # -- the function to begin with -----------------------------------------------------------------
@@ -62,7 +58,6 @@ class Follower(Following):
             self.run.stack.pop()
 
     def annotate(self, module: Module, annotation: Node | None, subject: Object) -> None:
-        """Note what an annotation says of an object."""
         if annotation is None:
             return
         subject.present = subject.present or not _may_be_none(annotation)
@@ -86,7 +81,6 @@ class Follower(Following):
     # -- regions ------------------------------------------------------------------------------------
 
     def begin(self, line: int, column: int, end: int) -> bool:
-        """Begin a captured region at the present frame; False when one is open already."""
         self.run.begun += 1
         if self.run.region is not None:
             return False

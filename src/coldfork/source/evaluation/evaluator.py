@@ -20,7 +20,7 @@ from coldfork.source.evaluation.objects import attributes, classes, containers, 
 from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
-from coldfork.source.evaluation.trace import Site, SiteEdge
+from coldfork.source.evaluation.trace import Failure, Site, SiteEdge
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.module import Module
@@ -53,25 +53,20 @@ class Evaluator(Interpreter):
         self._package_environments = PackageEnvironments(program)
 
     def global_value(self, frame: Frame, name: str) -> Value:
-        """What a module variable holds now."""
         return names.global_value(self, frame.module, name)
 
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
-        """An operator with assignment."""
         return operate(self, frame, operator, left, right, in_place=True)
 
     def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
-        """What comparing two values gives."""
         return compare_pair(self, frame, operator, left, right)
 
     # -- running code -------------------------------------------------------------------------------
 
     def evaluate(self, frame: Frame, node: Node) -> Value:
-        """The value of an expression; its effects go to `frame`."""
         return EVALUATE[node[0]](self, frame, node)
 
     def execute(self, frame: Frame, block: Block) -> int:
-        """Run a block; how it ended, as one of the codes in `flow.branches`."""
         self.budget.left -= len(block)
         for node in block:
             ended = EXECUTE[node[0]](self, frame, node)
@@ -80,10 +75,9 @@ class Evaluator(Interpreter):
         return 0
 
     def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
-        """The value of an expression whose effects belong to somebody else."""
         frame = Frame(module, env)
         frame.quiet = True
-        self.failing.append([])
+        self.failing.append({})
         mark = self.journal.mark()
         try:
             return EVALUATE[node[0]](self, frame, node)
@@ -117,15 +111,12 @@ class Evaluator(Interpreter):
     # -- what the parts need of each other ----------------------------------------------------------
 
     def attribute(self, frame: Frame, value: Value, name: str) -> Value:
-        """`value.name`, with what reading it runs."""
         return attributes.attribute(self, frame, value, name)
 
     def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
-        """An attribute of a module that its body does not bind."""
         return attributes.module_attribute(self, frame, state, name)
 
     def external(self, dotted: str) -> Value:
-        """A dotted name without source, or the value that it is known to have."""
         return attributes.external(self, dotted)
 
     def call(
@@ -135,61 +126,52 @@ class Evaluator(Interpreter):
         positional: tuple[Value, ...] = (),
         keywords: Keywords | None = None,
     ) -> Value:
-        """Call a value; what that runs goes to `frame`."""
         return functions.call(self, frame, callee, positional, keywords or {})
 
     def run_lazily(
         self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value:
-        """Run the body of a generator, coroutine or context manager."""
         return functions.run_lazily(self, frame, callee, positional, keywords)
 
     def item(self, frame: Frame, container: Value, key: Value) -> Value:
-        """`container[key]`."""
         return containers.item(self, frame, container, key)
 
     def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
-        """Do `work` for every alternative of a value."""
         return branches.for_each_alternative(self, frame, value, work)
 
     def record_fact(self, frame: Frame, fact: Fact) -> None:
-        """Record what a library is known to do at the current line."""
         known_effects.record_fact(self, frame, fact)
 
     def decorated(
         self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
-        """A function or class behind its decorators, their effects left to the statement that runs them."""
         return decorators.decorated(self, module, env, value, nodes)
 
     def apply_decorators(
         self, frame: Frame, value: Value, nodes: tuple[tuple[Node, int], ...], symbol: str
     ) -> Value:
-        """Apply decorators where they stand."""
         return decorators.apply(self, frame, value, nodes, symbol)
 
     def define_class(self, frame: Frame, node: Node) -> int:
-        """Run a class statement."""
         return class_statements.define_class(self, frame, node)
 
     def record_import(self, frame: Frame, target: str) -> None:
-        """Record that the code at hand imports a module."""
         import_edges.record_import(self, frame, target)
 
+    def record_failure(self, failure: Failure) -> None:
+        if self.failing:
+            self.failing[-1].setdefault((failure.kind, failure.even), failure)
+
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
-        """Record that a package lacks what is imported from it: presumably a compiled module."""
         import_edges.record_missing_name(self, frame, state, name)
 
     def guards_hold(
         self, module: Module, env: Env | None, around: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
-        """Whether a binding under these guards happens."""
         return binding_guards.guards_hold(self, module, env, around)
 
     def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
-        """An object of an annotated class."""
         return classes.instance_of_annotation(self, module, env, node)
 
     def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
-        """A class's member along its bases."""
         return self._classes.member(cls, name, after)

@@ -41,7 +41,8 @@ class Interpreter(ABC):
     unproductive_calls: UnproductiveCalls
     environment: EnvironmentVariables
     running: RunningModule
-    failing: list[list[Failure]]
+    failing: list[dict[tuple[str, bool], Failure]]
+    """For every `try` and call being followed, innermost last, the first failure of each kind."""
     """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
     joining: int
     """How many of the ways being followed have a sibling that was followed before."""
@@ -151,6 +152,10 @@ class Interpreter(ABC):
     @abstractmethod
     def record_import(self, frame: Frame, target: str) -> None:
         """Record that the code at hand imports a module."""
+
+    @abstractmethod
+    def record_failure(self, failure: Failure) -> None:
+        """Record that the code at hand may fail; the first of each kind stands for all."""
 
     @abstractmethod
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:

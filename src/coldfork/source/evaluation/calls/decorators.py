@@ -59,7 +59,7 @@ def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, no
     """The value behind decorators, for somebody who looks it up."""
     frame = Frame(module, env)
     frame.quiet = True
-    ev.failing.append([])
+    ev.failing.append({})
     mark = ev.journal.mark()
     try:
         for node, _ in reversed(nodes):

@@ -212,7 +212,7 @@ def _follow(ev: Interpreter, call: _Call, key: object, place: tuple[str, int]) -
     left, shared, functions_known = budget.left, ev.journal.shared, ev.unproductive_calls.begin(place)
     budget.left -= 5
     budget.depth += 1
-    ev.failing.append([])
+    ev.failing.append({})
     outer, program.consulted = program.consulted, call.function.module.bit
     try:
         result = _run(ev, call)
@@ -262,7 +262,7 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         tuple(inner.edges.values()),
         must,
         raises,
-        tuple(ev.failing[-1]),
+        tuple(ev.failing[-1].values()),
         ev.program.consulted,
         inner.nominal_presumed,
         raise_must,
@@ -295,8 +295,8 @@ def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         frame.wake(wake, sure)
     for edge in result.edges:
         frame.edge(edge, False)
-    if result.failures and ev.failing:
-        ev.failing[-1].extend(result.failures)
+    for failure in result.failures:
+        ev.record_failure(failure)
     if result.raises and not _doubted(frame, result):
         raise Raised(result.raises, result.outright and frame.gate == 0)
 

@@ -69,10 +69,9 @@ def facts_of(
     if raises is not None:
         if raises.fails:
             raise Raised("other")
-        if ev.failing:
-            # The profile says that it works: the other way is kept, but only as possible.
-            condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
-            ev.failing[-1].append(Failure(condition, False, "other"))
+        # The profile says that it works: the other way is kept, but only as possible.
+        condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
+        ev.record_failure(Failure(condition, False, "other"))
     return tuple(fact for fact in ev.catalogue.call(symbol) if _applies(fact, positional, keywords))
 
 

@@ -63,13 +63,13 @@ def try_quietly(
     """Run the block of a `try` for its failures alone."""
     frame = Frame(module, Env(env))
     frame.quiet = True
-    ev.failing.append([])
+    ev.failing.append({})
     mark = ev.journal.mark()
     try:
         ev.execute(frame, block)
-        return None, ev.failing[-1]
+        return None, [*ev.failing[-1].values()]
     except Raised as raised:
-        return raised.kind, ev.failing[-1]
+        return raised.kind, [*ev.failing[-1].values()]
     finally:
         ev.failing.pop()
         ev.journal.forget(mark)

@@ -86,8 +86,8 @@ class Branches:
             ended, raised = RAISES, problem.kind
             if nominal:
                 frame.raise_musts.append(set(frame.must))
-                if condition is not None and self.ev.failing:
-                    self.ev.failing[-1].append(Failure(condition, True, raised))
+                if condition is not None:
+                    self.ev.record_failure(Failure(condition, True, raised))
         finally:
             self.ev.joining -= joining
         self.done.append(

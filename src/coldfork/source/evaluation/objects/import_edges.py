@@ -48,7 +48,7 @@ def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str)
     """Record `from package import name` where the package's source lacks the name: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
-        ev.failing[-1].append(
+        ev.record_failure(
             Failure(
                 Condition(words=f"{target} does not import", presumes=f"{target} imports"),
                 False,
@@ -79,9 +79,9 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
         return
     words = f"{target} does not import"
     if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
-        ev.failing[-1].append(Failure(Condition(words=words, presumes=f"{target} imports"), False, _MISSING))
+        ev.record_failure(Failure(Condition(words=words, presumes=f"{target} imports"), False, _MISSING))
     else:
-        ev.failing[-1].append(Failure(Condition(words=words), True, _MISSING))
+        ev.record_failure(Failure(Condition(words=words), True, _MISSING))
 
 
 def _in_known_package(ev: Interpreter, target: str) -> bool:

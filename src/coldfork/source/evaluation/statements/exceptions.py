@@ -45,7 +45,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     before_conditions = frame.conditions
     before_must = set(frame.must)
     before_names = dict(frame.env.names) if frame.env is not None else {}
-    ev.failing.append([])
+    ev.failing.append({})
     frame.tries += 1
     raised: str | None = None
     ended = FALLS
@@ -55,7 +55,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
         raised = problem.kind
     finally:
         frame.tries -= 1
-        failures = ev.failing.pop()
+        failures = [*ev.failing.pop().values()]
     if raised is not None:
         for kinds, name, block, _ in handlers:
             if handles(kinds, raised):

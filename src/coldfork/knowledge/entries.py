@@ -16,6 +16,7 @@ class ArgumentEntry(NamedTuple):
     integers: bool
     through: tuple[str, ...]
     equals: tuple[str | int | bool, ...]
+    endswith: tuple[str, ...]
 
 
 class EffectEntry(NamedTuple):

@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
-ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals")
+ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith")
 
 
 def near(name: str, known: Collection[str]) -> str:

@@ -51,6 +51,9 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
+        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        if waiting is not None:
+            return waiting
     if len(name) > _LONGEST_NAME:
         return UNKNOWN
     if name == "torch.device" and positional:
@@ -81,7 +84,8 @@ def _external_method(
         receivers = [made] if returned is None else [returned, made]
         if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
-    known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
+    known = name if name in ev.catalogue.calls else name.replace("()", "")
+    known_effects.record_call(ev, frame, known, positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
 

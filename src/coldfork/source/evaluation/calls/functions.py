@@ -98,6 +98,9 @@ def call_function(
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
         facts = known_effects.facts_of(ev, symbol, positional, keywords)
+        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        if waiting is not None:
+            return waiting
         known = ev.catalogue.values.get(f"{symbol}()")
         if (
             known is not None

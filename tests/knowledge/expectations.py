@@ -172,15 +172,15 @@ cpu driver: pyopencl.Platform@get_devices
 cpu context: pyopencl.create_some_context pyopencl.Context
 cpu driver: pyopencl.tools.get_test_platforms_and_devices pyopencl.cffi_cl.Platform@get_devices
 cuda driver: pyopencl.cffi_cl.get_platforms pyopencl.tools.get_pyopencl_fixture_arg_values
-cuda cold: pyopencl.tools.get_gl_sharing_context_properties pyopencl.get_cl_header_version pyopencl.cltypes.float4
-cuda context: warp.init warp.zeros warp.launch warp._src.context.init warp.context.Runtime warp.is_cuda_available
+cuda cold: pyopencl.tools.get_gl_sharing_context_properties pyopencl.get_cl_header_version
+cuda context: warp.init warp.zeros warp.launch warp._src.context.init warp.context.Runtime
 cuda context+if data or context+if shape: warp.array warp.array2d
 cuda cold: warp.kernel warp.func warp.constant import warp warp.vec3
 rocm cold: warp.init
 cuda context: rmm.reinitialize rmm.rmm.reinitialize rmm.mr.PoolMemoryResource rmm.mr.available_device_memory
 cuda context: rmm.DeviceBuffer.to_device
 cuda context+if size or driver+unless size: rmm.DeviceBuffer
-cuda driver: rmm.mr.get_current_device_resource rmm.mr.set_current_device_resource rmm._cuda.gpu.getDeviceCount
+cuda driver: rmm.mr.get_current_device_resource rmm._cuda.gpu.getDeviceCount
 cuda context+unless obj: rmm.pylibrmm.stream.Stream
 cuda driver+env: import rmm.allocators.torch
 cuda cold: import rmm import rmm.mr rmm.mr.CudaMemoryResource rmm.mr.ManagedMemoryResource rmm.is_initialized
@@ -202,7 +202,7 @@ cuda cold: import cuquantum
 cuda context+if providers: onnxruntime.InferenceSession
 rocm context+if providers: onnxruntime.InferenceSession
 cuda cold: import onnxruntime onnxruntime.get_available_providers onnxruntime.SessionOptions
-cuda driver: import paddle paddle.device.cuda.device_count
+cuda driver: import paddle paddle.device.cuda.device_count paddle.base.core.init_devices
 cuda paddlepaddle-gpu==2.5.2 cold: import paddle
 cuda cold: paddle.is_compiled_with_cuda
 cuda driver: mxnet.context.num_gpus

@@ -208,6 +208,51 @@ A = KEPT[0](lazy)  # expect: device-init-at-import
 B = ask()  # expect: device-init-at-import
 C = ask_too()  # expect: device-init-at-import
 """,
+    "numba's decorators, its source beside": """
+### m.py
+from numba import cuda
+
+KEPT = [cuda.jit("void(float32)")]
+
+@cuda.jit
+def lazy(numbers):
+    pass
+
+@cuda.jit("void(float32)")  # expect: device-init-at-import
+def eager(numbers):
+    pass
+
+@cuda.require_context
+def ask():
+    return 1
+
+A = ask()  # expect: device-init-at-import
+### beside/numba/__init__.py
+### beside/numba/cuda/__init__.py
+from numba.cuda.cudadrv.devices import require_context
+from numba.cuda.decorators import jit
+### beside/numba/cuda/decorators.py
+from numba.cuda._compiled import compile
+
+def jit(func_or_sig=None, **options):
+    if not isinstance(func_or_sig, str):
+        return func_or_sig
+
+    def _jit(func):
+        return compile(func, func_or_sig)
+
+    return _jit
+### beside/numba/cuda/cudadrv/__init__.py
+### beside/numba/cuda/cudadrv/devices.py
+from numba.cuda._compiled import ensure_context
+
+def require_context(fn):
+    def _require_cuda_context(*args, **kws):
+        with ensure_context():
+            return fn(*args, **kws)
+
+    return _require_cuda_context
+""",
 }
 
 

@@ -81,7 +81,7 @@ def facts_of(
 def waiting(
     ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Partial | None:
-    """What a call returns that wakes nothing before it is called in its turn, as a decorator's factory does."""
+    """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
     made = f"{symbol}()"
     if made not in ev.catalogue.calls or not facts_of(ev, made, positional, keywords):
         return None

@@ -82,10 +82,9 @@ def waiting(
     ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Partial | None:
     """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
-    made = f"{symbol}()"
-    if made not in ev.catalogue.calls or not facts_of(ev, made, positional, keywords):
+    if symbol not in ev.catalogue.waiting or not facts_of(ev, f"{symbol}()", positional, keywords):
         return None
-    return Partial(External(made), positional, keywords)
+    return Partial(External(f"{symbol}()"), positional, keywords)
 
 
 def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:

@@ -2,7 +2,8 @@
 
 `profile [distribution==version] outcome: symbols`. Outcomes: `context`, `driver` and `asks` (it wakes only
 where the management library stays silent), `+env` where PYTORCH_NVML_BASED_CUDA_CHECK=1 softens it,
-`+unless NAME` and `+if NAME` where an argument decides; `cold` for nothing at all. A method is written
+`+unless NAME` and `+if NAME` where an argument decides; `or` between several facts about one call;
+`cold` for nothing at all. A method is written
 `receiver@method`, an import `import module`, an attribute `read name`.
 """
 
@@ -114,7 +115,9 @@ cuda context: torch.Tensor@cuda torch.nn.Module@cuda torch.Tensor@pin_memory tor
 cuda context: torch.Stream
 cuda driver+if device: torch.Generator
 cuda context+if map_location: torch.load
-cuda context+if with_cuda: torch.utils.cpp_extension.load
+cuda context+if with_cuda or context+unless with_cuda+if sources: torch.utils.cpp_extension.load
+cuda context+if with_cuda or context+unless with_cuda+if cuda_sources: torch.utils.cpp_extension.load_inline
+rocm context+if with_cuda: torch.utils.cpp_extension.load
 cuda context: torch.utils.collect_env.get_env_info
 cuda torch==2.8.0 driver+env+unless enabled+if device_type: torch.autocast torch.amp.autocast_mode.autocast
 cuda torch==2.4.1 driver+env+unless enabled+if device_type: torch.autocast
@@ -156,9 +159,10 @@ cuda driver+unless device: cupy.cuda.Device
 cuda cold: cupy.dtype cupy.float32 cupy.get_array_module cupy.RawKernel cupy.ElementwiseKernel
 cuda driver: numba.cuda.is_available read numba.cuda.gpus.current
 cuda context: numba.cuda.get_current_device numba.cuda.device_array numba.cuda.to_device
-cuda context+if signature: numba.cuda.jit
-cuda context+if target: numba.vectorize
-cuda cold: numba.njit numba.cuda.grid
+cuda context+if func_or_sig: numba.cuda.jit()
+cuda context+if target: numba.vectorize()
+cuda context: numba.cuda.require_context()
+cuda cold: numba.njit numba.cuda.grid numba.cuda.jit numba.vectorize numba.cuda.require_context
 cuda context: import pycuda.autoinit pycuda.tools.make_default_context pycuda.driver.Device@make_context
 cuda driver: pycuda.driver.init
 cuda driver: pyopencl.get_platforms pyopencl.Platform@get_devices
@@ -166,6 +170,49 @@ xpu context: pyopencl.create_some_context pyopencl.array.zeros
 cpu cold: pyopencl.get_platforms
 cpu driver: pyopencl.Platform@get_devices
 cpu context: pyopencl.create_some_context pyopencl.Context
+cpu driver: pyopencl.tools.get_test_platforms_and_devices pyopencl.cffi_cl.Platform@get_devices
+cuda driver: pyopencl.cffi_cl.get_platforms pyopencl.tools.get_pyopencl_fixture_arg_values
+cuda cold: pyopencl.tools.get_gl_sharing_context_properties pyopencl.get_cl_header_version
+cuda context: warp.init warp.zeros warp.launch warp._src.context.init warp.context.Runtime
+cuda context+if data or context+if shape: warp.array warp.array2d
+cuda cold: warp.kernel warp.func warp.constant import warp warp.vec3
+rocm cold: warp.init
+cuda context: rmm.reinitialize rmm.rmm.reinitialize rmm.mr.PoolMemoryResource rmm.mr.available_device_memory
+cuda context: rmm.DeviceBuffer.to_device
+cuda context+if size or driver+unless size: rmm.DeviceBuffer
+cuda driver: rmm.mr.get_current_device_resource rmm._cuda.gpu.getDeviceCount
+cuda context+unless obj: rmm.pylibrmm.stream.Stream
+cuda driver+env: import rmm.allocators.torch
+cuda cold: import rmm import rmm.mr rmm.mr.CudaMemoryResource rmm.mr.ManagedMemoryResource rmm.is_initialized
+cuda cudf-cu12==25.8.0 driver: import cudf
+cuda cudf-cu12==25.10.0 cold: import cudf
+cuda cold: import cudf cudf.set_option
+cuda context: cudf.Series cudf.DataFrame cudf.read_csv cudf.pandas.install
+cuda context: cuml.KMeans@fit cuml.make_blobs
+cuda context+unless disable_uvm: cuml.accel.install
+cuda cold: import cuml cuml.KMeans cuml.set_global_output_type
+cuda driver: import cugraph.datasets
+cuda context: cugraph.from_pandas_edgelist cugraph.Graph@from_pandas_edgelist
+cuda cold: import cugraph cugraph.Graph
+cuda driver: nvmath.device.current_device_lto
+cuda context: nvmath.linalg.advanced.matmul nvmath.distributed.initialize nvmath.bindings.cublas.create
+cuda cold: import nvmath nvmath.fft.fft
+cuda context: cuquantum.tensornet.contract cuquantum.pauliprop.experimental.LibraryHandle
+cuda cold: import cuquantum
+cuda context+if providers: onnxruntime.InferenceSession
+rocm context+if providers: onnxruntime.InferenceSession
+cuda cold: import onnxruntime onnxruntime.get_available_providers onnxruntime.SessionOptions
+cuda driver: import paddle paddle.device.cuda.device_count paddle.base.core.init_devices
+cuda paddlepaddle-gpu==2.5.2 cold: import paddle
+cuda cold: paddle.is_compiled_with_cuda
+cuda driver: mxnet.context.num_gpus
+cuda context: mxnet.context.gpu_memory_info
+cuda context+if ctx: mxnet.nd.array
+cuda cold: import mxnet mxnet.gpu mxnet.cpu
+cuda context+if arch: taichi.init
+cuda cold: import taichi taichi.kernel
+cuda context: tensorrt.Builder tensorrt.Runtime
+cuda cold: import tensorrt tensorrt.Logger
 cuda driver: tensorflow.config.list_physical_devices
 cuda context: tensorflow.constant tensorflow.test.is_gpu_available
 cuda tensorflow==1.15.0 cold: tensorflow.constant

@@ -171,6 +171,7 @@ def test_an_argument_test_reads_the_accelerators_own_word() -> None:
         (ArgumentTest("device"), ["cuda", 0, True], [None]),
         (ArgumentTest("enabled", equals=(False,)), [False], [True, 0, None, "False"]),
         (ArgumentTest("count", equals=(0,)), [0], [False, 1]),
+        (ArgumentTest("source", endswith=(".cu", ".cuh")), ["a.cu", "b.cuh"], ["a.cpp", ".cu.cpp", 0, None]),
     ],
 )
 def test_an_argument_test_accepts_constants(
@@ -178,6 +179,19 @@ def test_an_argument_test_accepts_constants(
 ) -> None:
     assert [value for value in accepted if not test.accepts(value)] == []
     assert [value for value in refused if test.accepts(value)] == []
+
+
+def test_an_argument_test_with_a_dot_names_objects() -> None:
+    test = ArgumentTest("arch", startswith=("acme.gpu", "gpu"))
+    assert test.names("acme.gpu")
+    assert test.names("acme.gpu()")
+    assert not test.names("gpu.acme")
+
+
+def test_what_a_call_returns_may_wake_when_it_is_called_in_its_turn() -> None:
+    found = catalogue(effect=[WAKE | {"calls": ["acme.decorate()"]}])
+    assert only(found.call("acme.decorate()")).symbol == "acme.decorate()"
+    assert found.call("acme.decorate") == ()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ GOOD: dict[str, Any] = {"calls": ["acme.wake"], "does": "creates-context", "acce
         (GOOD | {"calls": []}, "calls must name something"),
         (GOOD | {"calls": 3}, "calls must be a list of names, not 3"),
         (GOOD | {"calls": ["acme.*.wake"]}, "'acme.*.wake' is no dotted name; a `*` stands alone at the end"),
-        (GOOD | {"calls": ["acme.wake()"]}, "'acme.wake()' is no dotted name; a `*` stands alone at the end"),
+        (
+            GOOD | {"calls": ["acme.wake().now"]},
+            "'acme.wake().now' is no dotted name; a `*` stands alone at the end",
+        ),
         (GOOD | {"versions": "2.0"}, "versions is no version range: '2.0'"),
         (GOOD | {"versions": 2}, "versions must be a string, not 2"),
         (GOOD | {"unless_env": {"A": "1", "B": "2"}}, "unless_env must be a table of one variable"),

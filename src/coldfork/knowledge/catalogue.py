@@ -57,6 +57,8 @@ class Catalogue:
     call_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     attribute_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     return_wildcards: dict[str, tuple[tuple[str, frozenset[str]], ...]] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+    """Calls whose results may wake something when they are called in their turn, as decorators are."""
 
     def call(self, symbol: str) -> tuple[Fact, ...]:
         """What calling (or constructing) `symbol` does; empty when nothing is known of it."""
@@ -116,6 +118,7 @@ def load(
         _frozen(selection.wild["call"]),
         _frozen(selection.wild["attribute"]),
         _frozen(selection.wild_returns),
+        frozenset([name[:-2] for name in selection.exact["call"] if name[-1] == ")"]),
     )
 
 

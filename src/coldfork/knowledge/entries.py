@@ -28,7 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
-ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals")
+ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith")
 
 
 def near(name: str, known: Collection[str]) -> str:
@@ -51,6 +51,7 @@ class ArgumentEntry(NamedTuple):
     integers: bool
     through: tuple[str, ...]
     equals: tuple[str | int | bool, ...]
+    endswith: tuple[str, ...]
 
 
 class EffectEntry(NamedTuple):

@@ -17,23 +17,38 @@ class ArgumentTest:
     position: int | None = None
     """Its place among the positional arguments (a method's `self` not counted); None: by keyword only."""
     startswith: tuple[str, ...] = ()
-    """The argument is a string that begins with one of these; empty: any value but None passes."""
+    """The argument is a string that begins with one of these; empty: any value but None passes.
+
+    One with a dot in it names objects: `taichi.cuda` is what the library keeps under that name. Of a list,
+    any element decides.
+    """
     integers: bool = False
     """An integer passes too: torch takes a bare number for a device of the current accelerator."""
     through: tuple[str, ...] = ()
     """Constructors that only wrap the value, such as `torch.device`: their first argument is tested."""
     equals: tuple[str | int | bool, ...] = ()
     """The argument is exactly one of these."""
+    endswith: tuple[str, ...] = ()
+    """The argument is a string that ends with one of these, as the names of source files do."""
 
     def accepts(self, value: object) -> bool:
         """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
         if self.equals:
             return any(value == wanted and type(value) is type(wanted) for wanted in self.equals)
         if isinstance(value, str):
-            return value.startswith(self.startswith) if self.startswith else True
-        if isinstance(value, int) and not isinstance(value, bool):
-            return self.integers or not self.startswith
-        return value is not None and not self.startswith
+            return value.startswith(self.startswith or "") and value.endswith(self.endswith or "")
+        if isinstance(value, int) and not isinstance(value, bool) and self.integers:
+            return True
+        return value is not None and not self.selects
+
+    def names(self, name: str) -> bool:
+        """Say whether an object of this dotted name passes."""
+        return name.startswith(tuple([start for start in self.startswith if "." in start]))
+
+    @property
+    def selects(self) -> bool:
+        """Whether only some strings pass."""
+        return bool(self.startswith or self.endswith)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,12 +88,13 @@ class Entry:
         return tuple(value)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """The dotted names under `key`, of which the last part may be `*`, or `()` after an attribute."""
+        """The dotted names under `key`, of which the last part may be `*`, or `()` after what is called."""
         found = self.strings(key)
         if not found:
             self.refuse(f"{key} must name something")
         for name in found:
-            plain = name.removesuffix("()") if key == "names" else name.removesuffix(".*")
+            plain = name.removesuffix("()") if key in ("names", "calls") else name
+            plain = plain if key == "names" else plain.removesuffix(".*")
             if not all(part.isidentifier() for part in plain.split(".")):
                 self.refuse(f"{name!r} is no dotted name; a `*` stands alone at the end")
         return found
@@ -221,6 +222,7 @@ class Entry:
             table.get("integers") is True,
             self.strings("through", (), table),
             self._equals(table),
+            self.strings("endswith", (), table),
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:

@@ -176,4 +176,6 @@ def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | N
     beginnings = by_accelerator.get(accelerator) or by_accelerator.get(_OTHERWISE) or ()
     if by_accelerator and not beginnings:
         return None
-    return ArgumentTest(entry.name, entry.position, beginnings, entry.integers, entry.through, entry.equals)
+    return ArgumentTest(
+        entry.name, entry.position, beginnings, entry.integers, entry.through, entry.equals, entry.endswith
+    )

@@ -51,6 +51,11 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
+        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        if waiting is not None:
+            return waiting
+    if len(name) > _LONGEST_NAME:
+        return UNKNOWN
     if name == "builtins.type.__call__" and positional and isinstance(positional[0], ClassRef):
         return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
     if name == "torch.device" and positional:
@@ -81,7 +86,9 @@ def _external_method(
         receivers = [made] if returned is None else [returned, made]
         if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
-    if not name.endswith("()"):  # to apply what a call returned is not to make that call again
+    if name in ev.catalogue.calls:
+        known_effects.record_call(ev, frame, name, positional, keywords)
+    elif not name.endswith("()"):  # to apply what a call returned is not to make that call again
         known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 

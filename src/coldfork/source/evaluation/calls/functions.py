@@ -98,15 +98,9 @@ def call_function(
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
         facts = known_effects.facts_of(ev, symbol, positional, keywords)
-        known = ev.catalogue.values.get(f"{symbol}()")
-        if (
-            known is not None
-            or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
-            or ev.catalogue.is_harmless(symbol)
-        ):
-            for fact in facts:
-                ev.record_fact(frame, fact)
-            return external_calls.known_result(ev, symbol)
+        answer = known_effects.waiting(ev, symbol, positional, keywords) or _answer(ev, frame, symbol, facts)
+        if answer is not None:
+            return answer
     code = _code_to_follow(ev, function)
     if code is None:
         for fact in facts:
@@ -130,6 +124,19 @@ def call_function(
             ev.record_fact(frame, fact)
     _absorb(ev, frame, result)
     return result.value
+
+
+def _answer(ev: Interpreter, frame: Frame, symbol: str, facts: tuple[Fact, ...]) -> Value | None:
+    """What a function returns about which the knowledge base says all there is to say."""
+    if (
+        f"{symbol}()" in ev.catalogue.values
+        or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
+        or ev.catalogue.is_harmless(symbol)
+    ):
+        for fact in facts:
+            ev.record_fact(frame, fact)
+        return external_calls.known_result(ev, symbol)
+    return None
 
 
 def _code_to_follow(ev: Interpreter, function: Function) -> Code | None:

@@ -9,7 +9,7 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, External, Sequence, Value
+from coldfork.source.values.kinds import Const, External, Keywords, Partial, Sequence, Value
 from coldfork.source.values.unions import alternatives
 
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
@@ -75,6 +75,15 @@ def facts_of(
     return tuple(fact for fact in ev.catalogue.call(symbol) if _applies(fact, positional, keywords))
 
 
+def waiting(
+    ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Partial | None:
+    """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
+    if symbol not in ev.catalogue.waiting or not facts_of(ev, f"{symbol}()", positional, keywords):
+        return None
+    return Partial(External(f"{symbol}()"), positional, keywords)
+
+
 def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:
     """Whether a fact belongs to a call with these arguments."""
     if fact.argument is not None and not _passes(fact.argument, positional, keywords):
@@ -109,15 +118,22 @@ def _passes(test: ArgumentTest, positional: tuple[Value, ...], keywords: dict[st
         value = positional[test.position]
     if value is None:
         return False
-    return any(_accepts(test, alternative) for alternative, _ in alternatives(value))
+    return _accepts(test, value)
 
 
 def _accepts(test: ArgumentTest, value: Value) -> bool:
+    """Whether a value, one of its alternatives, or an element of a list passes."""
+    return any(_accepts_one(test, alternative) for alternative, _ in alternatives(value))
+
+
+def _accepts_one(test: ArgumentTest, value: Value) -> bool:
     if isinstance(value, Const):
         return test.accepts(value.value)
     if isinstance(value, External) and value.name.startswith("torch.device("):
         return test.accepts(value.name[len("torch.device(") : -1])
-    return isinstance(value, Sequence) and not test.startswith
+    if isinstance(value, Sequence):
+        return not test.selects or any(_accepts(test, item) for item in value.items)
+    return isinstance(value, External) and test.names(value.name)
 
 
 def record_method_call(

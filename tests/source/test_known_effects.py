@@ -60,6 +60,23 @@ def is_available():
 def get_device_name():
     return ""
 """,
+    "a method of what a known function returns, though its source does not tell": """
+### pkg/__init__.py
+### pkg/m.py
+from triton.runtime.driver import _create_driver
+
+driver = _create_driver()  # expect: driver-init-at-import
+driver.get_current_target()  # expect: device-init-at-import
+### beside/triton/__init__.py
+### beside/triton/runtime/__init__.py
+### beside/triton/runtime/driver.py
+import importlib.metadata
+
+def _create_driver():
+    found = [one.load() for one in importlib.metadata.entry_points().select(group="triton.backends")]
+    active = [one for one in found if one.is_active()]
+    return active[0]()
+""",
     "a function that goes through compiled code": """
 ### pkg/__init__.py
 ### pkg/m.py

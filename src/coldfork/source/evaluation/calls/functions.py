@@ -123,6 +123,9 @@ def call_function(
         if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
             ev.record_fact(frame, fact)
     _absorb(ev, frame, result)
+    vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
+    if facts and vague:  # the catalogue may know what methods of the result do
+        return external_calls.known_result(ev, symbol)
     return result.value
 
 

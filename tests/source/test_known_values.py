@@ -88,6 +88,96 @@ def late(value=[]):
     value.append(1)
     return value
 
+def some():
+    return len(os.listdir("..")) > 100000
+
+def unless_none():
+    mode = "a" if some() else None
+    if mode is None:
+        return "a"
+    return mode
+
+def where_none():
+    mode = "a" if some() else None
+    if mode is None:
+        return mode
+    return None
+
+def in_else():
+    mode = "a" if some() else None
+    if mode is not None:
+        found = mode
+    else:
+        found = "a"
+    return found
+
+def by_truth():
+    mode = "a" if some() else ""
+    if not mode:
+        return "a" + mode
+    return mode
+
+def by_both():
+    mode = "a" if some() else None
+    if mode is not None and some() is not None:
+        return mode
+    return "a"
+
+def by_either():
+    mode = "a" if some() else None
+    if mode == "a" or some() is None:
+        return "b"
+    return mode if mode else "b"
+
+def of_three():
+    mode = "a" if some() else "b" if os.listdir("..") else None
+    if mode == "a" or mode is None:
+        return "b"
+    return mode
+
+def rest_of_three():
+    mode = "a" if some() else "b" if os.listdir("..") else None
+    if mode == "a":
+        return False
+    return mode == "a"
+
+def of_numbers():
+    count = 1 if some() else 3
+    if count > 2:
+        return count
+    return count + 2
+
+def broken():
+    raise ValueError
+
+def where_it_breaks():
+    mode = "a" if some() else None
+    try:
+        if mode is None and (some() or broken()):
+            return 1
+    except ValueError:
+        return 2
+    return mode
+
+def restored():
+    mode = "a" if some() else None
+    if mode is None:
+        pass
+    return mode
+
+OUTER = "a" if some() else None
+
+def of_a_parameter(mode):
+    if mode is None:
+        return "a"
+    return mode
+
+def told_by_a_chain():
+    mode = 1 if some() else 5
+    if 0 < mode < 3:
+        return 5
+    return mode
+
 Plain.later = "later"
 plain = Plain()
 plain.own = "own"
@@ -224,6 +314,25 @@ late() == [1]
 list({"a", "b"} & {"a"})[0] == "a"
 list(set(["a", "b"]) & set(TABLE.keys()) - {"b"})[0] == "a"
 sorted({"a"}, key=len)[0] == "a"
+unless_none() == "a"
+unless_none() is None
+where_none() is None
+where_none() == "a"
+in_else() == "a"
+in_else() is None
+by_truth() == "a"
+by_truth() == ""
+by_both() == "a"
+by_either() == "b"
+of_three() == "b"
+of_three() == "a"
+rest_of_three()
+of_numbers() == 3
+of_numbers() == 1
+of_a_parameter(OUTER) == "a"
+told_by_a_chain() == 5
+where_it_breaks() == 3
+restored() == "b"
 """
 
 #: Of these the analyser may say that it does not know.
@@ -242,6 +351,11 @@ list({"a", "b"})[0] == "a"
 list({"a", "b"}) == ["a", "b"]
 {1: 2}.popitem() == (1, 2)
 [3, 1].pop() == 1
+restored() is None
+restored() == "a"
+where_it_breaks() == 1
+where_it_breaks() == 2
+where_it_breaks() == "a"
 """
 
 

@@ -156,19 +156,19 @@ here = "leaf"
 ### pkg/deep.py
 here = "deep"
 ### pkg/user.py
-import importlib
 import importlib.util
 import torch
+from importlib import import_module
 
 ask = torch.cuda.get_device_name
-if importlib.import_module("pkg.sub.leaf").here == "leaf": ask()  # expect: device-init-at-import
-if importlib.import_module(".sub", "pkg").here == "sub": ask()  # expect: device-init-at-import
-if importlib.import_module(".sub.leaf", package="pkg").here == "leaf": ask()  # expect: device-init-at-import
-if importlib.import_module(name=".leaf", package="pkg.sub").here == "leaf": ask()  # expect: device-init-at-import
-if importlib.import_module("..deep", "pkg.sub").here == "deep": ask()  # expect: device-init-at-import
-if importlib.import_module("..", "pkg.sub").sub.here == "sub": ask()  # expect: device-init-at-import
-if importlib.import_module("..deep", "pkg.sub").here == "sub": ask()
-if importlib.import_module(".deep", __package__).here == "deep": ask()  # expect: device-init-at-import
+if import_module("pkg.sub.leaf").here == "leaf": ask()  # expect: device-init-at-import
+if import_module(".sub", "pkg").here == "sub": ask()  # expect: device-init-at-import
+if import_module(".sub.leaf", package="pkg").here == "leaf": ask()  # expect: device-init-at-import
+if import_module(name=".leaf", package="pkg.sub").here == "leaf": ask()  # expect: device-init-at-import
+if import_module("..deep", "pkg.sub").here == "deep": ask()  # expect: device-init-at-import
+if import_module("..", "pkg.sub").sub.here == "sub": ask()  # expect: device-init-at-import
+if import_module("..deep", "pkg.sub").here == "sub": ask()
+if import_module(".deep", __package__).here == "deep": ask()  # expect: device-init-at-import
 if __import__("pkg.sub.leaf").sub.leaf.here == "leaf": ask()  # expect: device-init-at-import
 if __import__("pkg.sub.leaf", fromlist=["here"]).here == "leaf": ask()  # expect: device-init-at-import
 if __import__("pkg.sub.leaf", None, None, ["here"]).here == "leaf": ask()  # expect: device-init-at-import
@@ -206,7 +206,7 @@ if os.getenv("COLDFORK_NOWHERE") is not None: ask()  # expect: device-init-at-im
 if os.getenv("COLDFORK_NOWHERE", "x") == "x": ask()  # expect: device-init-at-import
 if os.getenv("COLDFORK_NOWHERE", default="y") == "y": ask()  # expect: device-init-at-import
 if os.environ.get("COLDFORK_NOWHERE", "x") == "y": ask()  # expect: device-init-at-import conditional
-if os.getenv("COLDFORK_NOWHERE", os.getenv("COLDFORK_ELSEWHERE")) is None: ask()  # expect: device-init-at-import
+if os.getenv("COLDFORK_A", os.getenv("COLDFORK_B")) is None: ask()  # expect: device-init-at-import
 os.environ.setdefault("COLDFORK_SET", "1")
 if os.getenv("COLDFORK_SET") == "1": ask()  # expect: device-init-at-import
 os.environ.setdefault("COLDFORK_SET", "2")

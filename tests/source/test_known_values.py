@@ -242,6 +242,81 @@ class Color(enum.Enum):
     BLUE = 2
 class Level(enum.IntEnum):
     LOW = 1
+
+class New:
+    def __new__(cls, *rest):
+        made = super().__new__(cls)
+        made.new = 1
+        return made
+
+class Answering(type):
+    def __getattr__(cls, name):
+        return name
+
+class Asked(metaclass=Answering):
+    pass
+
+def two(first, second="b", *, third="c"):
+    if first == "a" and second == "b":
+        return 1
+    if first == "x" and second == "y":
+        return 2
+    return third
+
+if os.environ.get("COLDFORK_NOWHERE"):
+    one, pair = 1, ["a"]
+else:
+    one, pair = 2, ["b"]
+if not os.environ.get("COLDFORK_NOWHERE"):
+    other = 1
+else:
+    other = 2
+
+def joined():
+    if os.environ.get("COLDFORK_NOWHERE"):
+        first = "a"
+    else:
+        first = "x"
+    return first
+
+def put_on():
+    table = {"a": 1}
+    if os.environ.get("COLDFORK_NOWHERE"):
+        table["b"] = 2
+        table["a"] = 3
+    return table
+
+def grown():
+    names = ["a"]
+    if os.environ.get("COLDFORK_NOWHERE"):
+        names.append("b")
+    return names
+
+def in_a_loop():
+    names = []
+    for number in (1, 2):
+        if number == 2:
+            continue
+        names += [number]
+    return names
+
+def nested_loops():
+    for a in (1, 2):
+        for b in (3, 4):
+            if a + b == 5:
+                return a, b
+
+picked = "a" if os.environ.get("COLDFORK_NOWHERE") else "x"
+filled = {"k": picked}
+both = [number for number in (1, 2, 3) if number > 1 if number < 3]
+mixed = [(a, b) for a in (1, 2) if a > 1 for b in (3, 4) if b > 3]
+(left, right), *others = [(1, 2), 3]
+[spread, *_] = "ab"
+long = list(range(64))
+longer = list(range(65))
+
+class Sub(collections.OrderedDict):
+    pass
 """
 
 QUESTIONS = """
@@ -558,6 +633,62 @@ str() == ""
 str("a") == "a"
 str(None) == "None"
 float("1") == 1.0
+New().new == 1
+New().new == 2
+Asked.anything == "anything"
+Asked.__name__ == "Asked"
+Sub.__name__ == "Sub"
+one == 2
+other == 1
+pair == ["b"]
+two("a" if some() else "x", "b" if some() else "y") == 3
+two("a" if some() else "a") == 1
+two("x", second="b" if some() else "b") == "c"
+joined() == "x"
+two(picked, "b") == "c"
+two(picked, "y") == 2
+two(picked, third="d") == "d"
+filled["k"] == "x"
+put_on()["a"] == 1
+len(put_on()) == 1
+grown() == ["a"]
+"a" in grown()
+in_a_loop() == [1]
+nested_loops() == (1, 4)
+both == [2]
+mixed == [(2, 4)]
+(left, right) == (1, 2)
+others == [3]
+spread == "a"
+len(long) == 64
+long[63] == 63
+Level.LOW is Level.LOW
+Color.RED in (Color.BLUE,)
+Color.RED not in (Color.BLUE,)
+{Color.RED: 1}[Color.RED] == 1
+sum([1, 2], 3) == 6
+sum((), start=4) == 4
+sum([[1], [2]], []) == [1, 2]
+dict(enumerate("ab", 5)) == {5: "a", 6: "b"}
+(picked if some() else picked) == "x"
+(1 if picked == "x" else 2) == 1
+(picked == "x" and 5) == 5
+(picked == "a" or 6) == 6
+not picked == "a"
+all([True, picked == "x"])
+any([False, picked == "x"])
+[picked][0] == "x"
+str(picked) == "x"
+picked.upper() == "X"
+picked in ("x", "y")
+picked is None
+put_on()["a"] == 3
+len(put_on()) == 2
+grown() == ["a", "b"]
+len(grown()) == 2
+"b" in grown()
+picked == "a"
+two(picked, picked) == "b"
 """
 
 #: Of these the analyser may say that it does not know.
@@ -601,6 +732,23 @@ abs(-1) == 1
 round(1.5) == 2
 chr(97) == "a"
 ord("a") == 97
+getattr(Plain, "missing", 9) == "Plain"
+len(longer) == 65
+longer[0] == 0
+Plain() is Plain()
+plain == 1
+1 == Level.LOW
+"RED" in Color.__members__
+[item for item in (picked,)] == ["x"]
+picked + "y" == "xy"
+f"{picked}" == "x"
+picked in ("a", "b")
+one == 1
+other == 2
+pair == ["a"]
+joined() == "a"
+two(picked, "b") == 1
+two(picked, "y") == "c"
 """
 
 

@@ -687,7 +687,6 @@ len(put_on()) == 2
 grown() == ["a", "b"]
 len(grown()) == 2
 "b" in grown()
-picked == "a"
 two(picked, picked) == "b"
 """
 
@@ -743,6 +742,7 @@ plain == 1
 picked + "y" == "xy"
 f"{picked}" == "x"
 picked in ("a", "b")
+picked == "a"
 one == 1
 other == 2
 pair == ["a"]

@@ -178,7 +178,7 @@ if importlib.util.find_spec("json") is None: ask()
 if importlib.util.find_spec("json"): ask()  # expect: device-init-at-import
 if importlib.util.find_spec("pkg.deep") is not None: ask()  # expect: device-init-at-import
 if importlib.util.find_spec("pkg.nowhere") is not None: ask()  # expect: device-init-at-import conditional
-if importlib.util.find_spec("there_is_no_such_module") is None: ask()  # expect: device-init-at-import conditional
+if importlib.util.find_spec("no_such_module") is None: ask()  # expect: device-init-at-import conditional
 """,
     "a submodule that is looked for": """
 ### pkg/__init__.py

@@ -1,4 +1,4 @@
-"""What another module finds: names bound under guards, modules asked for by name, variables of the environment."""
+"""What another module finds: names under guards, modules asked for by name, variables of the environment."""
 
 from __future__ import annotations
 
@@ -146,6 +146,27 @@ if Options.new == 1: ask()  # expect: device-init-at-import
 if Options.new is None: ask()
 if Options.other == 1: ask()  # expect: device-init-at-import
 if Options.other == 2: ask()
+""",
+    "names that are taken apart": """
+### pkg/__init__.py
+### pkg/lists.py
+one, two = 1, 2
+[three, (four, *five)] = 3, (4, 5)
+six, *seven = 6, 7
+### pkg/user.py
+import torch
+from pkg import lists
+from pkg.lists import one, six, three, two
+
+ask = torch.cuda.get_device_name
+if one == 1: ask()  # expect: device-init-at-import
+if two == 2: ask()  # expect: device-init-at-import
+if two == 1: ask()
+if three == 3: ask()  # expect: device-init-at-import
+if lists.four == 4: ask()  # expect: device-init-at-import
+if six == 6: ask()  # expect: device-init-at-import
+if six == 7: ask()
+if lists.seven == [7]: ask()  # expect: device-init-at-import
 """,
     "modules that are asked for by name": """
 ### pkg/__init__.py

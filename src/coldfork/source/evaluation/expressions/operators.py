@@ -38,6 +38,8 @@ _COMPARE_METHODS = {
     ">": "__gt__",
     ">=": "__ge__",
 }
+#: Of enumerations without another base, no member is equal to what it holds.
+_PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -52,9 +54,6 @@ def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
             return result if test_of(result).nominal is False else UNKNOWN
         left = right
     return result
-
-#: Of enumerations without another base, no member is equal to what it holds.
-_PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:

@@ -93,6 +93,10 @@ except Broken:
     ask()  # expect: device-init-at-import
 try:
     raise Broken
+except BaseException:
+    ask()  # expect: device-init-at-import
+try:
+    raise Broken
 except (ValueError, Broken):
     ask()  # expect: device-init-at-import
 try:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.source.files.packs import cache_folder
+from coldfork.source.files import packs
+from coldfork.source.files.packs import cache_folder, tool_digest
 
 
 def test_the_variable_comes_first(tmp_path: Path) -> None:
@@ -50,3 +51,15 @@ def test_a_folder_without_permission_means_no_cache(tmp_path: Path) -> None:
         assert cache_folder({"COLDFORK_CACHE_DIR": str(tmp_path)}) is None
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_code_that_was_changed_keeps_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = tmp_path / "files"
+    room.mkdir()
+    monkeypatch.setattr(packs, "__file__", str(room / "packs.py"))
+    (room / "packs.py").write_text("", encoding="utf-8")
+    before = tool_digest()
+    (room / "notes.txt").write_text("no code", encoding="utf-8")
+    assert tool_digest() == before
+    (room / "packs.py").write_text("changed", encoding="utf-8")
+    assert tool_digest() != before

@@ -19,6 +19,7 @@ from tests.source.captured_programs.arguments import ARGUMENTS
 from tests.source.captured_programs.attributes import ATTRIBUTES
 from tests.source.captured_programs.cases import CASES
 from tests.source.captured_programs.containers import CONTAINERS
+from tests.source.captured_programs.first_runs import FIRST_RUNS
 from tests.source.captured_programs.loops import LOOPS
 from tests.source.captured_programs.methods import METHODS
 from tests.source.captured_programs.truths import TRUTHS
@@ -97,7 +98,7 @@ def reported(source: str, folder: Path) -> dict[int, str]:
     return {one.chain.steps[-2].line or 0: one.verdict.value for one in found}
 
 
-PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES | CONTAINERS | ATTRIBUTES | TRUTHS
+PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES | CONTAINERS | ATTRIBUTES | TRUTHS | FIRST_RUNS
 
 
 @pytest.mark.parametrize("definitions", PROGRAMS.values(), ids=[name.replace(" ", "-") for name in PROGRAMS])

@@ -93,6 +93,8 @@ def test_the_shape_is_the_same_for_every_batch(method: str, tmp_path: Path) -> N
         ("metadata.plan = kernels.run(x)", "conditional"),
         ("metadata.plan = kernels.run(1)", None),
         ("x + 1; metadata.plan = True", None),
+        ("metadata.plan = max(metadata.lengths)", None),
+        ("metadata.plan = torch.ones(4)[0] + 1", None),
     ],
 )
 def test_what_a_first_run_leaves(first: str, wanted: str | None, tmp_path: Path) -> None:

@@ -46,6 +46,72 @@ if float("0") or repr("a") == "a" or repr("a") != "'a'" or float():
 if float("2.5") == 2.5:
     torch.cuda.get_device_name()  # expect: device-init-at-import
 """,
+    "which clause an exception goes to": """
+### pkg/__init__.py
+### pkg/errors.py
+class Broken(Exception):
+    pass
+### pkg/m.py
+import torch
+from pkg.errors import Broken
+
+ask = torch.cuda.get_device_name
+
+def fails(kind):
+    raise kind("x")
+
+def leaves():
+    raise SystemExit
+
+try:
+    fails(KeyError)
+except KeyError:
+    ask()  # expect: device-init-at-import
+try:
+    fails(KeyError)
+except (ValueError, LookupError):
+    ask()  # expect: device-init-at-import
+try:
+    fails(KeyError)
+except ValueError:
+    ask()
+except Exception:
+    ask()  # expect: device-init-at-import
+try:
+    leaves()
+except Exception:
+    ask()
+except BaseException:
+    ask()  # expect: device-init-at-import
+try:
+    leaves()
+except (SystemExit, ValueError):
+    ask()  # expect: device-init-at-import
+try:
+    fails(Broken)
+except Broken:
+    ask()  # expect: device-init-at-import
+try:
+    raise Broken
+except BaseException:
+    ask()  # expect: device-init-at-import
+try:
+    raise Broken
+except (ValueError, Broken):
+    ask()  # expect: device-init-at-import
+try:
+    raise Broken
+except ValueError:
+    ask()
+except:
+    ask()  # expect: device-init-at-import
+try:
+    raise KeyboardInterrupt
+except (KeyError, Exception):
+    ask()
+except KeyboardInterrupt:
+    ask()  # expect: device-init-at-import
+""",
     "a handler that is as likely as not": """
 import os
 import torch

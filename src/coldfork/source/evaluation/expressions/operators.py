@@ -38,6 +38,8 @@ _COMPARE_METHODS = {
     ">": "__gt__",
     ">=": "__ge__",
 }
+#: Of enumerations without another base, no member is equal to what it holds.
+_PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -133,7 +135,10 @@ def _identical(left: Value, right: Value) -> bool | None:
         return False if left.is_member and right.is_member else None
     if isinstance(left, Instance) and left.is_member and isinstance(right, Const):
         held = left.attributes.get("value")
-        return held == right if isinstance(held, Const) else None
+        mixed = left.cls.linear is None or any(
+            isinstance(base, External) and base.name not in _PLAIN_MEMBERS for base in left.cls.linear
+        )
+        return mixed and held == right if isinstance(held, Const) else None
     if (
         isinstance(left, External)
         and isinstance(right, External)

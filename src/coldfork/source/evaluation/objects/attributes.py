@@ -161,14 +161,12 @@ def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Valu
         through_meta = ev.member(meta, name)
         if through_meta is not None and isinstance(through_meta.holder, ClassRef):
             return _bind(ev, frame, through_meta.value, value)
-        getter = ev.member(meta, "__getattr__")
+        getter = ev.member(meta, "__getattr__") if name != "__name__" else None
         if getter is not None and isinstance(getter.holder, ClassRef):
             return ev.call(frame, Bound(getter.value, value), (Const(name),))
     if name == "__name__":
         return Const(value.name)
-    if found is not None:
-        return found.value
-    return UNKNOWN
+    return found.value if found is not None else UNKNOWN
 
 
 def _member_of(cls: ClassRef, name: str, value: Value) -> Value:

@@ -96,15 +96,20 @@ def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
         for names in (("__enter__", "__exit__"), ("__aenter__", "__aexit__")):
             entering = ev.attribute(frame, value, names[0])
             if isinstance(entering, Bound):
-                entered = ev.call(frame, entering)
+                entered = _finished(ev, frame, ev.call(frame, entering))
                 leaving = ev.attribute(frame, value, names[1])
                 if isinstance(leaving, Bound):
-                    ev.call(frame, leaving, (UNKNOWN, UNKNOWN, UNKNOWN))
+                    _finished(ev, frame, ev.call(frame, leaving, (UNKNOWN, UNKNOWN, UNKNOWN)))
                 return entered
         return UNKNOWN
     if isinstance(value, External):
         return ev.call(frame, External(f"{value.name}.__enter__"))
     return UNKNOWN
+
+
+def _finished(ev: Interpreter, frame: Frame, value: Value) -> Value:
+    """What a method returns that `async with` awaits where it is a coroutine."""
+    return awaited(ev, frame, value) if isinstance(value, Lazy) and value.kind == "coroutine" else value
 
 
 def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:

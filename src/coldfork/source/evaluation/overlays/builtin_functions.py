@@ -12,6 +12,7 @@ from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import assign_attribute
 from coldfork.source.evaluation.objects.classes import linear
 from coldfork.source.evaluation.objects.mutation import set_attribute
+from coldfork.source.evaluation.objects.names import module_value
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.semantics.builtin_types import CONTAINERS, any_of, belongs
 from coldfork.source.values.kinds import (
@@ -62,7 +63,7 @@ def _hasattr(
     receiver = positional[0]
     if isinstance(receiver, ModuleRef):
         state = ev.program.module(receiver.name)
-        if state is not None and name in state.summary.binds:
+        if state is not None and module_value(ev, state, name) is not None:
             return TRUE
         ev.attribute(frame, receiver, name)
         return UNKNOWN

@@ -77,14 +77,22 @@ def _iter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
 
 
 def _chosen(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    """`max`, `min`, `next`, `sum`: one of the items, or something made of them."""
-    if not positional:
-        return UNKNOWN
+    """`max`, `min`: one of the items."""
     items, _ = iterate(ev, frame, positional[0]) if len(positional) == 1 else (positional, True)
     if "key" in keywords:
         for single in items[:4]:
             ev.call(frame, keywords["key"], (single,))
     return union(items) if items else UNKNOWN
+
+
+def _sum(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    if not positional:
+        return UNKNOWN
+    items, exact = iterate(ev, frame, positional[0])
+    total = positional[1] if len(positional) > 1 else keywords.get("start", Const(0))
+    for item in items:
+        total = ev.operate(frame, "add", total, item)
+    return total if exact else UNKNOWN
 
 
 def _next(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -148,7 +156,12 @@ def _enumerate(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
-    return Sequence("list", tuple(Sequence("tuple", (Const(i), item)) for i, item in enumerate(items)), exact)
+    place = positional[1] if len(positional) > 1 else keywords.get("start", Const(0))
+    rows = []
+    for item in items:
+        rows.append(Sequence("tuple", (place, item)))
+        place = ev.operate(frame, "add", place, Const(1))
+    return Sequence("list", tuple(rows), exact)
 
 
 def _range(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -203,7 +216,7 @@ ITERATION: dict[str, Model] = {
     "collections.deque": _consumed("list"),
     "builtins.max": _chosen,
     "builtins.min": _chosen,
-    "builtins.sum": _chosen,
+    "builtins.sum": _sum,
     "builtins.next": _next,
     "builtins.any": _any(True),
     "builtins.all": _any(False),

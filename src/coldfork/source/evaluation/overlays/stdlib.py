@@ -212,7 +212,6 @@ LIBRARY: dict[str, Model] = {
     "os.environ.get": _getenv,
     "os.getenv": _getenv,
     "os.environ.setdefault": _setenv,
-    "os.putenv": _setenv,
     "asyncio.run": _run_coroutine,
     "sys.exit": _exit,
     "builtins.exit": _exit,

@@ -11,7 +11,7 @@ from coldfork.source.evaluation.trace import Failure
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Value
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, External, Value
 
 
 def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -109,4 +109,6 @@ def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
         match exception:
             case (nodes.NAME, name, _) | (nodes.CALL, (nodes.NAME, name, _), *_):
                 kind = name
+        if isinstance(value, External) and value.name.startswith("builtins."):
+            kind = value.name.rpartition(".")[2].removesuffix("()")  # whatever it is called here
     raise Raised(kind, frame.gate == 0)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from coldfork.knowledge.catalogue import Fact
 from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.calls import decorators, functions, known_effects
 from coldfork.source.evaluation.definitions import Definitions
@@ -28,8 +25,7 @@ from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.semantics.method_order import Member
 from coldfork.source.syntax.nodes import Block, Node
-from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Union, Value
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Value
 
 
 class Evaluator(Interpreter):
@@ -57,9 +53,6 @@ class Evaluator(Interpreter):
 
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         return operate(self, frame, operator, left, right, in_place=True)
-
-    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
-        return compare_pair(self, frame, operator, left, right)
 
     # -- running code -------------------------------------------------------------------------------
 
@@ -108,16 +101,23 @@ class Evaluator(Interpreter):
             self.running.end()
         return frame.sites, frame.site_edges
 
-    # -- what the parts need of each other ----------------------------------------------------------
+    # -- what the parts need of each other: they are given the evaluator, as methods are ----------------
 
-    def attribute(self, frame: Frame, value: Value, name: str) -> Value:
-        return attributes.attribute(self, frame, value, name)
-
-    def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
-        return attributes.module_attribute(self, frame, state, name)
-
-    def external(self, dotted: str) -> Value:
-        return attributes.external(self, dotted)
+    compare = compare_pair
+    attribute = attributes.attribute
+    module_attribute = attributes.module_attribute
+    external = attributes.external
+    run_lazily = functions.run_lazily
+    item = containers.item
+    for_each_alternative = branches.for_each_alternative
+    record_fact = known_effects.record_fact
+    decorated = decorators.decorated
+    apply_decorators = decorators.apply
+    define_class = class_statements.define_class
+    record_import = import_edges.record_import
+    record_missing_name = import_edges.record_missing_name
+    guards_hold = binding_guards.guards_hold
+    instance_of = classes.instance_of_annotation
 
     def call(
         self,
@@ -128,50 +128,9 @@ class Evaluator(Interpreter):
     ) -> Value:
         return functions.call(self, frame, callee, positional, keywords or {})
 
-    def run_lazily(
-        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value:
-        return functions.run_lazily(self, frame, callee, positional, keywords)
-
-    def item(self, frame: Frame, container: Value, key: Value) -> Value:
-        return containers.item(self, frame, container, key)
-
-    def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
-        return branches.for_each_alternative(self, frame, value, work)
-
-    def record_fact(self, frame: Frame, fact: Fact) -> None:
-        known_effects.record_fact(self, frame, fact)
-
-    def decorated(
-        self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
-    ) -> Value:
-        return decorators.decorated(self, module, env, value, nodes)
-
-    def apply_decorators(
-        self, frame: Frame, value: Value, nodes: tuple[tuple[Node, int], ...], symbol: str
-    ) -> Value:
-        return decorators.apply(self, frame, value, nodes, symbol)
-
-    def define_class(self, frame: Frame, node: Node) -> int:
-        return class_statements.define_class(self, frame, node)
-
-    def record_import(self, frame: Frame, target: str) -> None:
-        import_edges.record_import(self, frame, target)
+    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
+        return self._classes.member(cls, name, after)
 
     def record_failure(self, failure: Failure) -> None:
         if self.failing:
             self.failing[-1].setdefault((failure.kind, failure.even), failure)
-
-    def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
-        import_edges.record_missing_name(self, frame, state, name)
-
-    def guards_hold(
-        self, module: Module, env: Env | None, around: tuple[Node, ...]
-    ) -> tuple[bool | None, Condition | None]:
-        return binding_guards.guards_hold(self, module, env, around)
-
-    def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
-        return classes.instance_of_annotation(self, module, env, node)
-
-    def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
-        return self._classes.member(cls, name, after)

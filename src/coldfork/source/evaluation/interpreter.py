@@ -75,7 +75,7 @@ class Interpreter(ABC):
 
     @abstractmethod
     def run_lazily(
-        self, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
+        self, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value:
         """Run the body of a generator, coroutine or context manager."""
 
@@ -84,7 +84,7 @@ class Interpreter(ABC):
         """An operator with assignment."""
 
     @abstractmethod
-    def compare(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
+    def compare(self, frame: Frame, name: str, left: Value, right: Value) -> Value:
         """What comparing two values gives."""
 
     @abstractmethod
@@ -139,7 +139,7 @@ class Interpreter(ABC):
 
     @abstractmethod
     def guards_hold(
-        self, module: Module, env: Env | None, around: tuple[Node, ...]
+        self, module: Module, env: Env | None, guards: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
         """Whether a binding under these guards happens."""
 

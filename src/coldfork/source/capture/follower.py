@@ -7,12 +7,12 @@ from coldfork.source.capture import expressions
 from coldfork.source.capture.calls import functions
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Arguments, Env, Func, Object, Tensor, Value
+from coldfork.source.capture.objects import Env, Func, Object, Tensor
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
 from coldfork.source.capture.statements import dispatch
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node, last_name
+from coldfork.source.syntax.nodes import Node, last_name
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, External
 
@@ -22,17 +22,10 @@ _TENSORS = frozenset({"torch.Tensor", "torch.LongTensor", "torch.FloatTensor", "
 class Follower(Following):
     """Runs code over objects with identity, one path for what is known and all for what is not."""
 
-    def evaluate(self, node: Node) -> Value:
-        return expressions.evaluate(self, node)
-
-    def execute(self, block: Block) -> bool:
-        return dispatch.execute(self, block)
-
-    def level(self, node: Node | None) -> int:
-        return batch_dependence.level(self, node)
-
-    def call(self, func: Func, given: Arguments) -> Value:
-        return functions.enter(self, func, given)
+    evaluate = expressions.evaluate
+    execute = dispatch.execute
+    level = batch_dependence.level
+    call = functions.enter
 
     # -- the function to begin with -----------------------------------------------------------------
 

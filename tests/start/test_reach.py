@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,11 +169,20 @@ def test_a_check_that_takes_too_long_is_unknown_and_its_processes_are_gone(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = counted(monkeypatch)
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Started(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
     reach = StaticReach(0.01, search(folder))
     answer = reach(Target("application.through"))
     assert answer == ReachAnswer.unknown("application.through", "the check took longer than 0.01 s")
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    (process,) = started
+    with pytest.raises(ChildProcessError):  # it was waited for, and nobody has to
+        os.waitpid(process.pid, os.WNOHANG)
     # Neither this process nor another one waits for it again, for some minutes.
     assert reach(Target("application.through")) == answer
     assert StaticReach(120, search(folder))(Target("application.through")) == answer

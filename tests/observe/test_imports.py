@@ -161,6 +161,7 @@ MAY_LOAD = {
     "coldfork.observe.stacks",
     "coldfork.observe.stacks.frames",
     "coldfork.observe.imports",
+    "coldfork.observe.stacks.loads",
     "coldfork.observe.recording.redaction",
     "coldfork.observe.watch",
     "coldfork.observe.stacks.windows",

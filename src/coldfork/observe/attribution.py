@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from coldfork.observe.recording.events import Event
-    from coldfork.observe.stacks.frames import Load
+    from coldfork.observe.stacks.loads import Load
     from coldfork.observe.stacks.windows import Mark
     from coldfork.observe.stacks.witness import Witness
 

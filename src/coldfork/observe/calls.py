@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.observe.attribution import Attribution
-    from coldfork.observe.stacks.frames import Load
+    from coldfork.observe.stacks.loads import Load
 
 
 EVERY = "*"

@@ -18,7 +18,7 @@ import _frozen_importlib_external
 from _thread import get_ident
 from time import monotonic
 
-from coldfork.observe.stacks.frames import Load
+from coldfork.observe.stacks.loads import Load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
 from coldfork.observe.recording import redaction
-from coldfork.observe.stacks.frames import Load
+from coldfork.observe.stacks.loads import Load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

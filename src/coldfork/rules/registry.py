@@ -1,21 +1,16 @@
-"""The list of rules, which load on demand, and how they judge an observation.
-
-Each finding gets an id by which it is recognised again after lines have moved, and those that a comment
-`# coldfork: ignore[rule] reason` covers are kept apart.
-"""
+"""The list of rules, and how they judge an observation; rules load on demand."""
 
 from __future__ import annotations
 
 import importlib
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Protocol, cast
 
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import IgnoreComment, Observation
+from coldfork.rules.findings import fingerprints, suppression
 from coldfork.rules.findings.case import Case
 
 UNUSED_IGNORE = "unused-ignore"
@@ -83,18 +78,19 @@ def judge_all(
 ) -> Judgement:
     """Run the named rules; the ignored findings are kept apart, not dropped."""
     case = Case(observation, remedies or {})
-    judged = identify(
+    judged = fingerprints.identify(
         finding
         for name in NAMES
         if name in names and name != UNUSED_IGNORE
         for finding in rule(name).judge(case)
     )
-    judgement, leftovers = _sorted_out(judged, observation.ignores)
-    if UNUSED_IGNORE not in names or not leftovers:
-        return judgement
-    idle = replace(case, idle_ignores=_reportable(leftovers, names))
-    complaints = identify(rule(UNUSED_IGNORE).judge(idle))
-    return replace(judgement, findings=tuple(sorted(judgement.findings + complaints, key=_place)))
+    outcome = suppression.sort_out(judged, observation.ignores)
+    if UNUSED_IGNORE not in names or not outcome.leftovers:
+        return Judgement(outcome.kept, outcome.ignored)
+    idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
+    complaints = fingerprints.identify(rule(UNUSED_IGNORE).judge(idle))
+    listed = sorted(outcome.kept + complaints, key=fingerprints.place)
+    return Judgement(tuple(listed), outcome.ignored)
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:
@@ -126,62 +122,3 @@ def unknown(names: Iterable[str]) -> str:
         + (f"did you mean {match}?" if match else "`coldfork rule` lists them all")
         for name, match in matches
     )
-
-
-def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Give each finding its id and sort them by place; equal ones differ by their order."""
-    seen: Counter[str] = Counter()
-    named = []
-    for finding in sorted(findings, key=_place):
-        essence = _essence(finding)
-        named.append(replace(finding, id=_digest(essence, seen[essence])))
-        seen[essence] += 1
-    return tuple(named)
-
-
-def _place(finding: Finding) -> tuple[str, int, int, str]:
-    """The order in which findings are listed."""
-    return finding.path, finding.line, finding.column, finding.rule
-
-
-def _essence(finding: Finding) -> str:
-    # No line and no column; blanks of the source text are folded, so that re-indenting changes nothing.
-    site = " ".join(finding.text.split())
-    return "\0".join((finding.rule, finding.module, *finding.chain.symbols, site))
-
-
-def _digest(essence: str, ordinal: int) -> str:
-    material = f"{essence}\0{ordinal}".encode(errors="surrogatepass")
-    return blake2b(material, digest_size=10).hexdigest()
-
-
-def _sorted_out(
-    findings: Iterable[Finding], comments: Sequence[IgnoreComment]
-) -> tuple[Judgement, tuple[IgnoreComment, ...]]:
-    """The findings by whether a comment covers them, and the comments reduced to what suppressed nothing."""
-    by_path = defaultdict(list)
-    for comment in comments:
-        by_path[comment.path].append(comment)
-    kept: list[Finding] = []
-    ignored: list[Finding] = []
-    used: set[tuple[IgnoreComment, str]] = set()
-    for finding in findings:
-        covering = [comment for comment in by_path.get(finding.path, ()) if covers(comment, finding)]
-        used.update((comment, finding.rule) for comment in covering)
-        (ignored if covering else kept).append(finding)
-    leftovers = tuple(left for comment in comments if (left := _leftover(comment, used)) is not None)
-    return Judgement(tuple(kept), tuple(ignored)), leftovers
-
-
-def covers(comment: IgnoreComment, finding: Finding) -> bool:
-    """Whether the comment stands on the finding's statement and names its rule, or names none: all rules."""
-    first, last = comment.covers
-    on_it = comment.path == finding.path and first <= finding.line <= last
-    return on_it and (not comment.rules or finding.rule in comment.rules)
-
-
-def _leftover(comment: IgnoreComment, used: set[tuple[IgnoreComment, str]]) -> IgnoreComment | None:
-    if not comment.rules:
-        return None if any(user == comment for user, _ in used) else comment
-    idle = tuple(dict.fromkeys(rule for rule in comment.rules if (comment, rule) not in used))
-    return replace(comment, rules=idle) if idle else None

@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coldfork.observe.probes.process import namespace
+from coldfork.observe.probes.modules import namespace
 from coldfork.start.process.snapshot import HERE
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The state of each runtime, found out without initialising, loading or importing anything."""
+"""One module for each runtime: its state, found out without initialising, loading or importing anything."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from coldfork.observe.probes.modules import namespace, replaced
 from coldfork.observe.probes.pools import doubt, owned
-from coldfork.observe.probes.process import ProbedProcess, namespace, replaced
 from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, CONTEXT, POISONED, UNKNOWN, Reading
 
 TYPE_CHECKING = False
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake
 
 ON_DEVICES = "jax"

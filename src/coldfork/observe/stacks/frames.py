@@ -8,9 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from types import CodeType, FrameType
-    from typing import Any, TypeGuard
+    from typing import TypeGuard
 
     from coldfork.observe.recording.events import Event
+    from coldfork.observe.stacks.loads import Load
 
     Spot = tuple[FrameType, int]
 
@@ -232,16 +233,3 @@ def _top(frame: FrameType) -> str:
 
 #: `types.MethodType`, which is all of `types` that is wanted here.
 _METHOD = type(StackView(None, None, ()).site)
-
-
-class Load:
-    """A module that is being loaded; not a dataclass, because thousands are made while a program starts."""
-
-    __slots__ = ("name", "parent", "path", "spec", "start")
-
-    def __init__(self, name: str, path: str | None, spec: Any, start: float, parent: Load | None) -> None:
-        self.name = name
-        self.path = path
-        self.spec = spec
-        self.start = start
-        self.parent = parent

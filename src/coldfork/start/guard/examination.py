@@ -9,7 +9,7 @@ from _thread import get_ident
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coldfork.observe.probes import hip, pools
+from coldfork.observe.probes import hip, opencl, tokenizers
 from coldfork.start.evidence import table
 from coldfork.start.process import snapshot
 
@@ -89,7 +89,7 @@ class Unchanged:
         self._fingerprint: Callable[[], int | None] = snapshot.examination.loader().fingerprint
         # `os.environ.get` goes through five functions to this dictionary.
         self._variables: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
-        self._names = (os.fsencode(pools.PARALLELISM), os.fsencode(pools.POCL_DEVICES))
+        self._names = (os.fsencode(tokenizers.VARIABLE), os.fsencode(opencl.DEVICES_VARIABLE))
         self._known: Key | None = None
 
     def key(self) -> Key:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from coldfork.observe.stacks.frames import Load
+    from coldfork.observe.stacks.loads import Load
     from coldfork.observe.states import Poller
 
     Actions = dict[str, Callable[[tuple[Any, ...]], None]]

@@ -11,12 +11,13 @@ import os
 from typing import TYPE_CHECKING
 
 from coldfork.observe import states
-from coldfork.observe.probes import hip, pools
-from coldfork.observe.probes.flags import TorchFlags, VirtualDevice
+from coldfork.observe.probes import hip, opencl, tokenizers
 from coldfork.observe.probes.jax import Clients
 from coldfork.observe.probes.loader import Gate
 from coldfork.observe.probes.maps import Maps, mapped
 from coldfork.observe.probes.process import ProbedProcess, forked_without_exec
+from coldfork.observe.probes.torch_flags import TorchFlags
+from coldfork.observe.probes.virtual_device import VirtualDevice
 from coldfork.start.process.openmp_pools import Stack, Stacks
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.threads import NativeThread
 
 _TASKS = "/proc/self/task"
-_SETTINGS = (pools.PARALLELISM, pools.POCL_DEVICES)
+_SETTINGS = (tokenizers.VARIABLE, opencl.DEVICES_VARIABLE)
 _FLAGS = (TorchFlags("torch.cuda", "cuda"), TorchFlags("torch.xpu", "xpu"), VirtualDevice())
 _CLIENTS = Clients()
 

@@ -1,19 +1,14 @@
-"""What modules of the program know of a device: PyTorch's own flags, and coldfork's own virtual device.
-
-PyTorch's are for the accelerators it initialises lazily: CUDA, ROCm under CUDA's name, XPU.
-"""
+"""PyTorch's own flags, for the accelerators it initialises lazily: CUDA, ROCm under CUDA's name, XPU."""
 
 from __future__ import annotations
 
-from coldfork.observe.probes.process import ProbedProcess, namespace
+from coldfork.observe.probes.modules import namespace
 from coldfork.observe.probes.reading import AWAKE, CONTEXT, POISONED, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from coldfork.observe.probes.process import ProbedProcess
     from coldfork.observe.probes.reading import Awake
-
 
 BAD_FORK = "PyTorch says that this process was forked from one in which it had touched the device"
 
@@ -60,31 +55,3 @@ class TorchFlags:
 def is_rocm(version: object) -> bool:
     """Whether the names of `torch.version` are those of a build for ROCm."""
     return isinstance(version, dict) and isinstance(version.get("hip"), str)
-
-
-class VirtualDevice:
-    """The virtual device of this process, if `coldfork.virtual` has been imported and has installed one."""
-
-    module = "coldfork.virtual.installation"
-
-    def _device(self) -> Any:
-        names = namespace(self.module)
-        installed = names.get("installed") if names is not None else None
-        device = installed() if installed is not None else None
-        # With a library it is the driver's probe that sees it, as any other driver.
-        return device if device is not None and device.library is None else None
-
-    def awake(self) -> Awake:
-        """The accelerator it pretends to be, when it is awake."""
-        device = self._device()
-        level = device.level if device is not None else None
-        return () if level is None else ((str(device.accelerator), str(level)),)
-
-    def examine(self, process: ProbedProcess | None = None) -> Reading | None:
-        """What it says of itself; None when there is none."""
-        device = self._device()
-        if device is None:
-            return None
-        return Reading(
-            device.accelerator, device.state, level=device.level, reason="this is coldfork's virtual device"
-        )

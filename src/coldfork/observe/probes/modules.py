@@ -1,0 +1,35 @@
+"""Looks into modules that the program has imported, without running any of their code."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_modules = sys.modules
+_Module = type(sys)
+_read = object.__getattribute__
+
+
+def namespace(name: str) -> dict[str, Any] | None:
+    """The names that an imported module holds now; None if it is not imported, or is no real module.
+
+    Neither a lazy module that would load itself at the first attribute, nor a `__getattr__`, nor a stand-in
+    that answers everything is ever asked: only the module's own dictionary is read.
+    """
+    module = _modules.get(name)
+    if module is None or not issubclass(type(module), _Module):
+        return None
+    try:
+        found = _read(module, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
+
+
+def replaced(name: str) -> bool:
+    """True when something stands under this name in `sys.modules` that is no module."""
+    module = _modules.get(name)
+    return module is not None and not issubclass(type(module), _Module)

@@ -1,0 +1,77 @@
+"""OpenCL, which answers no question without initialising every vendor's driver that is installed.
+
+Its loader opens those drivers at the first question. Whether one of them is in memory, and whether it has
+started threads, can be seen without asking.
+"""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.pools import counted, doubt, owned
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, DRIVER, UNKNOWN, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import ProbedProcess
+
+ACCELERATOR = "opencl"
+LOADER = ("libOpenCL",)
+POCL = ("libpocl",)
+DRIVERS = (
+    *POCL,
+    "libnvidia-opencl",
+    "libamdocl",
+    "libigdrcl",
+    "libintelocl",
+    "libMesaOpenCL",
+    "libRusticlOpenCL",
+    "libmali",
+    "libclvk",
+)
+DEVICES_VARIABLE = "POCL_DEVICES"
+
+
+def examine(process: ProbedProcess) -> Reading:
+    """Awake while a vendor's driver has threads; without threads, what is known of that driver."""
+    driver = process.library(*DRIVERS)
+    loader = process.library(*LOADER)
+    if driver is None and loader is None:
+        return Reading(ACCELERATOR, ABSENT)
+    if driver is None:
+        return Reading(ACCELERATOR, COLD, reason="no vendor's driver has been opened", library=loader)
+    threads = owned(process, DRIVERS)
+    if threads:
+        return Reading(
+            ACCELERATOR,
+            AWAKE,
+            level=DRIVER,
+            reason=f"{counted(len(threads))} of {threads[0].owner} are running",
+            library=threads[0].library,
+        )
+    return doubt(ACCELERATOR, process, driver) or _without_threads(process, driver)
+
+
+def _without_threads(process: ProbedProcess, driver: str) -> Reading:
+    name = driver.rpartition("/")[2]
+    others = process.library(*(prefix for prefix in DRIVERS if prefix not in POCL))
+    if others is not None or not name.startswith(POCL):
+        other = (others or driver).rpartition("/")[2]
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"{other} is loaded and answers nothing without initialising itself",
+            library=others or driver,
+        )
+    if process.setting(DEVICES_VARIABLE) is not None:
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"{name} is loaded without threads, "
+            f"and {DEVICES_VARIABLE} may have asked for devices that have none",
+            library=driver,
+        )
+    return Reading(
+        ACCELERATOR,
+        COLD,
+        reason=f"{name} is loaded, and has not started the threads of its devices",
+        library=driver,
+    )

@@ -1,0 +1,33 @@
+"""OpenMP: whether a parallel region has left a pool of worker threads behind.
+
+No runtime has a question for it; the threads themselves are the answer. OpenBLAS keeps threads too, which
+survive a fork by its own handlers and are not counted: they begin in OpenBLAS and not in an OpenMP library.
+"""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.pools import counted, examined
+from coldfork.observe.probes.reading import AWAKE, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import ProbedProcess
+
+ACCELERATOR = "openmp"
+PREFIXES = ("libgomp", "libomp", "libiomp5")
+
+
+def examine(process: ProbedProcess) -> Reading:
+    """Awake while a thread exists that began in an OpenMP library."""
+    return examined(
+        ACCELERATOR,
+        process,
+        PREFIXES,
+        lambda workers, _: Reading(
+            ACCELERATOR,
+            AWAKE,
+            reason=f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region",
+            library=workers[0].library,
+        ),
+        cold="no worker threads of OpenMP are running",
+    )

@@ -1,0 +1,45 @@
+"""polars: whether a query has started its pool of threads."""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.pools import counted, examined
+from coldfork.observe.probes.reading import AWAKE, UNKNOWN, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import ProbedProcess
+    from coldfork.observe.probes.threads import NativeThread
+
+ACCELERATOR = "polars"
+PREFIXES = ("_polars_runtime", "polars.abi3", "polars.cpython")
+# Started by the import itself: the allocator's, and the one that removes spilled files. A fork does them no
+# harm.
+_HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
+# The kernel cuts names to 15 characters.
+_WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
+
+
+def examine(process: ProbedProcess) -> Reading:
+    """Awake while a thread of the query engine exists; those that the import starts are no sign of one."""
+    return examined(ACCELERATOR, process, PREFIXES, _seen, cold="its query engine runs no threads")
+
+
+def _seen(threads: tuple[NativeThread, ...], library: str) -> Reading | None:
+    workers = [thread for thread in threads if _works(thread.name)]
+    if workers:
+        return Reading(ACCELERATOR, AWAKE, reason=f"its engine runs {counted(len(workers))}", library=library)
+    strange = sorted({thread.name for thread in threads}.difference(_HOUSEKEEPING))
+    if strange:
+        return Reading(
+            ACCELERATOR,
+            UNKNOWN,
+            reason=f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}",
+            library=library,
+        )
+    return None
+
+
+def _works(name: str) -> bool:
+    """Whether a thread of this name belongs to the engine: `polars-0`, `polars-1`, ... are its pool."""
+    stem, _, number = name.rpartition("-")
+    return name.startswith(_WORKERS) or (stem == "polars" and number.isdigit())

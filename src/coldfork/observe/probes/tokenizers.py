@@ -1,0 +1,48 @@
+"""Hugging Face's tokenizers: whether a batch was encoded in parallel, and what a fork then does."""
+
+from __future__ import annotations
+
+from coldfork.observe.probes.pools import counted, examined
+from coldfork.observe.probes.reading import AWAKE, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.observe.probes.process import ProbedProcess
+
+ACCELERATOR = "tokenizers"
+PREFIXES = ("tokenizers.abi3", "tokenizers.cpython")
+VARIABLE = "TOKENIZERS_PARALLELISM"
+# The values that mean no: src/utils/parallelism.rs of tokenizers.
+_OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
+
+
+def examine(process: ProbedProcess) -> Reading:
+    """Awake while its pool exists."""
+    return examined(
+        ACCELERATOR,
+        process,
+        PREFIXES,
+        lambda workers, library: Reading(
+            ACCELERATOR,
+            AWAKE,
+            reason=f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}",
+            library=library,
+            survives_fork=survives_fork(process),
+        ),
+        cold="nothing was encoded in parallel",
+    )
+
+
+def survives_fork(process: ProbedProcess) -> bool:
+    """Whether a forked child goes on without the pool: unless the variable asks for it."""
+    setting = process.setting(VARIABLE)
+    return setting is None or setting.lower() in _OFF
+
+
+def _after_a_fork(process: ProbedProcess) -> str:
+    setting = process.setting(VARIABLE)
+    if setting is None:
+        return f"{VARIABLE} is not set, so its own handler makes a forked child go on without it"
+    if survives_fork(process):
+        return f"{VARIABLE}={setting} makes a forked child go on without it"
+    return f"{VARIABLE} is set, so a forked child waits for it in vain"

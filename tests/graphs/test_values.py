@@ -124,8 +124,10 @@ def test_each_kind_of_holder_shows_its_parts(state: Any, paths: list[str]) -> No
 def test_what_belongs_to_others_is_not_looked_into() -> None:
     local = threading.local()
     local.value = 1
-    event = multiprocessing.get_context("spawn").Event()
-    assert of([local, event]) == ["[0]", "[1]"]
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    assert of([local, ours]) == ["[0]", "[1]"]
+    ours.close()
+    theirs.close()
     assert not is_leaf(SimpleNamespace())
     assert not is_leaf(Layer())
     assert not is_leaf(torch.nn.ParameterDict())

@@ -1,4 +1,4 @@
-"""Times coldfork beside its peers on the same fresh trees: `./dev bench check [--tree NAME] [--rounds 5]`"""
+"""Times coldfork beside its peers on the same fresh trees: `./dev bench check [--tree NAME] [--rounds 7]`"""
 
 from __future__ import annotations
 
@@ -57,12 +57,20 @@ class Figures:
     files: int = 0
     megabytes: float = 0.0
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    cpu_seconds: dict[str, list[float]] = field(default_factory=dict)
     peak_megabytes: dict[str, float] = field(default_factory=dict)
     troubles: dict[str, str] = field(default_factory=dict)
 
-    def add(self, name: str, seconds: float) -> None:
+    def add(self, name: str, run: measure.Run) -> None:
         """Note one run of a tool."""
-        self.seconds.setdefault(name, []).append(seconds)
+        self.seconds.setdefault(name, []).append(run.seconds)
+        self.cpu_seconds.setdefault(name, []).append(run.cpu_seconds)
+
+    def drop(self, name: str, trouble: str) -> None:
+        """Note why a tool could not be timed; what it did before is no comparison any more."""
+        self.troubles[name] = trouble
+        self.seconds.pop(name, None)
+        self.cpu_seconds.pop(name, None)
 
     def spread(self, name: str) -> Spread:
         """What the runs of one tool say."""
@@ -70,7 +78,15 @@ class Figures:
 
     def ratios(self, name: str, to: str) -> list[float]:
         """One tool's time over another's, round by round."""
-        return [mine / theirs for mine, theirs in zip(self.seconds[name], self.seconds[to], strict=True)]
+        return _ratios(self.seconds[name], self.seconds[to])
+
+    def cpu_ratios(self, name: str, to: str) -> list[float]:
+        """The same of what their processors spent."""
+        return _ratios(self.cpu_seconds[name], self.cpu_seconds[to])
+
+
+def _ratios(mine: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    return [one / other for one, other in zip(mine, theirs, strict=True)]
 
 
 def tree_figures(bench: Bench, tree: Tree) -> Figures:
@@ -113,7 +129,7 @@ def _time_coldfork(copied: Copy, place: Path, figures: Figures) -> None:
             trees.touch(copied)
         run = _once(tools_under_test.coldfork(copied, cache, place / "coldfork.json"))
         _require_everything_read(place / "coldfork.json", copied)
-        figures.add(state, run.seconds)
+        figures.add(state, run)
     # The other tools of the round shall read the same bytes, whoever came first.
     shutil.rmtree(cache, ignore_errors=True)
 
@@ -129,12 +145,11 @@ def _require_everything_read(output: Path, copied: Copy) -> None:
 
 def _time_peer(peer: Peer, commands: Path, copied: Copy, place: Path, figures: Figures) -> None:
     try:
-        run = _once(Job(peer.command(commands, copied, place)))
+        run = _once(Job(peer.command(commands, copied, place), statuses=peer.statuses))
     except UnavailableError as error:
-        figures.troubles[peer.name] = str(error)
-        figures.seconds.pop(peer.name, None)
+        figures.drop(peer.name, str(error))
         return
-    figures.add(peer.name, run.seconds)
+    figures.add(peer.name, run)
 
 
 def _memory(bench: Bench, tree: Tree, peers: Sequence[Peer], figures: Figures) -> None:
@@ -147,13 +162,14 @@ def _memory(bench: Bench, tree: Tree, peers: Sequence[Peer], figures: Figures) -
         }
         for peer in peers:
             if peer.name not in figures.troubles:
-                jobs[peer.name] = Job(peer.command(bench.peers[peer.name], copied, Path(place)))
+                command = peer.command(bench.peers[peer.name], copied, Path(place))
+                jobs[peer.name] = Job(command, statuses=peer.statuses)
         for name, job in jobs.items():
             figures.peak_megabytes[name] = (_once(job, memory=True).peak_bytes or 0) / 1e6
 
 
 def _once(job: Job, memory: bool = False) -> measure.Run:
-    return measure.once(job.command, environment=job.environment, memory=memory)
+    return measure.once(job.command, environment=job.environment, statuses=job.statuses, memory=memory)
 
 
 def scaling(bench: Bench, tree: Tree) -> list[tuple[float, float]]:
@@ -178,6 +194,7 @@ def headline(figures: Figures) -> dict[str, float]:
     found = {state: figures.spread(state).median for state in STATES}
     if "lifeguard" in figures.seconds:
         found["cold / lifeguard"] = Spread.of(figures.ratios("cold", "lifeguard")).median
+        found["cold CPU / lifeguard"] = Spread.of(figures.cpu_ratios("cold", "lifeguard")).median
     if "coldfork" in figures.peak_megabytes:
         found["peak memory"] = figures.peak_megabytes["coldfork"]
     return found
@@ -188,13 +205,17 @@ def show(figures: Figures) -> None:
     print(f"\n{figures.tree}: {figures.files} files, {figures.megabytes:.1f} MB in the package")
     peers = [name for name in figures.seconds if name not in STATES]
     for name in peers:
-        ratio = Spread.of(figures.ratios("cold", name))
+        wall, cpu = Spread.of(figures.ratios("cold", name)), Spread.of(figures.cpu_ratios("cold", name))
         print(
-            f"  coldfork cold takes {ratio.median:.2f} of {name}'s time ({ratio.low:.2f} to {ratio.high:.2f})"
+            f"  coldfork cold takes {wall.median:.2f} of {name}'s time ({wall.low:.2f} to {wall.high:.2f})"
+            f" and {cpu.median:.2f} of its CPU seconds ({cpu.low:.2f} to {cpu.high:.2f})"
         )
     for name in (*STATES, *peers):
         label = f"coldfork {name}" if name in STATES else name
-        print(f"  {label:18} {figures.spread(name)}  n={len(figures.seconds[name])}")
+        cpu_seconds = Spread.of(figures.cpu_seconds[name]).median
+        print(
+            f"  {label:18} {figures.spread(name)}  CPU {cpu_seconds:6.2f} s  n={len(figures.seconds[name])}"
+        )
     for name, peak in figures.peak_megabytes.items():
         print(f"  {name:18} {peak:6.0f} MB at the peak (sum of resident memory over its processes, sampled)")
     for name, trouble in figures.troubles.items():
@@ -253,7 +274,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--peer", action="append", choices=[peer.name for peer in PEERS], help="only these peers"
     )
     parser.add_argument("--no-peers", dest="peer", action="store_const", const=(), help="coldfork alone")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each tree (default 5)")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of each tree (default 7)")
     parser.add_argument("--no-scaling", action="store_true", help="leave the table of growing sizes out")
     parser.add_argument("--strict", action="store_true", help="exit 1 when a promise is missed")
     parser.add_argument("--output", metavar="FILE", help="write every sample as JSON")

@@ -59,7 +59,7 @@ def events() -> dict[str, object]:
         ) / EVENTS
 
     without = rounds()
-    coldfork.guard("raise")
+    coldfork.guard("strict")
     guarded = rounds()
     coldfork.guard("off")
     off = rounds()
@@ -70,7 +70,7 @@ def forks(names: tuple[str, ...]) -> dict[str, object]:
     """What a fork costs more, with the guard on and off in turns, in microseconds."""
     import coldfork
 
-    coldfork.guard("raise")
+    coldfork.guard("strict")
     have = loaded(names)
     first = nanoseconds(lambda: sys.audit("os.fork"), time.process_time_ns) / 1e6
     guard_on: list[int] = []
@@ -105,7 +105,7 @@ def imports(name: str, guarded: str) -> dict[str, object]:
     if guarded == "guarded":
         import coldfork
 
-        coldfork.guard("raise")
+        coldfork.guard("strict")
     began = time.process_time()
     importlib.import_module(name)
     return {"seconds": time.process_time() - began}

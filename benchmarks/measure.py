@@ -23,6 +23,8 @@ class Run:
 
     seconds: float
     status: int
+    cpu_seconds: float
+    """Of user and system time, summed over the process and those of its descendants that were waited for."""
     peak_bytes: int | None = None
     """The largest sum of resident memory over the process and all its descendants, where it was sampled.
 
@@ -70,6 +72,7 @@ def once(
     memory: bool = False,
 ) -> Run:
     """Run a command to its end; its output is dropped, what it says on failure is kept for the error."""
+    spent = _spent_by_children()
     start = time.perf_counter()
     process = subprocess.Popen(
         command,
@@ -93,7 +96,14 @@ def once(
     if process.returncode not in statuses:
         words = said.decode("utf-8", "replace").strip()[-400:]
         raise UnavailableError(f"{' '.join(command[:4])} ... exits {process.returncode}: {words}")
-    return Run(seconds, process.returncode, None if peak is None else peak.bytes)
+    cpu_seconds = _spent_by_children() - spent
+    return Run(seconds, process.returncode, cpu_seconds, None if peak is None else peak.bytes)
+
+
+def _spent_by_children() -> float:
+    """What all processes that this one has waited for have spent: one command at a time is measured."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
 
 
 class _Peak:

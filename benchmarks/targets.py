@@ -22,9 +22,13 @@ class Target:
         return value <= self.at_most
 
 
+#: Stands for every one of the large packages.
+ANY_LARGE = "any large package"
+
 TARGETS = (
     Target("vllm-0.11.0", "cold", 1.3),
     Target("vllm-0.11.0", "cold / lifeguard", 0.7, "x"),
+    Target("vllm-0.11.0", "cold CPU / lifeguard", 0.7, "x"),
     Target("vllm-0.11.0", "warm", 0.35),
     Target("vllm-0.11.0", "edited", 0.4),
     Target("vllm-0.11.0-with-dependencies", "cold", 4.0),
@@ -32,6 +36,11 @@ TARGETS = (
     Target("vllm-0.33.0-with-dependencies", "cold", 8.0),
     Target("vllm-0.33.0-with-dependencies", "warm", 1.2),
     Target("vllm-0.33.0-with-dependencies", "peak memory", 700.0, "MB"),
+    Target("sympy", "CPU", 20.0),
+    Target("pandas", "CPU", 8.0),
+    Target(ANY_LARGE, "CPU a megabyte", 1.0),
+    Target("80 MB together", "peak memory", 700.0, "MB"),
+    Target("20000 generated lines", "peak memory", 100.0, "MB"),
 )
 
 

@@ -25,6 +25,7 @@ class Job:
 
     command: tuple[str, ...]
     environment: Mapping[str, str] | None = None
+    statuses: frozenset[int] = frozenset({0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Peer:
     command: Callable[[Path, Copy, Path], tuple[str, ...]]
     """Takes its `bin` folder, the tree and a folder for what it writes."""
     reads_dependencies: bool = False
+    statuses: frozenset[int] = frozenset({0})
+    """How it exits when it has done its work: type checkers find fault with every tree."""
 
     def folder(self) -> Path:
         """Where its virtual environment lies."""
@@ -63,6 +66,15 @@ def _semgrep(bin_: Path, tree: Copy, scratch: Path) -> tuple[str, ...]:
     return (str(bin_ / "semgrep"), "scan", *quiet, *out, "--config", str(RULE), str(tree.folder))
 
 
+def _ty(bin_: Path, tree: Copy, scratch: Path) -> tuple[str, ...]:
+    python = ("--python", str(bin_.parent))
+    return (str(bin_ / "ty"), "check", *python, "--exit-zero", "--output-format", "concise", str(tree.folder))
+
+
+def _pyrefly(bin_: Path, tree: Copy, scratch: Path) -> tuple[str, ...]:
+    return (str(bin_ / "pyrefly"), "check", "--summary=none", str(tree.folder))
+
+
 PEERS = (
     Peer(
         "lifeguard", "lifeguard-lazy-imports==0.6.0", "lazy-import safety, whole program",
@@ -70,6 +82,8 @@ PEERS = (
     ),
     Peer("grimp", "grimp==3.19", "import graph", (3, 11), _grimp),
     Peer("ruff", "ruff==0.17.5", "import graph of files", (3, 11), _ruff),
+    Peer("ty", "ty==0.0.105", "types", (3, 11), _ty),
+    Peer("pyrefly", "pyrefly==1.4.1", "types", (3, 11), _pyrefly, statuses=frozenset({0, 1})),
     Peer("semgrep", "semgrep==1.182.0", "direct calls outside functions", (3, 11), _semgrep),
 )  # fmt: skip
 

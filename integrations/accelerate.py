@@ -31,7 +31,7 @@ def run() -> Transcript:
         status=None,
     )
     transcript.step(
-        'With `coldfork.guard("raise")` before: the launch is refused at once, in the parent, with the '
+        'With `coldfork.guard("strict")` before: the launch is refused at once, in the parent, with the '
         "reason and what can be done.",
         ENVIRONMENT.watch_program(PROGRAM, "guarded"),
         r"^coldfork.model.errors.UnsafeForkError: .*this thread has run OpenMP regions of libgomp",

@@ -30,7 +30,7 @@ def run() -> Transcript:
         r"^asked: no answer",
     )
     transcript.step(
-        'With `coldfork.guard("raise")` in gunicorn\'s configuration: the master refuses to fork, and names '
+        'With `coldfork.guard("strict")` in gunicorn\'s configuration: the master refuses to fork, and names '
         "the module whose import did it.",
         _serve("gunicorn_guarded.py", at_import),
         r"^coldfork.model.errors.UnsafeForkError: os.fork was refused.*\(woken by gunicorn_application\b",

@@ -19,6 +19,7 @@ ENVIRONMENT = Environment(
     unwanted=("torchvision", "torchaudio", "torchcodec"),
 )
 VARIABLES = {
+    "COLDFORK_VLLM": "on",
     "HF_HUB_OFFLINE": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_LOGGING_LEVEL": "INFO",
@@ -91,9 +92,9 @@ def run() -> Transcript:
         r"^process \d+: VLLM::Worker of \d+, started by fork$",
     )
     transcript.step(
-        "A program that forks without letting anything choose, with COLDFORK_GUARD=raise: where it would "
+        "A program that forks without letting anything choose, with COLDFORK_GUARD=strict: where it would "
         "hang, the guard refuses in the parent.",
-        _generate(model, "--forced", "--parallel-operation", coldfork=coldfork, mode="raise"),
+        _generate(model, "--forced", "--parallel-operation", coldfork=coldfork, mode="strict"),
         re.escape(DIRTY),
         r"^coldfork\.model\.errors\.UnsafeForkError: .* was refused, and no process was started: .*libgomp",
         r"^  = help: start the process with spawn",

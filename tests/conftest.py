@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from packaging.requirements import Requirement
 
 MARKER = "must_hold"
@@ -18,6 +19,8 @@ OPTION = "--must-hold-strict"
 INSTALLED = "COLDFORK_RUNTIMES"
 """The variable by which `./dev` says that it has installed the dependency group below."""
 GROUP = "runtimes"
+EXAMPLES = "COLDFORK_TEST_EXAMPLES"
+"""How many examples each property is tried on, drawn anew; the same few each time, unless told."""
 _NOT_THERE = re.compile(r"could not import '([\w-]+)")
 
 
@@ -31,7 +34,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Hear the signals again that a shell or `nohup` lets what it starts in the background ignore."""
+    """Hear signals again, and settle what generated tests draw."""
+    _hear_signals()
+    if many := os.environ.get(EXAMPLES):
+        settings.register_profile("many", max_examples=int(many), deadline=None)
+        settings.load_profile("many")
+    else:
+        settings.register_profile("same", derandomize=True, deadline=None)
+        settings.load_profile("same")
+
+
+def _hear_signals() -> None:
+    """Heed those that a shell or `nohup` lets what it starts in the background ignore."""
     for number, usual in (
         (signal.SIGINT, signal.default_int_handler),
         (getattr(signal, "SIGQUIT", signal.SIGINT), signal.SIG_DFL),

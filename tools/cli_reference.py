@@ -53,7 +53,8 @@ CONFIG_TAIL = """\
 | --- | --- | --- |
 | `exclude` | a list of strings | globs as in a .gitignore, relative to the file: no findings there |
 | `per-file-ignores` | a table: glob to list of rules | rules that say nothing about matching files |
-| `knowledge` | a table | what your own libraries do to devices, added to what coldfork knows |
+| `vllm` | true or false | whether the plugin for vLLM acts; `COLDFORK_VLLM=on` and `off` outrank it |
+| `knowledge` | a table | what [your own libraries](knowledge.md) do to devices, beside what is known |
 
 A module that is excluded is still read where another one imports it.
 

@@ -1,14 +1,18 @@
-"""Writes the rules' pages of the documentation, docs/rules/, from the rules' own docstrings: `./dev docs`"""
+"""Writes the pages of rules and stories, docs/rules/ and docs/stories/, from their modules: `./dev docs`"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from coldfork.diagnose.stories import registry as stories
+from coldfork.knowledge.troubles import named, page
 from coldfork.rules.pages import Page, pages
 from generated_files import settle
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "rules"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+RULES = DOCS / "rules"
+STORIES = DOCS / "stories"
 
 
 def index(all_pages: tuple[Page, ...]) -> str:
@@ -24,12 +28,25 @@ def index(all_pages: tuple[Page, ...]) -> str:
     )
 
 
+def story_index() -> str:
+    """The page that lists the stories."""
+    rows = "\n".join(f"| [{name}]({name}.md) | {named(name).sign} |" for name in stories.STORIES)
+    return (
+        "# The stories\n\n"
+        "What [`coldfork explain`](../how-to/explain.md) recognises in a log.\n\n"
+        f"| story | what is seen |\n| --- | --- |\n{rows}\n"
+    )
+
+
 def files() -> dict[Path, str | None]:
-    """Every file of the folder and what it should hold; None for a page that belongs to no rule."""
+    """Every file and what it should hold; None for a page that belongs to no rule and to no story."""
     all_pages = pages()
-    wanted = {f"{page.name}.md": page.markdown for page in all_pages} | {"index.md": index(all_pages)}
-    return dict.fromkeys(FOLDER.glob("*.md")) | {FOLDER / name: text for name, text in wanted.items()}
+    wanted = {RULES / f"{page.name}.md": page.markdown for page in all_pages}
+    wanted |= {STORIES / f"{name}.md": stories.page(name) for name in stories.STORIES}
+    wanted |= {RULES / "index.md": index(all_pages), STORIES / "index.md": story_index()}
+    wanted[DOCS / "how-to" / "starting-troubles.md"] = page()
+    return dict.fromkeys([*RULES.glob("*.md"), *STORIES.glob("*.md")]) | wanted
 
 
 if __name__ == "__main__":
-    sys.exit(settle("Write the rules' pages into docs/rules/.", "./dev docs", files()))
+    sys.exit(settle("Write the pages of rules and stories.", "./dev docs", files()))

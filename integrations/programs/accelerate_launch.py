@@ -56,7 +56,7 @@ def main(how: str) -> None:
     if how == "guarded":
         import coldfork
 
-        coldfork.guard("raise")
+        coldfork.guard("strict")
     print(f"the parent: {torch.ones(4_000_000).sum().item():.0f}", flush=True)
     if how == "fresh-thread":
         thread = threading.Thread(target=launch)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import coldfork
 
-coldfork.guard("raise")
+coldfork.guard("strict")

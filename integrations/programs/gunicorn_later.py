@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import coldfork
 
-coldfork.guard("raise")
+coldfork.guard("strict")
 
 
 def post_worker_init(worker: object) -> None:

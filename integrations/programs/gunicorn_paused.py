@@ -7,7 +7,7 @@ from pathlib import Path
 
 import coldfork
 
-coldfork.guard("raise")
+coldfork.guard("strict")
 
 HARD = 2  # omp_pause_hard: the threads end, and come back when they are needed
 

@@ -60,6 +60,11 @@ _HOME_OF = {
     "guard": "coldfork.start.guard",
     "state": "coldfork.start.states",
 }
+_HOOKS = {
+    "load_ipython_extension": "coldfork.plugins.notebook",
+    "unload_ipython_extension": "coldfork.plugins.notebook",
+}
+"""What other programs look for by a name of theirs, and people never write."""
 
 
 def __getattr__(name: str) -> object:
@@ -68,7 +73,7 @@ def __getattr__(name: str) -> object:
 
     if name in _ROOMS:
         return importlib.import_module(f"coldfork.{name}")
-    home = _HOME_OF.get(name)
+    home = _HOME_OF.get(name) or _HOOKS.get(name)
     if home is None:
         raise AttributeError(f"module 'coldfork' has no attribute {name!r}")
     return getattr(importlib.import_module(home), name)

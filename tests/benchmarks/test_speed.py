@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import check, measure, targets, tool, tools_under_test, trees
+from benchmarks import check, large, measure, targets, tool, tools_under_test, trees
 from benchmarks.measure import Spread
 from published.errors import UnavailableError
 
@@ -32,9 +32,18 @@ def test_a_run_is_timed_and_its_failure_is_told() -> None:
     run = measure.once([PYTHON, "-c", "import time; time.sleep(0.2)"])
     assert 0.2 <= run.seconds < 10
     assert run.peak_bytes is None
+    assert run.cpu_seconds < run.seconds + 1
     with pytest.raises(UnavailableError, match="exits 3: went wrong"):
         measure.once([PYTHON, "-c", "import sys; print('went wrong', file=sys.stderr); sys.exit(3)"])
     assert measure.once([PYTHON, "-c", "import sys; sys.exit(1)"], statuses=frozenset({0, 1})).status == 1
+
+
+def test_the_processors_are_timed_over_all_processes_of_a_run() -> None:
+    spend = "import time\nwhile time.process_time() < 0.5: pass"
+    both = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spend!r}]); exec({spend!r})"
+    assert measure.once([PYTHON, "-c", both]).cpu_seconds >= 0.9
+    slept = measure.once([PYTHON, "-c", "import time; time.sleep(0.6)"])
+    assert slept.cpu_seconds < slept.seconds - 0.5  # however long a busy machine takes to start it
 
 
 def test_a_run_that_does_not_end_is_ended() -> None:
@@ -63,7 +72,8 @@ def test_promises_stand_beside_the_figures() -> None:
 
 
 def test_every_promise_is_about_a_tree_that_is_measured() -> None:
-    assert {target.tree for target in targets.TARGETS} <= {tree.name for tree in trees.TREES}
+    measured = {tree.name for tree in trees.TREES} | large.MEASURED
+    assert {target.tree for target in targets.TARGETS} <= measured
 
 
 def test_even_growth_is_told_from_uneven() -> None:
@@ -77,17 +87,20 @@ def test_even_growth_is_told_from_uneven() -> None:
 def test_figures_become_ratios_headlines_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figures = check.Figures("vllm-0.11.0", 3, 1.5)
     figures.seconds.update(cold=[1.0, 3.0], warm=[0.2, 0.2], edited=[0.3, 0.3], lifeguard=[2.0, 4.0])
+    figures.cpu_seconds.update(cold=[1.5, 3.0], warm=[0.2, 0.2], edited=[0.3, 0.3], lifeguard=[3.0, 3.0])
     figures.peak_megabytes["coldfork"] = 90.0
     figures.troubles["grimp"] = "not here"
     assert figures.ratios("cold", "lifeguard") == [0.5, 0.75]
     assert check.headline(figures) == {
-        "cold": 2.0, "warm": 0.2, "edited": 0.3, "cold / lifeguard": 0.625, "peak memory": 90.0,
+        "cold": 2.0, "warm": 0.2, "edited": 0.3, "peak memory": 90.0,
+        "cold / lifeguard": 0.625, "cold CPU / lifeguard": 0.75,
     }  # fmt: skip
     check.show(figures)
     said = capsys.readouterr().out
-    assert said.index("coldfork cold takes 0.62 of lifeguard's time (0.50 to 0.75)") < said.index(
-        "coldfork cold  "
-    )
+    wall, cpu = "0.62 of lifeguard's time (0.50 to 0.75)", "0.75 of its CPU seconds (0.50 to 1.00)"
+    ratios = f"coldfork cold takes {wall} and {cpu}"
+    assert said.index(ratios) < said.index("coldfork cold  ")
+    assert "CPU   2.25 s  n=2" in said
     assert "met    cold / lifeguard: 0.625 x, promised 0.7 x" in said
     assert "grimp could not be timed: not here" in said
     output = tmp_path / "figures.json"

@@ -113,3 +113,18 @@ def configure(project: Path) -> Callable[[str], Path]:
         return file
 
     return write
+
+
+@pytest.fixture
+def write(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
+    """Write files into an empty folder, and stand in it."""
+    folder = project / "checkout"
+    (folder / "nothing").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+
+    def put(files: dict[str, str]) -> None:
+        for name, text in files.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(text, encoding="utf-8")
+
+    return put

@@ -72,7 +72,7 @@ def test_every_format_is_written_to_stdout_and_to_a_file(
     assert "core.py" in printed.stdout
     saved = run("check", "--format", form, "--output", "result.out")
     assert (saved.exit_code, saved.stdout) == (1, "")
-    assert saved.stderr == "coldfork: wrote 1 finding to result.out\n"
+    assert saved.stderr == "coldfork: wrote 1 cause to result.out\n"
     assert (project / "result.out").read_text(encoding="utf-8") == printed.stdout
 
 

@@ -48,6 +48,7 @@ def test_every_setting_is_a_key(configure: Configure) -> None:
         "rules": '["waking-import"]',
         "ignore": '["waking-import"]',
         "virtual": '"h100:2"',
+        "fail-for": '["library", "example"]',
     }
     lines = []
     for setting in SETTINGS:

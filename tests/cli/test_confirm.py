@@ -251,6 +251,52 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
     assert is_gone(importer)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("question", ["-c", "-I"])
+def test_who_is_stopped_before_the_first_import_gets_the_findings_all_the_same(
+    question: str, number: signal.Signals, write: Write, project: Path
+) -> None:
+    """The interpreter is asked for its version (-I), and to import nothing (-c); here it never answers."""
+    write(caps="import tinydriver\ntinydriver.start()\n")
+    slow = project / "slow-python"
+    slow.write_text(
+        f'#!/bin/sh\nif [ "$1" = "{question}" ]; then echo $$ >pid; exec sleep 600; fi\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    slow.chmod(0o755)
+    arguments = ["--confirm", "--virtual", "h100", "--python", str(slow), "--site-packages", "beside"]
+    process, asked = stalled(project, "check", *arguments, "--format", "json", "--exit-zero")
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.decode().startswith("\ncoldfork: interrupted: ")
+    (finding,) = json.loads(out)["findings"]
+    assert (finding["confirmed"], finding["confirmation"]) == (
+        "not-testable",
+        "the imports were interrupted before its turn ended",
+    )
+    assert is_gone(asked)
+
+
+def test_many_imports_are_announced_before_the_first(write: Write, project: Path) -> None:
+    write(**{f"m{number}": f"import tinydriver\n{STALL}tinydriver.start()\n" for number in range(11)})
+    arguments = ["--confirm", "--virtual", "h100", "--jobs", "2", "--timeout", "90", "--exit-zero"]
+    process, _ = stalled(project, "check", *arguments)
+    assert process.stderr is not None
+    said = [process.stderr.readline().decode() for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert said[0] == (
+        "coldfork: --confirm imports 11 modules, 2 at a time, and those that wake a device once more to see "
+        "the line: up to 22 fresh interpreters, about 55 s at 5 s each, none longer than 90 s (--timeout)\n"
+    )
+    assert said[1] == (
+        "coldfork: PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen "
+        "is printed\n"
+    )
+
+
 def test_another_thread_is_never_taken_for_the_line(write: Write, answers: Answers) -> None:
     write(
         caps="""\

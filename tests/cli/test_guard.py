@@ -11,6 +11,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork import __version__
+from coldfork.cli.commands.guard import NOT_COVERED
 from tests.start import venvs
 from tests.start.guarding import ROOT, environment, needs_linux
 from tests.start.venvs import Venv
@@ -77,14 +78,18 @@ Next: coldfork guard install --python VENV/bin/python
     said = Said(venv, "install", *here)
     assert (said.status, said.err) == (0, "")
     assert said.out == snapshot("""\
-The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise.
+The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
 Wrote SITE/coldfork-guard.pth
 Next: COLDFORK_GUARD=off switches it off for one program
 """)
     assert Said(venv, "status", *here).out == snapshot("""\
-The guard is on in every program of VENV/bin/python (Python 3.x.y), mode raise.
+The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
+  warn      refuses nothing, and warns; raise and strict refuse
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
+  not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
+  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
+  not covered: other interpreters, which need an installation of their own, and subinterpreters
 """)
     assert Said(venv, "install", *here, "--mode", "warn").out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
@@ -93,9 +98,13 @@ Next: COLDFORK_GUARD=off switches it off for one program
 """)
     assert Said(venv, "status", *here, COLDFORK_GUARD="log").out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
+  warn      refuses nothing, and warns; raise and strict refuse
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
   COLDFORK_GUARD=log is set here, and overrides the mode
+  not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
+  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
+  not covered: other interpreters, which need an installation of their own, and subinterpreters
 """)
     assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.pth_file_path.name]
     assert Said(venv, "uninstall", *here).out == snapshot("Removed SITE/coldfork-guard.pth\n")
@@ -150,6 +159,7 @@ def test_status_as_json(venv: Venv) -> None:
         "coldfork_from": "CHECKOUT/src/coldfork",
         "variable": None,
         "doors": [{"path": "SITE/coldfork-guard.pth", "mode": "log", "written_by": "0.0.1"}],
+        "not_covered": list(NOT_COVERED),
     }
 
 
@@ -159,10 +169,13 @@ def test_a_pth_file_that_was_changed_is_reported_and_written_anew(venv: Venv) ->
     assert Said(venv, "status", "--python", venv.python).out == snapshot("""\
 The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth was damaged or changed by hand.
   coldfork  VERSION, from CHECKOUT/src/coldfork
+  not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
+  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
+  not covered: other interpreters, which need an installation of their own, and subinterpreters
 Next: coldfork guard install --python VENV/bin/python writes it again
 """)
     assert Said(venv, "install", "--python", venv.python).status == 0
-    assert "mode raise" in Said(venv, "status", "--python", venv.python).out
+    assert "mode warn" in Said(venv, "status", "--python", venv.python).out
 
 
 def test_without_coldfork_nothing_is_installed_and_a_pth_file_is_called_idle(tmp_path: Path) -> None:

@@ -56,8 +56,12 @@ Commands:
   run         Run a program as `python` does, and say what it did to
               accelerators.
   exec        Run a Python script isolated from whatever started it.
+  ps          Show what is awake or poisoned in Python processes that run.
+  explain     Say what a log tells: the failure, the guilty line, and what to
+              do.
   report      Show a recording, or how two of them differ.
-  guard       Refuse forks that would break the child, in every program.
+  guard       Warn of forks that would break the child, or refuse them, in every
+              program.
   rule        Explain a rule, or list them all.
   baseline    Accept today's findings, so that only new ones fail.
   completion  Print the completion script for a shell.

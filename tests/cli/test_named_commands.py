@@ -19,15 +19,41 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coldfork.__file__).parent
 
 #: Options of pytest: those of our plugin, and pytest's own.
-OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-virtual"}
+OF_PYTEST = {"--coldfork", "--coldfork-exact", "--coldfork-strict", "--coldfork-virtual"}
 OF_PYTEST |= {"--collect-only", "--lf", "--continue-on-collection-errors"}
+#: Options of git: those that we give it, and the one that a message recommends.
+OF_GIT = {"--end-of-options", "--exclude-standard", "--ignore-submodules", "--is-shallow-repository"}
+OF_GIT |= {"--no-abbrev", "--no-ext-diff", "--no-relative", "--no-renames", "--others", "--quiet", "--raw"}
+OF_GIT |= {"--show-toplevel", "--unshallow", "--verify"}
+#: Options of Docker, pip, nvidia-smi, Celery, gunicorn and py-spy, which the remedies of a story name.
+IN_REMEDIES = {"--shm-size", "--ipc", "--no-build-isolation", "--no-binary", "--query-gpu"}
+IN_REMEDIES |= {"--force-reinstall", "--pool", "--preload", "--native", "--pid"}
 #: What a text may name that belongs to other programs.
-FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--numa-bind", "--strict"} | OF_PYTEST
+FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--numa-bind", "--strict"} | OF_PYTEST | OF_GIT
+FOREIGN_FLAGS |= {"--billiard-fork", "--multiprocessing-fork"}
+FOREIGN_FLAGS |= IN_REMEDIES
+#: Options of curl, wget and their like after which a secret stands.
+FOREIGN_FLAGS |= {"--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"}
 #: Where the line of a watched program begins: what follows is the program's.
 PROGRAM = re.compile(r"\S+\.py\b|(?<!\S)-[mc](?!\S)")
 #: Words that follow the tool's name in a sentence; none may become a command without leaving this list.
-PROSE = {"fails", "has", "itself", "begin", "in", "into", "needs", "out", "reads", "stand", "with", "would"}
-MENTION = re.compile(r"(?<![\w-])coldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
+PROSE = {
+    "could",
+    "fails",
+    "has",
+    "itself",
+    "begin",
+    "in",
+    "into",
+    "needs",
+    "out",
+    "reads",
+    "stand",
+    "watches",
+    "with",
+    "would",
+}
+MENTION = re.compile(r"(?<![\w%-])coldfork ((?:--?)?[a-z][a-z-]*(?: [^`\n;|]*)?)")
 FLAG = re.compile(r"(?<![\w-])--[a-z](?:[a-z-]*[a-z])?(?![\w-])")
 
 

@@ -167,3 +167,12 @@ def test_a_reader_that_goes_away_is_no_error(recording: Path) -> None:
     complaint = process.stderr.read()
     process.stderr.close()
     assert (process.wait(60), complaint) == (0, b"")
+
+
+def test_a_page_is_for_its_owner_until_he_shares_it(run: Run, recording: Path, project: Path) -> None:
+    page = project / "out.html"
+    for _ in range(2):
+        assert run("report", recording.name, "--output", page.name).exit_code == 0
+        assert page.stat().st_mode & 0o777 == 0o600
+        # One that everybody could read before is closed, too.
+        page.chmod(0o644)

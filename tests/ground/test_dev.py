@@ -148,7 +148,7 @@ def test_near_runs_what_the_tool_chooses(clone: Clone, words: list[str], asked: 
     clone.starts()
     done = clone.dev("test", *words, NEAR="tests/a.py\ntests/b.py")
     assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2 tests/a.py tests/b.py{passed_on}\n"
-    assert clone.starts()[0] == f"tools/near.py {asked}"
+    assert f"tools/near.py {asked}" in clone.starts()
 
 
 def test_what_the_tests_import_is_compiled_once(clone: Clone) -> None:

@@ -37,9 +37,14 @@ def test_every_module_has_a_readable_size() -> None:
     long = {
         path.relative_to(PACKAGE).as_posix(): length
         for path in PACKAGE.rglob("*.py")
-        if (length := len(path.read_text(encoding="utf-8").splitlines())) > 350
+        if (length := _lines_to_read(path.read_text(encoding="utf-8"))) > 350
     }
     assert not long, f"about 300 lines are enough for a module: {long}"
+
+
+def _lines_to_read(text: str) -> int:
+    """How many lines a module asks of a reader: one that is generated is data, and asks for none."""
+    return 0 if text.startswith('"""Generated from ') else len(text.splitlines())
 
 
 def test_every_folder_says_what_it_holds() -> None:

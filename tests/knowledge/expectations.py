@@ -30,7 +30,30 @@ rocm torch==1.12.0 driver: torch.cuda.device_count
 cuda torch==2.15.0 cold: torch.cuda.get_arch_list torch.cuda.memory_allocated torch.cuda.manual_seed
 cuda torch==2.15.0 cold: torch.cuda.Event
 cuda cold: torch.cuda.is_initialized torch.cuda.empty_cache torch.cuda.memory_stats torch.cuda.seed_all
-cuda cold: torch.device torch.manual_seed torch.compile torch.set_default_device torch.cuda.nvtx.range_push
+cuda cold: torch.device torch.manual_seed torch.set_default_device torch.cuda.nvtx.range_push
+cuda driver+env+unless backend+unless fullgraph+unless disable+if model: torch.compile
+cuda driver+env+unless model+unless backend+unless fullgraph+unless disable: torch.compile()
+cuda torch==2.3.1 context+unless backend+unless fullgraph+unless disable+if model: torch.compile
+cuda torch==2.3.1 context+unless model+unless backend+unless fullgraph+unless disable: torch.compile()
+cuda torch==2.8.0 driver+env+unless backend+unless fullgraph+unless disable+if model: torch.compile
+cuda torch==2.6.0 cold: torch.compile torch.compile()
+cuda torch==2.13.0 cold: torch.compile torch.compile()
+cuda driver+env: import torch.utils.cpp_extension import diffusers import mmengine.device import mmcls
+cuda driver+env: import torchao import clip import ImageReward import tvm_ffi import sat
+cuda driver+env: import mmcv import mmdet import mmseg import mmdet3d import SwissArmyTransformer
+cuda driver: import cpm_kernels import keopscore
+cuda context: import quack import xformers.ops import unicore
+cuda diffusers==0.35.2 cold: import diffusers
+cuda mmcv==1.7.2 driver+env: import mmcv
+cuda mmcv==2.2.0 cold: import mmcv
+cuda mmdet==2.28.2 driver+env: import mmdet
+cuda mmsegmentation==0.30.0 driver+env: import mmseg
+cuda mmdet3d==1.0.0 driver+env: import mmdet3d
+cuda quack-kernels==0.4.0 cold: import quack
+cuda torchao==0.9.0 cold: import torchao
+cuda driver+unless device: torch.get_device_module
+cuda torch==2.6.0 driver+if device: torch.device
+cuda torch==2.7.0 cold: torch.device
 cuda cold: torch.accelerator.current_accelerator torch.accelerator.empty_cache torch.cuda.graph_pool_handle
 cuda cold: torch.cuda.device
 cuda driver: torch.cuda.CUDAGraph torch.cuda.MemPool torch.cuda.is_current_stream_capturing
@@ -222,6 +245,27 @@ cuda bitsandbytes==0.41.0 context: import bitsandbytes
 cuda bitsandbytes==0.45.0 driver+env: import bitsandbytes
 cuda flashinfer-python==0.6.8 context: import flashinfer flashinfer.compilation_context.CompilationContext
 cuda context: flashinfer.utils.get_compute_capability
+cuda driver+env: import sglang import tilelang import xgrammar import speechbrain import colbert import flair
+cuda driver+env: import liger_kernel.transformers import liger_kernel.ops.cross_entropy import dgl.graphbolt
+cuda driver+env: import fbgemm_gpu import nunchaku import diffsynth.core
+cuda driver: import thunder import thinc
+cuda context: import gptqmodel import fla import fla.utils import torchsparse import exllamav2 import xfuser
+cuda context: import torchtune import kaolin import tinycudann
+cuda lightning-thunder==0.1.0 cold: import thunder
+cuda torchsparse==1.4.0 cold: import torchsparse
+cuda xgrammar==0.1.30 cold: import xgrammar
+cuda speechbrain==1.0.1 cold: import speechbrain
+cuda kaolin==0.15.0 cold: import kaolin
+rocm driver+env: import flair import fbgemm_gpu
+rocm cold: import gptqmodel import dgl.graphbolt
+cuda driver+env: import verl import natten import optimum.quanto import tvm import tutel.moe import mmpose
+cuda driver+env: import cutlass.base_dsl.tvm_ffi_builder import cutlass.cute._tvm_ffi_args_spec_converter
+cuda context: import exllamav3 import mamba_ssm
+cuda mmpose==0.29.0 driver+env: import mmpose
+cuda mmpose==1.3.2 cold: import mmpose
+cuda mmaction2==0.24.1 driver+env: import mmaction
+cuda apache-tvm==0.21.0 cold: import tvm
+cuda nvidia-cutlass-dsl-libs-base==4.5.0 cold: import cutlass.base_dsl.tvm_ffi_builder
 cuda context: import transformer_engine.pytorch transformer_engine.pytorch.utils.get_device_compute_capability
 cuda cold: pynvml.nvmlDeviceGetCount vllm.third_party.pynvml.nvmlDeviceGetName
 cuda cold: amdsmi.amdsmi_get_processor_handles
@@ -257,6 +301,9 @@ cuda torch.distributed.is_initialized(): False
 cuda torch.distributed.is_available(): True
 cuda torch.jit.is_scripting(): False
 rocm torch.utils.cpp_extension.IS_HIP_EXTENSION: True
+cuda torch.utils.cpp_extension.ROCM_HOME: None
+cuda triton.runtime.driver.active.get_current_target().backend: 'cuda'
+rocm triton.runtime.driver.active.get_current_target().backend: 'hip'
 cuda torch.utils.cpp_extension.IS_WINDOWS: False
 cuda typing.TYPE_CHECKING: False
 cpu typing.TYPE_CHECKING: False

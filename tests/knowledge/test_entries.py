@@ -83,7 +83,7 @@ def _outcome(fact: Fact) -> str:
     if fact.unless_env:
         words += "+env"
     if fact.unless_argument:
-        words += f"+unless {fact.unless_argument.name}"
+        words += "".join(f"+unless {test.name}" for test in fact.unless_argument)
     if fact.argument:
         words += f"+if {fact.argument.name}"
     return words

@@ -154,7 +154,7 @@ A = trt.Runtime(LOGGER)  # expect: device-init-at-import
 B = trt.Builder(LOGGER)  # expect: device-init-at-import
 """,
     "extensions that torch compiles": """
-from torch.utils.cpp_extension import CUDAExtension, load, load_inline
+from torch.utils.cpp_extension import CUDAExtension, load, load_inline  # expect: waking-import conditional
 
 PLAIN = load("a", ["a.cpp"])
 PLAIN_TOO = load_inline("a", "int f();")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coldfork.knowledge.catalogue import load
+from coldfork.knowledge.entries import ARGUMENT, KEYS
 from coldfork.knowledge.schema import read
 from coldfork.model.errors import KnowledgeError
 from coldfork.model.profiles import PROFILES
@@ -134,3 +137,11 @@ def test_whatever_is_written_it_is_read_or_refused_in_words(document: dict[str, 
             complaint = str(error)
             raise
     assert "acme.toml" in complaint
+
+
+def test_the_reference_lists_every_key() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "knowledge.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    tables = set(re.findall(r"^## `(\w+)`", page, re.MULTILINE))
+    assert tables == set(KEYS)
+    assert listed == {key for keys in KEYS.values() for key in keys} | set(ARGUMENT)

@@ -86,8 +86,9 @@ def interrupted(write: Make, surroundings: Make) -> Probing:
     """A probe that somebody interrupts once the first module has been told of."""
     write(first=WAKE, second="", third="")
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    def interrupt(_stage: str, done: int, *_: object) -> None:
+        if done:
+            raise KeyboardInterrupt
 
     result = probe(ProbeRequest(("first", "second", "third"), surroundings(), jobs=1), interrupt)
     assert result.modules[0].module == "first"

@@ -294,4 +294,5 @@ def test_torch_contexts_are_separate_and_the_error_of_the_note_is_gone(
     assert told["ours"] == [True, "torch.float64"]
     # The table of troubles knows it, and names the call that has just worked.
     (trouble,) = seen_in(told["plain"][2])
-    assert (trouble.name, "coldfork.run_script" in trouble.remedy) == ("cuda-in-forked-child", True)
+    assert trouble.name == "cuda-in-forked-child"
+    assert any("coldfork.run_script" in remedy for remedy in trouble.remedies)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -158,6 +159,28 @@ def in_thread(work: Callable[[], object], name: str, *, wait: bool) -> threading
     if wait:
         thread.join()
     return thread
+
+
+def until_others_rest(limit: float = 60) -> None:
+    """Wait until the kernel has no other thread of this process on a processor, nor waiting for one.
+
+    A thread that Python has ended may still be ending there, on a busy machine for many milliseconds.
+    """
+    until = time.monotonic() + limit
+    while _somebody_runs():
+        assert time.monotonic() < until, "another thread goes on and on"
+        time.sleep(0.001)
+
+
+def _somebody_runs() -> bool:
+    for task in Path("/proc/self/task").glob("*"):  # on macOS there is none
+        try:
+            status = (task / "stat").read_text(encoding="utf-8").rpartition(") ")[2][:1]
+        except OSError:
+            continue  # it has just ended
+        if int(task.name) != threading.get_native_id() and status not in "STt":
+            return True
+    return False
 
 
 def compute(seconds: float) -> None:

@@ -17,7 +17,7 @@ from tests.observe.planting import Planted, Program, programs, write
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parent.parent / "src"
-EXAMPLES = int(os.environ.get("COLDFORK_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "20"))
 MONITORING = hasattr(sys, "monitoring")
 
 PLAINLY = f"""

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.observe.planting_threads import Threaded, threaded
 from tests.observe.processes import Event, imported, kinds, write
 
-EXAMPLES = int(os.environ.get("COLDFORK_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "20"))
 
 
 def wakers(folder: Path, program: Threaded, *stage2: str) -> list[Event]:

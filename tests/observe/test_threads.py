@@ -94,7 +94,9 @@ device.compute(0.01)
     "the import itself wakes, beside an idle thread": (
         """
 device.in_thread(go.wait, 'idle-thread', wait=False)
-time.sleep(0.02)
+while not go._cond._waiters:
+    time.sleep(0.001)
+device.until_others_rest()
 import colorsys
 device.wake()
 import wave
@@ -113,6 +115,7 @@ import wave
     "the import itself wakes, after its thread ended": (
         """
 device.in_thread(lambda: None, 'short-thread', wait=True)
+device.until_others_rest()
 import colorsys
 device.wake()
 """,

@@ -84,7 +84,9 @@ def test_tests_fail_in_their_workers_and_are_summed_up(suite: Run) -> None:
                 os._exit(0)
             os.waitpid(child, 0)
     """
-    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, *WORKERS, "--dist=loadfile")
+    ended = suite(
+        {"driver.py": DRIVER, "test_it.py": test}, *WATCHED, "--coldfork-strict", *WORKERS, "--dist=loadfile"
+    )
     assert (ended.status, ended.outcomes) == (1, "2 failed")
     text = re.sub(r"\[gw\d\][^\n]*\n", "", ended.text.partition("== FAILURES ==")[2])
     assert re.sub(r"\[gw\d\]", "[gwN]", text) == snapshot("""\
@@ -104,11 +106,12 @@ this test forked while cuda was awake
       if not (child := os.fork()):
    1. fork                          forks this process
    = cuda was woken by test_it.py::test_waking (test_it.py:8, cuInit)
-   = a child forked now cannot use the device; seen on virtual:h100
+   = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
    = next: coldfork run --follow -m pytest test_it.py::test_forking shows what becomes of it
 == coldfork ==
 cuda was woken by test_it.py::test_waking: test_it.py:8, cuInit 1 fork, 1 while a device was awake
+1 fork that may break the child: it fails if the child touches cuda; a test fails where a child was seen to
 == short test summary info ==
 FAILED test_it.py::test_waking - Failed: this test woke cuda
 FAILED test_it.py::test_forking - Failed: this test forked while cuda was awake

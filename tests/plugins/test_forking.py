@@ -7,6 +7,8 @@ from inline_snapshot import snapshot
 
 from tests.plugins.conftest import DRIVER, WATCHED, Run
 
+STRICT = "--coldfork-strict"
+
 FORK = """
     import os
 
@@ -47,7 +49,7 @@ FORK = """
 
 @pytest.mark.must_hold
 def test_a_fork_while_awake_fails_and_names_who_woke_it(suite: Run) -> None:
-    ended = suite({"driver.py": DRIVER, "test_it.py": FORK}, *WATCHED)
+    ended = suite({"driver.py": DRIVER, "test_it.py": FORK}, *WATCHED, STRICT)
     assert ended.status == 1
     assert ended.text == snapshot("""\
 test_it.py ..FF.                                                         [100%]
@@ -61,7 +63,7 @@ this test forked while cuda was awake
   called from
       test_forking                  test_it.py:24
    = cuda was woken by test_it.py::test_waking (test_it.py:20, cuInit)
-   = a child forked now cannot use the device; seen on virtual:h100
+   = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
    = next: coldfork run --follow -m pytest test_it.py::test_forking shows what becomes of it
 == test_waking_is_not_forking ==
@@ -72,12 +74,13 @@ this test forked while cuda was awake
   called from
       test_waking_is_not_forking    test_it.py:29
    = cuda was woken by test_it.py::test_waking (test_it.py:20, cuInit)
-   = a child forked now cannot use the device; seen on virtual:h100
+   = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
    = next: coldfork run --follow -m pytest test_it.py::test_waking_is_not_forking shows what becomes of it
 == coldfork ==
 cuda was woken by test_it.py::test_waking, which may (wakes_device): test_it.py:20, cuInit
 4 forks, 3 while a device was awake
+3 forks that may break the child: it fails if the child touches cuda; a test fails where a child was seen to
 == short test summary info ==
 FAILED test_it.py::test_forking - Failed: this test forked while cuda was awake
 FAILED test_it.py::test_waking_is_not_forking - Failed: this test forked whil...
@@ -101,7 +104,7 @@ def test_the_line_of_the_user_is_named_and_not_one_of_multiprocessing(suite: Run
             process.start()
             process.join()
     """
-    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, "-W", "ignore")
+    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, STRICT, "-W", "ignore")
     assert (ended.status, ended.outcomes) == (1, "1 failed, 2 passed")
     assert (
         "== test_it[fork] ==\nthis test forked while cuda was awake\n  --> test_it.py:12  in test_it\n"
@@ -138,7 +141,7 @@ def test_a_fork_while_files_are_collected_fails_the_collection(suite: Run) -> No
             os._exit(0)
         os.waitpid(child, 0)
     """
-    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED)
+    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, STRICT)
     assert (ended.status, ended.outcomes) == (2, "2 errors")
     assert "collecting test_it.py forked while cuda was awake\n  --> test_it.py:6\n" in ended.text
 
@@ -173,7 +176,7 @@ def test_a_thread_older_than_the_test_that_forks_fails_the_run(suite: Run) -> No
             go.set()
             done.wait()
     """
-    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, "-W", "ignore")
+    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, STRICT, "-W", "ignore")
     assert (ended.status, ended.outcomes) == (1, "2 passed")
     assert "a process, while test_it.py::test_innocent ran, forked while cuda was awake\n" in ended.text
     assert "on the thread forker" in ended.text
@@ -222,4 +225,35 @@ def test_real_torch_says_the_same_of_the_child(suite: Run) -> None:
     ended = suite({"test_it.py": test}, *WATCHED, "-s")
     assert ended.status == 1
     assert "Cannot re-initialize CUDA in forked subprocess" in ended.text
-    assert "this test forked while cuda was awake\n  --> test_it.py:16  in test_it\n" in ended.text
+    assert (
+        "this test forked while cuda was awake, and the child touched cuda\n  --> test_it.py:16" in ended.text
+    )
+
+
+@pytest.mark.must_hold
+def test_a_child_that_touches_nothing_fails_nobody(suite: Run) -> None:
+    ended = suite({"driver.py": DRIVER, "test_it.py": FORK}, *WATCHED)
+    assert (ended.status, ended.outcomes) == (0, "5 passed")
+    assert "4 forks, 3 while a device was awake\n" in ended.text
+    assert "3 forks that may break the child: it fails if the child touches cuda" in ended.text
+
+
+@pytest.mark.must_hold
+def test_what_starts_a_program_of_its_own_is_no_fork_of_this_one(suite: Run) -> None:
+    test = """
+        import os
+        import pty
+        import subprocess
+
+        import driver
+        import pytest
+
+
+        @pytest.mark.wakes_device
+        def test_it():
+            driver.wake()
+            subprocess.run(["true"], check=True, preexec_fn=os.setsid)
+            assert pty.spawn(["true"], lambda fd: b"", lambda fd: b"") == 0
+    """
+    ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, STRICT, "-W", "ignore")
+    assert (ended.status, ended.outcomes) == (0, "1 passed")

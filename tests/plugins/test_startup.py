@@ -28,7 +28,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Venv:
 @pytest.fixture
 def venv(shared: Venv) -> Venv:
     """The environment with a pth file that refuses forks."""
-    shared.install("raise")
+    shared.install("strict")
     return shared
 
 
@@ -83,14 +83,14 @@ def test_a_program_that_imports_nothing_else_leaks_nothing_when_it_is_refused(
 
 
 def test_the_variable_outranks_the_mode_that_was_installed(venv: Venv) -> None:
-    assert venv.run("-c", MODE).stdout == "raise\n"
-    assert venv.run("-c", MODE, COLDFORK_GUARD="").stdout == "raise\n"
+    assert venv.run("-c", MODE).stdout == "strict\n"
+    assert venv.run("-c", MODE, COLDFORK_GUARD="").stdout == "strict\n"
     assert venv.run("-c", MODE, COLDFORK_GUARD="Warn").stdout == "warn\n"
     done = venv.run("-c", MODE, COLDFORK_GUARD="yes")
-    assert done.stdout == "raise\n"
+    assert done.stdout == "strict\n"
     assert done.stderr == (
-        "coldfork: COLDFORK_GUARD=yes means nothing, it takes raise, warn, log, off; "
-        "the guard is on with raise\n"
+        "coldfork: COLDFORK_GUARD=yes means nothing, it takes strict, raise, warn, log, off; "
+        "the guard is on with strict\n"
     )
 
 

@@ -87,7 +87,10 @@ def run(folder: Path, *parts: str, status: int = 0, set_to: dict[str, str] | Non
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COLDFORK_", "VLLM_"))}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        env=kept | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT / 'src'}"} | (set_to or {}),
+        env=kept
+        | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT / 'src'}", "COLDFORK_VLLM": "on"}
+        | (set_to or {}),
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -212,8 +215,48 @@ def test_the_guard_is_in_force_after_the_platform_was_asked_for(tmp_path: Path) 
     except RuntimeError as error:
         print(type(error).__name__)
     """
-    lines = run(vllm(tmp_path, "0.33"), WAKE, fork, set_to={"COLDFORK_GUARD": "raise"})
+    lines = run(vllm(tmp_path, "0.33"), WAKE, fork, set_to={"COLDFORK_GUARD": "strict"})
     assert lines == ["UnsafeForkError"]
+
+
+FORK = """
+child = os.fork()
+if not child:
+    os._exit(0)
+print("child", os.waitpid(child, 0)[1])
+print("guard", "coldfork.start.guard.process" in sys.modules)
+"""
+HOW = (
+    "vllm.plugins.coldfork INFO coldfork: it is installed, and changes nothing here unless "
+    "COLDFORK_VLLM=on asks for it"
+)
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("variable", "table", "acts"),
+    [
+        ("", "", False),
+        ("off", "[tool.coldfork]\nvllm = true\n", False),
+        ("", "[tool.coldfork]\nvllm = false\n", False),
+        ("", "[tool.coldfork\n", False),
+        ("", "[tool.coldfork]\nvllm = true\n", True),
+        ("on", "", True),
+        ("1", "[tool.coldfork]\nvllm = false\n", True),
+    ],
+)
+def test_it_changes_something_only_where_it_was_asked_to(
+    variable: str, table: str, acts: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
+    given = {"COLDFORK_VLLM": variable, "COLDFORK_GUARD": "log"}
+    lines = run(vllm(tmp_path, "0.33"), WAKE, CHOICE, FORK, set_to=given)
+    if acts:
+        assert "method spawn" in lines
+        assert lines[-1] == "guard True"
+    else:
+        quiet = ["method fork"] * 3 + ["variable None", "child 0", "guard False"]
+        assert lines == [HOW, *quiet]
 
 
 @pytest.mark.must_hold
@@ -239,6 +282,6 @@ def test_it_may_be_called_more_than_once(tmp_path: Path) -> None:
 
 
 def test_a_guard_that_the_program_installed_is_not_weakened(tmp_path: Path) -> None:
-    before = "from coldfork.start.guard import guard\nguard('raise')\n"
+    before = "from coldfork.start.guard import guard\nguard('strict')\n"
     after = "vllm_plugin.general()\ntry:\n    os.fork()\nexcept RuntimeError:\n    print('still raises')\n"
     assert run(vllm(tmp_path, "0.33"), WAKE, before, after)[-1] == "still raises"

@@ -10,7 +10,8 @@ import pytest
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
-from coldfork.model.observations import Statistics
+from coldfork.model.observations import Observation, Statistics
+from coldfork.rules.causes.judging import judge
 
 FLASH_ATTN = "vllm/v1/attention/backends/flash_attn.py"
 INTERFACE = "vllm/vllm_flash_attn/flash_attn_interface.py"
@@ -68,7 +69,7 @@ def flash_attn() -> Finding:
 def engine(flash_attn: Finding) -> Finding:
     """A module that imports the waking one, behind a condition."""
     steps = (
-        Step(StepKind.MODULE, "vllm.engine", "vllm/engine.py", 12, "from vllm.v1 import flash_attn"),
+        Step(StepKind.IMPORT, "vllm.engine", "vllm/engine.py", 12, "from vllm.v1 import flash_attn"),
         Step(StepKind.IMPORT, flash_attn.module, FLASH_ATTN, 175),
         *flash_attn.chain.steps[1:],
     )
@@ -90,6 +91,22 @@ def engine(flash_attn: Finding) -> Finding:
         chain=Chain(steps),
         text="from vllm.v1 import (\n    flash_attn,\n)",
         where="at module level",
+    )
+
+
+@pytest.fixture
+def switched(engine: Finding) -> Finding:
+    """A line that wakes the device itself, behind a condition."""
+    site = Step(StepKind.MODULE, "vllm.engine", "vllm/engine.py", 12, "torch.cuda.init()")
+    return replace(
+        engine,
+        id="5c1e",
+        rule="device-init-at-import",
+        message="importing vllm.engine can wake cuda",
+        remedy="compute it on first use",
+        chain=Chain((site, Step(StepKind.SINK, "torch.cuda.init"))),
+        end_line=None,
+        text="torch.cuda.init()",
     )
 
 
@@ -151,15 +168,18 @@ def report_of() -> ReportMaker:
     """Makes a report of some findings as the rules and the baseline would leave it."""
 
     def make(*findings: Finding, skipped: tuple[Skipped, ...] = (), known: int = 0, **counts: int) -> Report:
+        statistics = Statistics(945, 940, 5, 1.2345, own_modules=120, bytes_read=13_600_000)
+        judged = judge(Observation("cuda", (), (), (), statistics), findings)
         return Report(
             profile="cuda",
-            findings=findings,
+            findings=judged.findings,
+            causes=judged.causes,
             skipped=skipped,
-            statistics=Statistics(945, 940, 5, 1.2345, own_modules=120, bytes_read=13_600_000),
+            statistics=statistics,
             known=known,
             ignored=counts.get("ignored", 0),
             gone=counts.get("gone", 0),
-            failing=counts.get("failing", len(findings)),
+            failing=counts.get("failing", len(judged.causes)),
         )
 
     return make

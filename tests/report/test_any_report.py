@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -17,10 +18,11 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import EffectKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
-from coldfork.model.observations import Statistics
+from coldfork.model.observations import Observation, Statistics
 from coldfork.model.positions import Position
 from coldfork.report.findings import concise, github, json_format, junit, sarif, statistics, text
 from coldfork.report.shared.options import Options, RuleText
+from coldfork.rules.causes.judging import judge
 
 pytestmark = pytest.mark.once
 
@@ -80,6 +82,15 @@ _findings = st.builds(
     fix=st.none() | _words,
 )
 _counts = st.integers(0, 9)
+
+
+def _with_causes(report: Report) -> Report:
+    """The report as the command line makes it: ids tell findings apart, and each knows its cause."""
+    findings = tuple(replace(one, id=f"{one.id}{index}") for index, one in enumerate(report.findings))
+    judged = judge(Observation(report.profile, (), (), (), report.statistics), findings)
+    return replace(report, findings=judged.findings, causes=judged.causes)
+
+
 _reports = st.builds(
     Report,
     profile=_words,
@@ -98,7 +109,7 @@ _reports = st.builds(
     gone=_counts,
     ignored=_counts,
     failing=_counts,
-)
+).map(_with_causes)
 _options = st.builds(
     Options,
     version=st.sampled_from(["", "0.1.0"]),
@@ -106,7 +117,16 @@ _options = st.builds(
     encoding=st.sampled_from(_ENCODINGS),
     rules=st.dictionaries(_words, st.builds(RuleText, summary=_words, markdown=_words), max_size=3),
     fail_on=st.sampled_from(Verdict),
+    tests=st.booleans(),
+    all_ways=st.booleans(),
 )
+
+
+def _first_findings(report: Report, options: Options) -> list[Finding]:
+    """What stands for each cause that is shown."""
+    by_id = {finding.id: finding for finding in report.findings}
+    wide = ("library", "script")
+    return [by_id[one.findings[0]] for one in report.causes if options.tests or one.audience in wide]
 
 
 def _utf8(value: str | None) -> str | None:
@@ -158,17 +178,18 @@ def junit_is_xml_whose_counts_hold(report: Report, options: Options) -> None:
     output = junit.render(report, options)
     assert output.isascii()
     (suite,) = ET.fromstring(output)
-    failing = sum(options.fails(finding) for finding in report.findings)
+    failing = sum(options.fails(cause) for cause in report.causes)
     assert suite.get("failures") == str(failing) == str(len(suite.findall("testcase/failure")))
     assert suite.get("tests") == str(len(suite.findall("testcase")))
-    assert suite.get("skipped") == str(len(report.findings) - failing + len(report.skipped))
+    assert suite.get("skipped") == str(len(report.causes) - failing + len(report.skipped))
 
 
-def concise_has_one_line_for_each_finding(report: Report, options: Options) -> None:
+def concise_has_one_line_for_each_cause(report: Report, options: Options) -> None:
     output = concise.render(report, options)
     assert_sayable(output, options.encoding or "utf-8")
-    assert len(output.splitlines()) == output.count("\n") == len(report.findings)
-    for line, finding in zip(output.splitlines(), report.findings, strict=True):
+    firsts = _first_findings(report, options)
+    assert len(output.splitlines()) == output.count("\n") == len(firsts)
+    for line, finding in zip(output.splitlines(), firsts, strict=True):
         assert f":{finding.line}:{finding.column + 1}: {finding.severity.value}[" in line
         assert line.endswith(")")
         surety = f"({finding.verdict.value}" + (f", {finding.confirmed}" if finding.confirmed else "")
@@ -178,7 +199,7 @@ def concise_has_one_line_for_each_finding(report: Report, options: Options) -> N
 def github_writes_commands_and_nothing_else(report: Report, options: Options) -> None:
     output = github.render(report, options)
     assert_sayable(output, options.encoding or "utf-8")
-    assert len(output.splitlines()) == len(report.findings)
+    assert len(output.splitlines()) == len(_first_findings(report, options))
     for line in output.splitlines():
         match = re.fullmatch(r"::(error|warning|notice) ([^:]*)::(.*)", line)
         assert match, line
@@ -203,7 +224,7 @@ CLAIMS = (
     json_is_valid_and_says_what_the_report_says,
     sarif_is_valid,
     junit_is_xml_whose_counts_hold,
-    concise_has_one_line_for_each_finding,
+    concise_has_one_line_for_each_cause,
     github_writes_commands_and_nothing_else,
     text_and_statistics_never_raise_and_never_emit_controls,
     coloured_text_holds_no_escape_sequence_but_colours,

@@ -47,7 +47,8 @@ def test_every_format_has_a_module_that_renders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "shown"), [("check", "finding"), ("probe", "probe"), ("report", "recording")]
+    ("command", "shown"),
+    [("check", "finding"), ("probe", "probe"), ("report", "recording"), ("ps", "census")],
 )
 def test_each_command_offers_the_formats_of_what_it_shows(command: str, shown: str) -> None:
     result = CliRunner().invoke(cli, [command, "--format", "none-of-them", "x"])

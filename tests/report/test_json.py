@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -13,6 +14,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import EffectKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Origin
 from coldfork.model.positions import Position
 from coldfork.report.findings.json_format import render
 from coldfork.report.shared.options import Options
@@ -92,11 +94,63 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                             "text": "",
                         },
                     ],
+                    "cause": "b2ed5201aad2fcbf4390",
                 }
             ],
+            "causes": [
+                {
+                    "id": "b2ed5201aad2fcbf4390",
+                    "path": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                    "line": 35,
+                    "call": "torch.cuda.get_device_capability",
+                    "accelerator": "cuda",
+                    "effect": "creates-context",
+                    "verdict": "certain",
+                    "condition": None,
+                    "audience": "library",
+                    "warms": 0,
+                    "findings": ["6f1d02a9c4"],
+                    "remedy": "compute it on first use",
+                    "spares": 0,
+                    "accepted": False,
+                    "ways": [],
+                }
+            ],
+            "unfinished": [],
             "skipped": [{"path": "vllm/bad.py", "reason": "NUL byte"}],
+            "environment": None,
+            "changed": None,
         }
     )
+
+
+def test_what_was_looked_at_fits_the_schema(report_of: ReportMaker, flash_attn: Finding) -> None:
+    report = replace(
+        report_of(flash_attn),
+        environment=EnvironmentRead(
+            ".venv", Origin.NEIGHBOUR, True, ("torch", "numpy\udcff"), (("dep", "DEBUG"),)
+        ),
+        scope=ChangeScope("main", ("src/a.py",), frozenset({"a.py"}), 3, 2),
+    )
+    written = json.loads(render(report, Options()))
+    for key in ("environment", "changed"):
+        assert list(written[key]) == schema()["properties"][key]["required"]
+        assert list(written[key]) == list(schema()["properties"][key]["properties"])
+    assert written["environment"] == {
+        "path": ".venv",
+        "origin": "neighbour",
+        "read": True,
+        "absent": ["torch", "numpy\\udcff"],
+        "unset": [{"package": "dep", "variable": "DEBUG"}],
+    }
+    assert written["changed"] == {
+        "since": "main",
+        "files": ["src/a.py"],
+        "affected": 1,
+        "modules": 3,
+        "left_out": 2,
+        "everything": None,
+    }
 
 
 def test_keys_stand_in_the_order_of_the_schema(report_of: ReportMaker, flash_attn: Finding) -> None:

@@ -17,8 +17,8 @@ ReportMaker = Callable[..., Report]
 _RULES = {"device-init-at-import": RuleText("A."), "eager-reexport": RuleText("B.")}
 
 
-def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding, engine: Finding) -> None:
-    report = report_of(flash_attn, engine, skipped=(Skipped("bad.py", "NUL byte"),))
+def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding, switched: Finding) -> None:
+    report = report_of(flash_attn, switched, skipped=(Skipped("bad.py", "NUL byte"),))
     assert render(report, Options(rules=_RULES, fail_on=Verdict.CERTAIN)) == snapshot("""\
 <?xml version="1.0" encoding="utf-8"?>
 <testsuites name="coldfork" tests="4" failures="1" errors="0" skipped="2" time="1.234">
@@ -33,17 +33,13 @@ every process that imports this module can no longer fork workers that use the G
 certain on cuda, presuming that vllm.vllm_flash_attn._vllm_fa2_C imports
 compute it on first use; read more: coldfork rule device-init-at-import</failure>
     </testcase>
-    <testcase classname="vllm.engine" name="waking-import at vllm/engine.py:12" file="vllm/engine.py" time="0">
-      <skipped message="importing vllm.engine imports vllm.v1.attention.backends.flash_attn, which wakes cuda (conditional)" />
+    <testcase classname="vllm.engine" name="device-init-at-import at vllm/engine.py:12" file="vllm/engine.py" time="0">
+      <skipped message="importing vllm.engine can wake cuda (conditional)" />
       <system-out>vllm/engine.py:12
--&gt; vllm.v1.attention.backends.flash_attn vllm/v1/attention/backends/flash_attn.py:175
--&gt; get_flash_attn_version vllm/attention/utils/fa_utils.py:56
--&gt; is_fa_version_supported vllm/vllm_flash_attn/flash_attn_interface.py:55
--&gt; _is_fa2_supported vllm/vllm_flash_attn/flash_attn_interface.py:35
--&gt; torch.cuda.get_device_capability
+-&gt; torch.cuda.init
 every process that imports this module can no longer fork workers that use the GPU
 conditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`
-import it in the function that uses it; read more: coldfork rule waking-import</system-out>
+compute it on first use; read more: coldfork rule device-init-at-import</system-out>
     </testcase>
     <testcase classname="coldfork" name="eager-reexport" time="0" />
     <testcase classname="coldfork.files" name="bad.py" time="0">

@@ -17,12 +17,13 @@ ReportMaker = Callable[..., Report]
 
 
 def test_concise(
-    report_of: ReportMaker, flash_attn: Finding, engine: Finding, unused_ignore: Finding
+    report_of: ReportMaker, flash_attn: Finding, engine: Finding, switched: Finding, unused_ignore: Finding
 ) -> None:
-    report = report_of(flash_attn, engine, unused_ignore)
-    assert concise.render(report, Options(locate=lambda path: f"src/{path}")) == snapshot("""\
+    report = report_of(flash_attn, engine, switched, unused_ignore)
+    options = Options(locate=lambda path: f"src/{path}", tests=True)
+    assert concise.render(report, options) == snapshot("""\
 src/vllm/v1/attention/backends/flash_attn.py:175:12: error[device-init-at-import] importing vllm.v1.attention.backends.flash_attn wakes cuda (certain)
-src/vllm/engine.py:12:1: error[waking-import] importing vllm.engine imports vllm.v1.attention.backends.flash_attn, which wakes cuda (conditional)
+src/vllm/engine.py:12:1: error[device-init-at-import] importing vllm.engine can wake cuda (conditional)
 src/vllm/util.py:4:31: warning[unused-ignore] this comment ignores device-init-at-import, which finds nothing here (certain)
 """)
 
@@ -31,12 +32,14 @@ def test_concise_is_silent_when_nothing_is_found(report_of: ReportMaker) -> None
     assert concise.render(report_of(), Options()) == ""
 
 
-def test_github(report_of: ReportMaker, flash_attn: Finding, engine: Finding, unused_ignore: Finding) -> None:
-    text = github.render(report_of(flash_attn, engine, unused_ignore), Options())
+def test_github(
+    report_of: ReportMaker, flash_attn: Finding, engine: Finding, switched: Finding, unused_ignore: Finding
+) -> None:
+    text = github.render(report_of(flash_attn, engine, switched, unused_ignore), Options(tests=True))
     assert text.splitlines() == snapshot(
         [
             "::error file=vllm/v1/attention/backends/flash_attn.py,line=175,col=12,title=coldfork%3A device-init-at-import::importing vllm.v1.attention.backends.flash_attn wakes cuda%0AFlashAttentionMetadataBuilder -> get_flash_attn_version -> is_fa_version_supported -> _is_fa2_supported -> torch.cuda.get_device_capability%0Aevery process that imports this module can no longer fork workers that use the GPU%0Acertain on cuda, presuming that vllm.vllm_flash_attn._vllm_fa2_C imports%0Acompute it on first use; read more: coldfork rule device-init-at-import",
-            "::error file=vllm/engine.py,line=12,endLine=13,col=1,title=coldfork%3A waking-import::importing vllm.engine imports vllm.v1.attention.backends.flash_attn, which wakes cuda%0Avllm.engine -> vllm.v1.attention.backends.flash_attn -> get_flash_attn_version -> is_fa_version_supported -> _is_fa2_supported -> torch.cuda.get_device_capability%0Aevery process that imports this module can no longer fork workers that use the GPU%0Aconditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`%0Aimport it in the function that uses it; read more: coldfork rule waking-import",
+            "::error file=vllm/engine.py,line=12,col=1,title=coldfork%3A device-init-at-import::importing vllm.engine can wake cuda%0Avllm.engine -> torch.cuda.init%0Aevery process that imports this module can no longer fork workers that use the GPU%0Aconditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`%0Acompute it on first use; read more: coldfork rule device-init-at-import",
             "::warning file=vllm/util.py,line=4,col=31,title=coldfork%3A unused-ignore::this comment ignores device-init-at-import, which finds nothing here%0Adelete the comment; read more: coldfork rule unused-ignore",
         ]
     )

@@ -45,9 +45,9 @@ def seconds(step: float) -> Iterator[float]:
         now += step
 
 
-def bar(stream: Terminal | None, *, step: float = 1.0, width: int = 80) -> ProgressBar:
+def bar(stream: Terminal | None, *, step: float = 1.0, width: int = 80, guesses: bool = False) -> ProgressBar:
     clock = seconds(step)
-    return ProgressBar(stream, clock=lambda: next(clock), width=lambda: width)
+    return ProgressBar(stream, clock=lambda: next(clock), width=lambda: width, guesses=guesses)
 
 
 def test_it_shows_stage_and_count_and_leaves_nothing() -> None:
@@ -57,13 +57,34 @@ def test_it_shows_stage_and_count_and_leaves_nothing() -> None:
         assert terminal.visible() == "reading [###########-------------] 472/945"
         progress.update("linking", 7, 0)
         assert terminal.visible() == "linking 7"
+        progress.update("following imports", 472, 945, "engine.core")
+        assert terminal.visible() == "following imports [###########-------------] 472/945  engine.core"
+        progress.update("linking", 8, 0, "engine.api")
+        assert terminal.visible() == "linking 8  engine.api"
     assert terminal.visible() == ""
+
+
+def test_long_work_says_how_long_it_will_take_yet() -> None:
+    terminal = Terminal()
+    with bar(terminal, step=3.0, guesses=True) as progress:
+        progress.update("importing", 0, 100, "a")
+        assert terminal.visible() == "importing [------------------------] 0/100  a"
+        progress.update("importing", 2, 100, "b")
+        assert terminal.visible() == "importing [------------------------] 2/100, about 5 min left  b"
+        progress.update("importing", 99, 100, "c")
+        assert terminal.visible() == "importing [#######################-] 99/100  c"
+        progress.update("importing", 100, 100)
+        assert terminal.visible() == "importing [########################] 100/100"
+    with bar(terminal, step=3.0) as progress:
+        progress.update("reading", 2, 100)
+        assert terminal.visible() == "reading [------------------------] 2/100", "there may be more to read"
 
 
 def test_it_writes_no_escape_sequences_and_fits_the_width() -> None:
     terminal = Terminal()
     progress = bar(terminal, width=30)
     progress.update("reading \x1b[31mä", 1, 945)
+    progress.update("reading", 2, 945, "\x1b[31mä/a/very/long/path/that/does/not/fit.py")
     progress.close()
     assert "\x1b" not in terminal.getvalue()
     assert terminal.getvalue().isascii()

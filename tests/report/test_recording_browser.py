@@ -98,6 +98,18 @@ def test_the_imports_are_drawn_with_their_effects(show: Any) -> None:
     assert page.evaluate("document.getElementById('icicle-without').offsetParent") is None
 
 
+def test_modules_of_a_package_share_its_colour_and_a_wake_keeps_its_own(show: Any) -> None:
+    page = show(poisoned(2))
+    fill = "getComputedStyle(document.querySelector('#icicle [aria-label^=\"{}\"]')).backgroundColor"
+    names = ("all imports", "torch,", "torch._C,", "torch.nn,", "engine,", "vllm.")
+    top, torch, *inside, engine, waking = (page.evaluate(fill.format(name)) for name in names)
+    assert inside == [torch, torch]
+    assert len({top, torch, engine, waking}) == 4
+    assert waking == page.evaluate(
+        "getComputedStyle(document.querySelector('.legend .wakes')).backgroundColor"
+    )
+
+
 def test_everything_can_be_done_with_the_keyboard(show: Any) -> None:
     page = show(poisoned(2))
     focus_tree(page)
@@ -188,7 +200,7 @@ def test_what_is_too_narrow_to_be_drawn_is_found_and_zoomed_to(show: Any) -> Non
 
 def test_a_click_zooms_and_the_button_zooms_out(show: Any) -> None:
     page = show(large())
-    page.evaluate("document.querySelector('#icicle [aria-label^=\"package3,\"]').click()")
+    page.evaluate("document.querySelector('#icicle [aria-label^=\"engine,\"]').click()")
     wide = "document.querySelector('#icicle .current').offsetWidth / document.getElementById('icicle').clientWidth"
     assert page.evaluate(wide) > 0.95
     page.evaluate("document.getElementById('icicle-whole').click()")
@@ -280,11 +292,84 @@ def test_a_hostile_recording_runs_nothing(show: Any) -> None:
     assert page.evaluate("document.querySelectorAll('#icicle .match').length") >= 1
 
 
-def test_hundreds_of_processes_are_drawn_and_their_rows_fit_their_names(show: Any) -> None:
+def test_hundreds_of_equal_processes_are_one_row_until_it_is_opened(show: Any) -> None:
     page = show(large())
-    assert page.evaluate("document.querySelectorAll('.lanes .arrival').length") == 300
-    heights = page.evaluate("['.labels', '.lanes'].map(name => document.querySelector(name).clientHeight)")
+    shown = "document.querySelectorAll('#timeline .pid').values().filter(one => one.checkVisibility())"
+    names = f"[...{shown}].map(one => one.textContent)"
+    assert page.evaluate(names) == ["100", "300 equal"]
+    page.evaluate("document.querySelector('#timeline summary').focus()")
+    page.press("Enter")
+    assert page.evaluate(names) == ["100", "300 equal", *map(str, range(1000, 1300))]
+    assert page.evaluate("document.querySelectorAll('.each .arrival').length") == 300
+    heights = page.evaluate(
+        "['.labels', '.lanes'].map(name => [...document.querySelectorAll(name)].map(one => one.clientHeight))"
+    )
     assert heights[0] == heights[1]
+    edges = page.evaluate(
+        "['.axis', '.fold .lanes', '.each .lanes'].map(name => "
+        "document.querySelector(name).getBoundingClientRect()).map(box => [box.left, box.right])"
+    )
+    assert edges[1:] == [edges[0], edges[0]]
+
+
+def test_a_link_opens_the_row_of_equals_that_it_leads_into(show: Any) -> None:
+    page = show(large())
+    row = "document.getElementById('process-12')"
+    assert not page.evaluate(f"{row}.checkVisibility()")
+    page.evaluate(
+        "new Promise(done => { addEventListener('hashchange', () => setTimeout(done)); "
+        "location.hash = 'process-12' })"
+    )
+    assert page.evaluate(f"{row}.checkVisibility()")
+    # Not every browser does it by itself.
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(one => one.open = false); "
+        "dispatchEvent(new Event('hashchange'))"
+    )
+    assert page.evaluate(f"{row}.checkVisibility()")
+
+
+#: Everything that can be clicked, and is shown, with its width and height.
+TARGETS = """
+[...document.querySelectorAll("a, button, input, select, summary, label, [role=treeitem]")]
+  .filter((one) => one.checkVisibility())
+  .map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
+  .filter(([, box]) => box.width < 24 || box.height < 24)
+  .map(([words, box]) => `${words}: ${box.width} x ${box.height}`)
+"""
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_whatever_can_be_clicked_is_large_enough_to_be_hit(show: Any, chromium: Browser, width: int) -> None:
+    chromium.resize(width, 900)
+    for tape in (poisoned(3), large()):
+        page = show(tape)
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert page.evaluate("document.querySelectorAll('a').length") > 3
+        assert page.evaluate(TARGETS) == []
+        page.press("/")
+        page.type("package39.part74")
+        page.press("Enter")
+        assert page.evaluate(TARGETS) == []
+    chromium.resize(1200, 900)
+
+
+def test_what_is_too_narrow_for_a_click_is_offered_in_a_list(show: Any) -> None:
+    page = show(large())
+    page.evaluate("document.querySelector('#icicle [aria-label^=\"engine,\"]').click()")
+    page.evaluate("document.getElementById('icicle-whole').click()")
+    thin = "document.querySelectorAll('#icicle .thin:not([role])')"
+    assert page.evaluate(f"{thin}.length") > 10
+    page.evaluate(f"{thin}[0].click()")
+    name = "document.querySelector('#icicle .current').getAttribute('aria-label').split(',')[0]"
+    wide = page.evaluate(name)
+    assert not wide.startswith("package0")
+    page.evaluate("document.getElementById('icicle-whole').click()")
+    page.evaluate(
+        "(() => { const list = document.getElementById('icicle-inside'); list.selectedIndex = 1; "
+        "list.dispatchEvent(new Event('change')) })()"
+    )
+    assert page.evaluate(name) == "engine"
 
 
 def test_the_difference_opens_without_a_complaint(show: Any) -> None:

@@ -45,6 +45,17 @@ os.waitpid(child, 0)
 """
 
 
+TOUCHING = SERVING.replace(
+    "    raise SystemExit(0)",
+    """\
+    try:
+        engine.backend.torch.cuda.current_device()
+    except RuntimeError:
+        raise SystemExit(0)
+    raise SystemExit(1)""",
+)
+
+
 @pytest.fixture
 def record(tmp_path: Path) -> Record:
     """Run a program under the watch, in a folder with these modules, and read what was recorded."""
@@ -71,7 +82,11 @@ def record(tmp_path: Path) -> Record:
             timeout=120,
             capture_output=True,
         )
-        return files.read(tmp_path / "run.coldfork")
+        recorded = tmp_path / "run.coldfork"
+        try:
+            return files.read(recorded)
+        finally:
+            recorded.unlink()
 
     return run
 
@@ -109,7 +124,11 @@ def test_a_real_torch_that_wakes_a_virtual_device_and_poisons_a_fork(record: Rec
     pytest.importorskip("torch")
     waking = "import torch\n\n\nclass Builder:\n    capability = torch.cuda.get_device_capability()\n"
     modules = {"engine/__init__.py": "from engine import backend\n", "engine/backend.py": waking}
-    recording = record(SERVING, modules, virtual="h100")
+    untouched = outcome(record(SERVING, modules, virtual="h100"))
+    assert (untouched.standing, untouched.poisoned) == (Standing.WOKEN, ())
+    forked = "1 process was forked with cuda: it fails if the child touches cuda, and was not seen to"
+    assert forked in untouched.notes
+    recording = record(TOUCHING, modules, virtual="h100")
     found = outcome(recording)
     assert (found.standing, found.accelerator) == (Standing.POISONED, "cuda")
     assert found.wake is not None

@@ -125,7 +125,21 @@ current_platform.is_cuda()
 """,
                                 "presumed": [],
                                 "accelerator": "cuda",
+                                "cause": "b2ed5201aad2fcbf4390",
+                                "audience": "library",
                             },
+                            "relatedLocations": [
+                                {
+                                    "physicalLocation": {
+                                        "artifactLocation": {
+                                            "uri": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                                            "uriBaseId": "SRCROOT",
+                                        },
+                                        "region": {"startLine": 35},
+                                    },
+                                    "message": {"text": "the cause: torch.cuda.get_device_capability"},
+                                }
+                            ],
                             "codeFlows": [
                                 {
                                     "threadFlows": [
@@ -148,7 +162,7 @@ current_platform.is_cuda()
                                                         },
                                                     },
                                                     "nestingLevel": 0,
-                                                    "kinds": ["call"],
+                                                    "kinds": ["import"],
                                                     "importance": "essential",
                                                 },
                                                 {

@@ -9,7 +9,7 @@ import pytest
 from coldfork.model.states import Frame, ImportSite, Waker
 from coldfork.report.shared.characters import Alphabet
 from coldfork.report.shared.json_text import dump
-from coldfork.report.shared.quantities import duration
+from coldfork.report.shared.quantities import approximately, duration
 from coldfork.report.shared.sheets import column, row, table
 from coldfork.report.shared.wakers import calls_to_device, import_rows, inside
 
@@ -38,6 +38,24 @@ def woken(call: str | None, *functions: str) -> Waker:
 )
 def test_durations(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.0, "5 s"),
+        (7.4, "5 s"),
+        (7.6, "10 s"),
+        (89.0, "90 s"),
+        (91.0, "2 min"),
+        (151.0, "3 min"),
+        (5399.0, "90 min"),
+        (5401.0, "2 h"),
+        (36000.0, "10 h"),
+    ],
+)
+def test_guessed_durations(seconds: float, said: str) -> None:
+    assert approximately(seconds) == said
 
 
 def test_what_the_known_call_does_inside_is_left_out() -> None:

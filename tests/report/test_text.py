@@ -34,7 +34,7 @@ error[device-init-at-import] importing vllm.v1.attention.backends.flash_attn wak
    = certain on cuda, presuming that vllm.vllm_flash_attn._vllm_fa2_C imports
    = help: compute it on first use; read more: coldfork rule device-init-at-import
 
-1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
+1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -42,14 +42,15 @@ next: coldfork baseline write  (accepts today's findings, so that only new ones 
 def test_a_shared_end_is_shown_once_and_pointed_at(
     report_of: ReportMaker, flash_attn: Finding, engine: Finding
 ) -> None:
-    assert render(report_of(flash_attn, engine), Options()) == snapshot("""\
+    report = report_of(replace(flash_attn, accelerator="rocm"), engine)
+    assert render(report, Options()) == snapshot("""\
 error[device-init-at-import] importing vllm.v1.attention.backends.flash_attn wakes cuda
   --> vllm/v1/attention/backends/flash_attn.py:175  in the body of class FlashAttentionMetadataBuilder
       if get_flash_attn_version() == 3 else AttentionCGSupport.NEVER
    1. get_flash_attn_version        vllm/attention/utils/fa_utils.py:56
    2. is_fa_version_supported       vllm/vllm_flash_attn/flash_attn_interface.py:55
    3. _is_fa2_supported             vllm/vllm_flash_attn/flash_attn_interface.py:35
-   4. torch.cuda.get_device_capability   creates a CUDA context
+   4. torch.cuda.get_device_capability   creates a ROCm context
    = every process that imports this module can no longer fork workers that use the GPU
    = certain on cuda, presuming that vllm.vllm_flash_attn._vllm_fa2_C imports
    = help: compute it on first use; read more: coldfork rule device-init-at-import
@@ -61,11 +62,10 @@ error[waking-import] importing vllm.engine imports vllm.v1.attention.backends.fl
    2. get_flash_attn_version                 vllm/attention/utils/fa_utils.py:56
       … 2 steps as above, from vllm/v1/attention/backends/flash_attn.py:175
    5. torch.cuda.get_device_capability       creates a CUDA context
-   = every process that imports this module can no longer fork workers that use the GPU
    = conditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`
    = help: import it in the function that uses it; read more: coldfork rule waking-import
 
-2 findings: 1 certain, 1 conditional, 2 failing the check; 945 modules (120 yours) in 1.23 s
+2 causes: 1 certain, 1 conditional, 2 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -91,7 +91,7 @@ error[driver-init-at-import] importing deep initialises the CUDA driver
    = certain on cuda
    = help: compute it on first use; read more: coldfork rule driver-init-at-import
 
-1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
+1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -107,13 +107,13 @@ def test_nothing_points_at_steps_that_were_left_out(report_of: ReportMaker, long
 def test_findings_about_no_device_claim_nothing_about_one(
     report_of: ReportMaker, unused_ignore: Finding
 ) -> None:
-    assert render(report_of(unused_ignore, failing=0), Options()) == snapshot("""\
+    assert render(report_of(unused_ignore, failing=0), Options(tests=True)) == snapshot("""\
 warning[unused-ignore] this comment ignores device-init-at-import, which finds nothing here
   --> vllm/util.py:4  test code
       import torch  # coldfork: ignore[device-init-at-import] old
    = help: delete the comment; read more: coldfork rule unused-ignore
 
-1 finding: 1 certain, none failing the check; 945 modules (120 yours) in 1.23 s
+1 cause: 1 certain, none failing the check; 945 modules (120 yours) in 1.23 s
 """)
 
 
@@ -124,7 +124,7 @@ def test_what_the_baseline_and_comments_hold_back_is_counted(
     summary, next_command = text.splitlines()[-2:]
     assert summary.split("; ") == snapshot(
         [
-            "1 finding: 1 certain, 1 failing the check",
+            "1 cause: 1 certain, 1 failing the check",
             "945 modules (120 yours) in 1.23 s",
             "3 known to the baseline",
             "2 ignored by comment",
@@ -166,7 +166,7 @@ no finding on cuda: looked at 945 modules (120 yours) in 1.23 s; 7 not read
 def test_a_skipped_file_with_a_finding_is_told_once(report_of: ReportMaker, unused_ignore: Finding) -> None:
     unreadable = replace(unused_ignore, rule="unreadable-source", chain=Chain(()))
     skipped = (Skipped(unreadable.path, "NUL byte"), Skipped("torch/bad.py", "NUL byte"))
-    text = render(report_of(unreadable, skipped=skipped), Options())
+    text = render(report_of(unreadable, skipped=skipped), Options(tests=True))
     assert text.count(unreadable.path) == 1
     assert (
         "1 file could not be read, so nothing is known about what importing it does:\n  torch/bad.py" in text
@@ -247,7 +247,7 @@ error[device-init-at-import] importing x wakes \\x9b31mcuda
 1 file could not be read, so nothing is known about what importing it does:
   \\x1b[0m.py: NUL \\x00
 
-1 finding: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s; 1 not read
+1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s; 1 not read
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
 
@@ -278,18 +278,19 @@ def test_paths_are_shown_from_where_the_user_stands(report_of: ReportMaker, flas
 
 def test_test_code_and_confirmation_are_said(report_of: ReportMaker, flash_attn: Finding) -> None:
     finding = replace(flash_attn, test=True, confirmed="woken", fix="make it a property")
-    text = render(report_of(finding), Options())
+    text = render(report_of(finding), Options(tests=True))
     assert "in the body of class FlashAttentionMetadataBuilder, test code\n" in text
     assert "   = confirmed: a fresh interpreter that imported the module woke the device\n" in text
     assert "   = fix: make it a property\n" in text
 
 
 def test_what_confirming_showed_is_said_and_counted(
-    report_of: ReportMaker, flash_attn: Finding, engine: Finding
+    report_of: ReportMaker, flash_attn: Finding, switched: Finding
 ) -> None:
     woken = replace(flash_attn, confirmed="woken", confirmation="it woke, on virtual:h100")
-    untestable = replace(engine, confirmed="not-testable", confirmation="the import failed")
-    text = render(report_of(woken, replace(woken, confirmed="cold"), untestable), Options())
+    cold = replace(woken, id="c01d", chain=Chain(()), line=9, confirmed="cold")
+    untestable = replace(switched, confirmed="not-testable", confirmation="the import failed")
+    text = render(report_of(woken, cold, untestable), Options())
     assert "   = confirmed: it woke, on virtual:h100\n" in text
     assert "   = not confirmed: it woke, on virtual:h100\n" in text
     assert "   = not testable: the import failed\n" in text

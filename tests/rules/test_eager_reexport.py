@@ -64,6 +64,18 @@ def test_counts_the_importers(
     assert finding.message.endswith(f"; {words}")
 
 
+def test_a_lazy_import_is_the_first_remedy_where_the_target_version_knows_it(
+    effect: MakeEffect, observation: MakeObservation, import_of: MakeImport
+) -> None:
+    (lazily,) = judge(observation(effect(imported=reexport(import_of, may_be_lazy=True))))
+    (finding,) = judge(observation(effect(imported=reexport(import_of))))
+    assert lazily.remedy == (
+        "make the import lazy (with __lazy_modules__ where Pythons before 3.15 are supported too), "
+        f"or {finding.remedy}"
+    )
+    assert lazily.id == finding.id
+
+
 def test_its_id_does_not_hang_on_the_number_of_importers(
     effect: MakeEffect, observation: MakeObservation, import_of: MakeImport
 ) -> None:

@@ -95,10 +95,12 @@ def _sites(frame: FrameType | None) -> Iterator[tuple[str, int]]:
 
 
 def _belongs(frame: FrameType, module: FrameType) -> bool:
-    """Whether a frame right inside module code is a class body or a comprehension of the same file."""
+    """Whether a frame right inside module code stands for a part of the statement in the same file."""
     code = frame.f_code
     if code.co_filename != module.f_code.co_filename:
         return False
+    if code.co_name.startswith("<generic parameters of "):
+        return True  # around what a class or function with type parameters runs where it stands
     return not code.co_flags & _OPTIMIZED or code.co_name in _COMPREHENSIONS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -12,12 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.model.observations import Observation
+from coldfork.knowledge.catalogue import load
+from coldfork.model.observations import Observation, Progress
+from coldfork.model.profiles import PROFILES
 from coldfork.source.files import packs as cache
+from coldfork.source.files.finder import Finder
+from coldfork.source.files.site_packages import Distributions
+from coldfork.source.program.program import Program
 from coldfork.source.reach import remembered
-from coldfork.source.reach.encoding import Answer
+from coldfork.source.reach.encoding import Answer, Translation
 from coldfork.source.reach.remembered import Remembered
-from coldfork.source.reach.results import Progress, Results
+from coldfork.source.reach.results import Results
+from coldfork.source.syntax.summary import unreadable
 from tests.source.expectations import Setting, observe, write
 
 pytestmark = pytest.mark.once
@@ -114,9 +121,11 @@ def test_packs_are_read_before_the_work_and_written_after_it(
         journey.append(f"write {pack.suffix}")
         return save(pack, data)
 
-    def followed(results: Results, roots: list[str], progress: Progress | None = None) -> None:
+    def followed(
+        results: Results, roots: list[str], progress: Progress | None, checked: dict[str, str]
+    ) -> None:
         journey.append("work")
-        follow(results, roots, progress)
+        follow(results, roots, progress, checked)
 
     monkeypatch.setattr(remembered, "load_pack", loaded)
     monkeypatch.setattr(remembered, "save_pack", saved)
@@ -281,6 +290,34 @@ def test_a_module_that_appears_where_one_was_missing(place: Path) -> None:
     (place / "beside/extra.py").unlink()
     assert ("pkg/maybe.py", 5) not in lines(run(place))
     assert_same_as_cold(place)
+
+
+def test_a_package_that_appears_where_something_inside_it_was_missing(place: Path) -> None:
+    """Of a package that is not here, what lies inside it is not kept in mind one by one."""
+    source = "try:\n    import extra.deep.inner as inner\nexcept ImportError:\n    inner = None\ninner.go()\n"
+    write({"tree/pkg/maybe.py": source}, place)
+    run(place)
+    inner = "import torch\ngo = torch.cuda.is_available\n"
+    write({"beside/extra/__init__.py": "", "beside/extra/deep/__init__.py": ""}, place)
+    assert ("pkg/maybe.py", 5) not in lines(run(place))
+    write({"beside/extra/deep/inner.py": inner}, place)
+    assert ("pkg/maybe.py", 5) in lines(run(place))
+    assert_same_as_cold(place)
+
+
+def test_dependencies_are_the_same_modules_in_the_order_of_another_process() -> None:
+    names = [f"m{number}" for number in range(70)]
+    shuffled = random.Random(0).sample(names, len(names))
+    profile = PROFILES["cuda"]
+    finder, catalogue = Finder((), ()), load(profile, {})
+    program = Program(finder, lambda *_: unreadable(""), catalogue, profile, (3, 13), Distributions(()))
+    for name in names:
+        program.bit(name)
+    translate = Translation(["*", *shuffled], program)
+    for seed in range(20):
+        chosen = random.Random(seed).sample(range(1, 71), seed * 3)
+        wanted = sum(program.bit(shuffled[index - 1]) for index in chosen)
+        assert translate(sum(1 << index for index in chosen)) == wanted
 
 
 def test_a_local_module_that_comes_before_an_installed_one(place: Path) -> None:

@@ -22,6 +22,7 @@ from tests.source.captured_programs.containers import CONTAINERS
 from tests.source.captured_programs.first_runs import FIRST_RUNS
 from tests.source.captured_programs.loops import LOOPS
 from tests.source.captured_programs.methods import METHODS
+from tests.source.captured_programs.nested import NESTED
 from tests.source.captured_programs.truths import TRUTHS
 from tests.source.expectations import findings_of, lay_out
 
@@ -48,6 +49,12 @@ class Tensor:
         return self
 
     def __mul__(self, other: object) -> Tensor:
+        return self
+
+    def __lt__(self, other: object) -> Tensor:
+        return self
+
+    def __gt__(self, other: object) -> Tensor:
         return self
 
     def item(self) -> int:
@@ -98,7 +105,7 @@ def reported(source: str, folder: Path) -> dict[int, str]:
     return {one.chain.steps[-2].line or 0: one.verdict.value for one in found}
 
 
-PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES | CONTAINERS | ATTRIBUTES | TRUTHS | FIRST_RUNS
+PROGRAMS = METHODS | ARGUMENTS | LOOPS | CASES | CONTAINERS | ATTRIBUTES | TRUTHS | FIRST_RUNS | NESTED
 
 
 @pytest.mark.parametrize("definitions", PROGRAMS.values(), ids=[name.replace(" ", "-") for name in PROGRAMS])

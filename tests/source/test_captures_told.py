@@ -73,7 +73,7 @@ def found(result: Result) -> list[dict[str, Any]]:
 def test_text_tells_the_way_from_the_capture(run: Run) -> None:
     result = run("check", "--color", "never")
     assert result.exit_code == 1
-    assert result.stdout.rpartition("2 findings")[0] == snapshot("""\
+    assert result.stdout.rpartition("2 causes")[0] == snapshot("""\
 error[capture-reuses-warmup-state] plan is captured with metadata.plan already set by the warm-up
   --> engine.py:20  captured by Engine.capture
       with torch.cuda.graph(torch.cuda.CUDAGraph()):

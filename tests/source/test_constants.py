@@ -30,9 +30,16 @@ ARITHMETIC = {
 def test_comparisons(left: object, name: str, right: object) -> None:
     try:
         wanted = eval(f"left {name} right", {"left": left, "right": right})
-    except TypeError:
+    except (TypeError, ValueError):
         wanted = None
     assert compare(name, left, right) is wanted
+
+
+@pytest.mark.parametrize("number", [-1, 256])
+def test_what_no_byte_can_be_is_not_answered(number: int) -> None:
+    with pytest.raises(ValueError, match="byte must be"):
+        assert number in b"a"
+    assert compare("in", number, b"a") is None
 
 
 SAME_OR_NOT = [(None, None), (1, 1), (1, True), (0, False), ("a", "a"), (1, 2), (1, 1.0)]
@@ -101,9 +108,25 @@ def test_classes_of_pythons_own(own: type, name: str, kind: type) -> None:
     assert belongs(own, name) is issubclass(own, kind)
 
 
-@pytest.mark.parametrize("name", ["elsewhere.Foreign", "nothing", "builtins.nothing", "print", "math.pi"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "elsewhere.foreign",
+        "elsewhere.Mapping",
+        "elsewhere.ArrayLike",
+        "pathlib.Path",
+        "nothing",
+        "builtins.nothing",
+        "print",
+        "math.pi",
+    ],
+)
 def test_nothing_is_known_of_other_names(name: str) -> None:
     assert belongs(int, name) is None
+
+
+def test_objects_of_pythons_own_are_of_no_class_of_a_library() -> None:
+    assert belongs(list, "elsewhere.frames.Table") is False
 
 
 def test_one_of_several() -> None:

@@ -40,6 +40,79 @@ A = level(1)  # expect: device-init-at-import
 B = Kind.A.level()  # expect: device-init-at-import
 C = weakly()  # expect: device-init-at-import
 """,
+    "decorators that nobody can read": """
+import elsewhere
+import torch
+from elsewhere import register, task
+
+@task
+def calling(function):
+    return function()
+
+@calling  # expect: device-init-at-import conditional
+def called():
+    return torch.cuda.get_device_name()
+
+@task
+def first():
+    return torch.cuda.get_device_name()
+
+@register("name", option=1)
+def second():
+    return torch.cuda.get_device_name()
+
+@elsewhere.tools.wrap
+class Third:
+    def __init__(self):
+        torch.cuda.get_device_name()
+
+class Derived(Third):
+    pass
+
+class Holding:
+    @elsewhere.checked
+    def ask(self):
+        return torch.cuda.get_device_name()
+
+def own(function):
+    return elsewhere.wrapped(function)
+
+@own
+def fourth():
+    return torch.cuda.get_device_name()
+
+@torch.no_grad()
+def fifth():
+    return torch.cuda.get_device_name()
+
+A = first()  # expect: device-init-at-import conditional
+B = second()  # expect: device-init-at-import conditional
+C = Third()  # expect: device-init-at-import conditional
+D = Holding().ask()  # expect: device-init-at-import conditional
+E = fourth()  # expect: device-init-at-import conditional
+F = fifth()  # expect: device-init-at-import
+""",
+    "a decorator that reads what it decorates": """
+### m.py
+import wrapper
+import torch
+
+@wrapper.decorator
+def experimental(wrapped, instance, args, kwargs):
+    return wrapped(*args, **kwargs)
+
+@experimental
+class Model:
+    def __init__(self):
+        torch.cuda.get_device_name()
+### beside/wrapper.py
+def decorator(wrapper):
+    def decorate(wrapped):
+        def call(*args, **kwargs):
+            return wrapper(wrapped, None, args, kwargs)
+        return call
+    return decorate
+""",
     "functions of the standard library that hand on what they are given": """
 import abc
 import atexit
@@ -167,7 +240,10 @@ backend.made() is Backend and ask()  # expect: device-init-at-import
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS))
+SETTINGS = {"decorators that nobody can read": Setting(runs=False)}
+
+
+@pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS, SETTINGS))
 def test_what_a_decorator_returns_is_what_the_name_means(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)
 

@@ -31,8 +31,24 @@ from . import version
 import os
 hip = os.environ["HIP"]
 """,
+    "a context that the catalogue knows of, in a library's own source": """
+### numba/__init__.py
+### numba/cuda/__init__.py
+### numba/cuda/cudadrv/__init__.py
+### numba/cuda/cudadrv/devices.py
+from cuda import cuda as driver
+
+def get_context():
+    driver.cuInit(0)
+    return driver.through_a_table_that_nobody_can_read()
+### numba/cuda/testing.py
+from numba.cuda.cudadrv import devices
+
+devices.get_context()  # expect: device-init-at-import
+""",
 }
 SETTINGS = {
+    "a context that the catalogue knows of, in a library's own source": Setting(runs=False),
     "find_spec of a library that is known": Setting(runs=False),
 }
 

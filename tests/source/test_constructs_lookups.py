@@ -9,6 +9,114 @@ import pytest
 from tests.source.expectations import Setting, assert_as_expected, cases
 
 PROGRAMS = {
+    "tables that a function fills, for every module that asks": """
+### pkg/__init__.py
+### pkg/tools.py
+import torch
+
+def build():
+    table = dict()
+    for name in ("run", "walk"):
+        table[name] = torch.cuda.get_device_name
+    return table
+
+class Register:
+    def __init__(self):
+        self.known = []
+        self.known.append(torch.cuda.get_device_name)
+        self.last = None
+
+    def ask(self):
+        for one in self.known:
+            one()
+        if self.last is not None:
+            torch.cuda.get_device_capability()
+
+TABLE = build()
+REGISTER = Register()
+### pkg/a.py
+from pkg.tools import TABLE
+SEEN = []
+
+def mark():
+    SEEN.append(1)
+
+mark()
+TABLE["run"]()  # expect: device-init-at-import
+### pkg/b.py
+from pkg.tools import TABLE
+TABLE["run"]()  # expect: device-init-at-import
+### pkg/c.py
+from pkg.tools import REGISTER
+REGISTER.ask()  # expect: device-init-at-import
+### pkg/d.py
+from pkg.tools import REGISTER
+REGISTER.ask()  # expect: device-init-at-import
+### pkg/e.py
+from pkg.tools import build
+build()["walk"]()  # expect: device-init-at-import
+### pkg/f.py
+from pkg.tools import build
+build()["walk"]()  # expect: device-init-at-import
+""",
+    "names that mean what they did at their line": """
+### pkg/__init__.py
+### pkg/a.py
+import torch
+
+kind = None
+taken = kind
+kind = torch.cuda.get_device_name
+later = kind
+if taken is not None:
+    taken()
+### pkg/b.py
+from pkg.a import later, taken
+if taken is not None:
+    taken()
+later()  # expect: device-init-at-import
+### pkg/c.py
+import torch
+
+class Chosen:
+    kind = None
+    taken = kind
+    kind = torch.cuda.get_device_name
+    if taken is not None:
+        taken()
+
+class Taken:
+    kind = torch.cuda.get_device_name
+    taken = kind
+    kind = None
+
+def start():
+    Taken.taken()
+
+start()  # expect: device-init-at-import
+### pkg/d.py
+import torch
+
+kind = "cold"
+if kind == "warm":
+    ask = torch.cuda.get_device_name
+else:
+    ask = len
+kind = "warm"
+ask("hello")
+### pkg/e.py
+from pkg.d import ask
+ask("hello")
+### pkg/f.py
+import torch
+
+first, second = len, torch.cuda.get_device_name
+first, second = second, first
+### pkg/g.py
+from pkg.f import first, second
+second("hello")
+first()  # expect: device-init-at-import
+""",
     "names that a module binds under guards": """
 ### pkg/__init__.py
 ### pkg/names.py

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source.expectations import Setting, assert_as_expected, cases
+from tests.source.expectations import RUNNING, Setting, assert_as_expected, cases
 
 PROGRAMS = {
     "a partial method": """
@@ -39,7 +39,7 @@ asked.third()  # expect: device-init-at-import
 Other(int).first()
 Other(torch.cuda.get_device_name).first()  # expect: device-init-at-import
 """,
-    "partial is no method": """
+    "partial is no method up to 3.13": """
 import functools
 import torch
 
@@ -52,7 +52,25 @@ class Asked:
 Asked().first(torch.cuda.get_device_name)  # expect: device-init-at-import
 Asked.first(torch.cuda.get_device_name)  # expect: device-init-at-import
 """,
-    "what deleting an attribute runs": """
+    "partial is a method from 3.14 on": """
+import functools
+import torch
+
+def run(which, owner, ask):
+    return ask()
+
+def without(which, ask):
+    return ask()
+
+class Asked:
+    first = functools.partial(run, 1)
+    kept = staticmethod(functools.partial(without, 1))
+
+Asked().first(torch.cuda.get_device_name)  # expect: device-init-at-import
+Asked.kept(torch.cuda.get_device_name)  # expect: device-init-at-import
+Asked().kept(torch.cuda.get_device_name)  # expect: device-init-at-import
+""",
+    "what deleting an attribute runs": """""
 import torch
 
 class Asked:
@@ -359,6 +377,12 @@ Base.__call__(torch.cuda.get_device_name)  # expect: device-init-at-import
 }
 
 
-@pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS))
+SETTINGS = {
+    "partial is no method up to 3.13": Setting(target_version=(3, 13), runs=RUNNING < (3, 14)),
+    "partial is a method from 3.14 on": Setting(target_version=(3, 14), runs=RUNNING >= (3, 14)),
+}
+
+
+@pytest.mark.parametrize(("text", "setting"), cases(PROGRAMS, SETTINGS))
 def test_what_python_runs_is_followed(text: str, setting: Setting, tmp_path: Path) -> None:
     assert_as_expected(text, tmp_path, setting)

@@ -352,6 +352,34 @@ contextvars.Context().run(Asked().ask, torch.cuda.get_device_name)  # expect: de
 contextvars.Context().run(Asked().ask, function=torch.cuda.get_device_name)  # expect: device-init-at-import
 contextvars.Context().run(Asked().ask, int)
 """,
+    "a loop that may be left before": """
+import os
+import torch
+
+some = os.listdir(".")
+
+def until(found):
+    while True:
+        if found:
+            break
+        torch.cuda.get_device_name()
+
+def each(found):
+    for number in (1, 2):
+        if found:
+            continue
+        torch.cuda.get_device_name()
+
+def first():
+    while True:
+        torch.cuda.get_device_name()
+        if some:
+            break
+
+until(some)  # expect: device-init-at-import conditional
+each(some)  # expect: device-init-at-import conditional
+first()  # expect: device-init-at-import
+""",
 }
 SETTINGS = {
     "names of a library by a star": ANY,

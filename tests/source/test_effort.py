@@ -9,6 +9,10 @@ import pytest
 from coldfork.source.evaluation.calls import functions
 from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import bindings
+from coldfork.source.program.module import Module
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import ClassRef, Value
 from tests.source.expectations import observe, write
 
 _BRANCHES = "\n".join(
@@ -123,3 +127,76 @@ def test_what_may_fail_is_kept_once_for_each_kind(monkeypatch: pytest.MonkeyPatc
     write({"m.py": text}, tmp_path)
     observe([tmp_path])
     assert set(kept) == {1}
+
+
+def test_what_is_made_when_first_wanted_is_made_once_for_all_modules(
+    followed: list[str], tmp_path: Path
+) -> None:
+    helper = """
+import torch
+_made = None
+
+class Platform:
+    pass
+
+def find():
+    torch.cuda.init()
+    return Platform()
+
+def platform():
+    global _made
+    if _made is None:
+        _made = find()
+    return _made
+"""
+    user = "from pkg.helper import platform\n\nfound = platform()\nplatform()\n"
+    files = {f"pkg/m{n}.py": user for n in range(9)}
+    write({"pkg/__init__.py": "", "pkg/helper.py": helper, **files}, tmp_path)
+    assert len(observe([tmp_path]).effects) == 9
+    assert followed.count("find") == 1
+    assert followed.count("platform") == 2, "once for each state that it is called in"
+
+
+@pytest.fixture
+def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names whose bindings were looked at, once for every time."""
+    names: list[str] = []
+    inner = bindings.bound
+
+    def counted(
+        ev: Interpreter,
+        module: Module,
+        cls: ClassRef | None,
+        entries: tuple[Node, ...],
+        resolving: tuple[object, ...],
+    ) -> Value | None:
+        names.append(str(resolving[2]))
+        return inner(ev, module, cls, entries, resolving)
+
+    monkeypatch.setattr(bindings, "bound", counted)
+    monkeypatch.setattr("coldfork.source.evaluation.objects.names.bound", counted)
+    return names
+
+
+def test_names_that_a_statement_binds_from_themselves_are_worked_out_once_each(
+    worked_out: list[str], tmp_path: Path
+) -> None:
+    steps = "\n".join(f"def step_{n}():\n    pass\n" for n in range(6))
+    names = ", ".join(f"step_{n}" for n in range(6))
+    tools = f"def traced(function):\n    return function\n\n{steps}\n{names} = map(traced, ({names}))\n"
+    user = "from pkg.tools import step_3, step_5\n\nstep_3()\nstep_5()\n"
+    write({"pkg/__init__.py": "", "pkg/tools.py": tools, "pkg/a_user.py": user}, tmp_path)
+    observe([tmp_path])
+    assert {"step_3", "step_5"} <= set(worked_out)
+    assert len([name for name in worked_out if name.startswith("step")]) <= 2 * 6
+
+
+def test_names_that_are_bound_again_from_one_another_are_worked_out_once_each(
+    worked_out: list[str], tmp_path: Path
+) -> None:
+    rounds = "".join(f"if kind != {n}:\n    left = pick(right)\n    right = pick(left)\n" for n in range(6))
+    tools = f"def pick(value):\n    return value\n\nkind = left = right = 1\n{rounds}"
+    user = "from pkg import tools\n\nprint(tools.left)\n"
+    write({"pkg/__init__.py": "", "pkg/tools.py": tools, "pkg/a_user.py": user}, tmp_path)
+    observe([tmp_path])
+    assert 0 < len([name for name in worked_out if name in ("left", "right")]) <= 2 * 7

@@ -44,14 +44,16 @@ def names(loader: Loader, paths: list[str]) -> list[str]:
 
 
 def test_one_process_tells_how_far_it_is(loader: Loader, paths: list[str]) -> None:
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, str]] = []
     loader.load_many(paths, lambda *what: told.append(what))
-    assert told == [("reading", 0, COUNT), ("reading", 32, COUNT)]
+    assert [one[:3] for one in told] == [("reading", 0, COUNT), ("reading", 32, COUNT)]
+    assert [one[3] for one in told] == ["/".join(Path(path).parts[-3:]) for path in (paths[0], paths[32])]
     assert names(loader, paths) == [f"name{number}" for number in range(COUNT)]
     assert loader.read == COUNT
 
 
 @pytest.mark.skipif(not can_fork(), reason="there are no helper processes without fork")
+@pytest.mark.skipif(not can_fork(), reason="there are no processes here")
 def test_several_processes_read_what_one_would_and_tell_how_far_they_are(
     loader: Loader, paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,9 +61,9 @@ def test_several_processes_read_what_one_would_and_tell_how_far_they_are(
     alone.load_many(paths)
     monkeypatch.setattr(reading, "_WORTH_SHARING", 0)
     monkeypatch.setattr(reading, "_WORTH_A_WORKER", 0)
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, str]] = []
     loader.load_many([*paths, str(tmp_path / "gone.py")], lambda *what: told.append(what))
-    assert told == [("reading", 0, COUNT + 1), ("reading", 32, COUNT + 1)]
+    assert [one[:3] for one in told] == [("reading", 0, COUNT + 1), ("reading", 32, COUNT + 1)]
     assert names(loader, paths) == names(alone, paths)
     assert loader.stored == alone.stored
     assert (loader.read, loader.bytes_read) == (COUNT + 1, alone.bytes_read)
@@ -99,3 +101,12 @@ def test_nothing_is_kept_unless_the_run_remembers(paths: list[str]) -> None:
     assert forgetful.stored == {}
     assert not forgetful.changed
     assert forgetful.seen(paths[0]) is None
+
+
+def test_an_installed_file_is_told_from_its_package_on(tmp_path: Path) -> None:
+    file = tmp_path / "site-packages/torch/nn/modules/linear/deep.py"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    told: list[str] = []
+    Loader((3, 13), 1, remembering=False).load_many([str(file)], lambda *what: told.append(what[3]))
+    assert told == ["torch/nn/modules/linear/deep.py"]

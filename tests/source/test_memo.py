@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.environment_variables import EnvironmentVariables
-from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.evaluation.journal import Journal
-from coldfork.source.evaluation.memo import Memo
+from coldfork.source.evaluation.memo import Memo, Place
 from coldfork.source.evaluation.unproductive_calls import NOTHING, UnproductiveCalls
 from coldfork.source.values.kinds import FALSE, TRUE, Const, Mapping, Value
 
@@ -14,12 +13,12 @@ PLACE = ("module", 1)
 RESULT = NOTHING._replace(value=TRUE)
 
 
-def follow(memo: Memo, key: str, result: CallResult = RESULT, *, shared: int = 0) -> bool:
+def follow(memo: Memo, key: str, place: Place = PLACE, *, shared: int = 0) -> bool:
     """Follow a call that does nothing else; False where it was not entered."""
-    entered = memo.enter_call(key, PLACE)
+    entered = memo.enter_call(key, place)
     if entered:
-        memo.remember(key, result, shared, regardless=False)
-        memo.leave_call(key, PLACE)
+        memo.remember(key, RESULT, shared, regardless=False)
+        memo.leave_call(key, place)
     return entered
 
 
@@ -82,7 +81,7 @@ def test_a_call_that_changes_what_others_see_is_followed_each_time() -> None:
     memo = Memo(journal)
     held: dict[Value, Value] = {}
     memo.enter_call("f()", PLACE)
-    journal.note_entry(held, "name", shared=True)
+    journal.note_entry(held, "name", None)
     memo.remember("f()", RESULT, 0, regardless=False)
     memo.leave_call("f()", PLACE)
     assert memo.recall("f()") is None
@@ -174,9 +173,136 @@ def test_environment_variables_tell_equal_calls_apart() -> None:
 def test_a_journal_restores_an_entry_as_it_was() -> None:
     journal = Journal()
     held: dict[Value, Value] = {Const("a"): TRUE}
-    journal.note_entry(held, Const("a"), shared=False)
+    owner = Mapping(held)
+    journal.note_entry(held, Const("a"), owner)
     held[Const("a")] = FALSE
-    journal.note_entry(held, Const("b"), shared=False)
+    journal.note_entry(held, Const("b"), owner)
     held[Const("b")] = FALSE
     journal.roll_back()
     assert held == {Const("a"): TRUE}
+
+
+VARIABLES = "pkg", "made"
+
+
+def rebinding(memo: Memo, journal: Journal, variables: dict[object, Value], key: str = "f()") -> None:
+    """Follow a call that makes something when it is first wanted."""
+    memo.enter_call(key, PLACE)
+    mark = journal.mark()
+    journal.note_variable(variables, VARIABLES)
+    variables[VARIABLES] = TRUE
+    memo.remember_state(key, RESULT, mark, variables)
+    memo.leave_call(key, PLACE)
+
+
+def test_a_call_that_rebinds_a_variable_does_so_again_for_the_next_module() -> None:
+    journal = Journal()
+    memo = Memo(journal)
+    variables: dict[object, Value] = {}
+    rebinding(memo, journal, variables)
+    reached = journal.generation
+    assert memo.repeat("f()", variables) is None, "it was changed, and the call may come to something else"
+    journal.roll_back()
+    assert variables == {}
+    assert memo.repeat("g()", variables) is None
+    assert memo.repeat("f()", variables) == RESULT
+    assert variables == {VARIABLES: TRUE}
+    assert journal.generation == reached
+    journal.roll_back()
+    assert variables == {}
+
+
+def test_what_calls_come_to_behind_a_rebinding_holds_for_the_next_module() -> None:
+    journal = Journal()
+    memo = Memo(journal)
+    variables: dict[object, Value] = {}
+    rebinding(memo, journal, variables)
+    memo.enter_call("g()", PLACE)
+    memo.remember_state("g()", RESULT, journal.mark(), variables)
+    memo.leave_call("g()", PLACE)
+    journal.roll_back()
+    memo.begin()
+    assert memo.recall("g()") is None
+    assert memo.repeat("f()", variables) == RESULT
+    assert memo.recall("g()") == RESULT
+    journal.note_variable(variables, "other")
+    assert memo.recall("g()") is None, "another change leads to another state"
+
+
+def test_a_call_that_changes_more_than_variables_is_followed_each_time() -> None:
+    journal = Journal()
+    memo = Memo(journal)
+    variables: dict[object, Value] = {}
+    memo.enter_call("f()", PLACE)
+    mark = journal.mark()
+    journal.note(Mapping({}))
+    journal.note_variable(variables, VARIABLES)
+    memo.remember_state("f()", RESULT, mark, variables)
+    memo.leave_call("f()", PLACE)
+    journal.roll_back()
+    assert memo.repeat("f()", variables) is None
+
+
+def test_a_call_that_saw_what_its_module_has_bound_is_followed_each_time() -> None:
+    journal = Journal()
+    memo = Memo(journal)
+    variables: dict[object, Value] = {}
+    memo.enter_call("f()", PLACE)
+    mark = journal.mark()
+    journal.note_peculiar()
+    journal.note_variable(variables, VARIABLES)
+    variables[VARIABLES] = TRUE
+    memo.remember_state("f()", RESULT, mark, variables)
+    memo.leave_call("f()", PLACE)
+    journal.roll_back()
+    assert memo.repeat("f()", variables) is None
+
+
+def test_going_back_to_a_mark_goes_back_to_its_state() -> None:
+    journal = Journal()
+    journal.note_entry({}, "a", None)
+    mark = journal.mark()
+    journal.note_entry({}, "b", None)
+    assert journal.generation != mark.generation
+    journal.forget(mark)
+    assert journal.generation == mark.generation
+    assert journal.outstanding == 1
+
+
+def test_what_was_changed_before_others_could_see_it_stands_once_it_is_kept() -> None:
+    journal = Journal()
+    own, common = Mapping({}), Mapping({})
+    mark = journal.mark()
+    for table in (own, common):
+        journal.note_entry(table.items, Const("a"), table)
+        table.items[Const("a")] = TRUE
+    common.shared = True
+    journal.keep(mark)
+    journal.note_entry(common.items, Const("a"), common)
+    common.items[Const("a")] = FALSE
+    journal.roll_back()
+    assert common.items == {Const("a"): TRUE}, "as it was when others could see it first"
+    assert own.items == {}, "only the one that made it has seen it"
+
+
+def test_what_needed_nothing_unfinished_is_remembered_inside_what_did() -> None:
+    memo = Memo(Journal())
+    memo.enter_call("f()", PLACE)
+    assert not memo.enter_call("f()", PLACE)
+    follow(memo, "g()", ("module", 2))
+    assert memo.recall("g()") == RESULT, "g did not ask for f"
+    memo.remember("f()", RESULT, 0, regardless=False)
+    assert not memo.settled, "what f itself asked for is still known"
+
+
+def test_what_is_worked_out_apart_knows_whether_it_needed_something_unfinished() -> None:
+    memo = Memo(Journal())
+    memo.enter()
+    memo.need_unfinished(1)
+    memo.begin_apart()
+    assert memo.end_apart()
+    memo.begin_apart()
+    memo.need_unfinished(0)
+    assert not memo.end_apart()
+    memo.leave()
+    assert not memo.settled

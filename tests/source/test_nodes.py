@@ -12,8 +12,10 @@ from typing import Any
 
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.fields import FIELDS, Holds
+from coldfork.source.syntax.lazy_imports import declare
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Binding, Case, Handler, Node, code_of
 from coldfork.source.syntax.walk import children, walk
 
@@ -85,6 +87,7 @@ async def function(a, b=f(), *rest: g(), c=h(), d, **more) -> "Thing":
         while x < f() <= 2 and g():
             pass
 """
+LAZY = b"lazy import os.path as path, sys\nlazy from . import sibling as other\n"
 
 
 def test_the_table_describes_every_node() -> None:
@@ -165,6 +168,9 @@ def position(subscript: ast.Subscript) -> int | None:
 def trees() -> Iterator[ast.Module]:
     """The constructs above, and the modules of the standard library."""
     yield ast.parse(CONSTRUCTS)
+    lazily = parse_any(LAZY)
+    declare(lazily, LAZY, (3, 15))
+    yield lazily
     for path in STANDARD_LIBRARY:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -373,6 +379,12 @@ class Check:
             module, level, name = payload
             assert module is None or type(module) is str
             assert (type(level), type(name)) == (int, str)
+        elif how == nodes.BY_LAZY_IMPORT:
+            assert [type(part) for part in payload] == [str, bool, bool, int]
+        elif how == nodes.BY_LAZY_FROM:
+            module, *others = payload
+            assert module is None or type(module) is str
+            assert [type(part) for part in others] == [int, str, bool, int]
         elif how in (nodes.BY_VALUE, nodes.BY_TYPE):
             self.expression(payload)
         else:

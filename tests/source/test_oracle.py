@@ -105,7 +105,6 @@ def _numbered(source: str) -> str:
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=EXAMPLES <= 200,
     database=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate] if EXAMPLES <= 200 else [Phase.generate, Phase.shrink],  # shrinking takes minutes

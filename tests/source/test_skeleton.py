@@ -7,7 +7,8 @@ import os
 import random
 import sysconfig
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from coldfork.source.files.reading import CannotRead, normalise
-from coldfork.source.syntax.skeleton import Skeleton, skeleton
+from coldfork.source.syntax.native.compiled import compiled_skeleton, compiled_words, up_to_date
+from coldfork.source.syntax.plain_imports import PlainImport
+from coldfork.source.syntax.skeleton import Skeleton, interpreted_skeleton, skeleton
+from coldfork.source.syntax.words import WORDS, interpreted_words
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
@@ -47,6 +51,7 @@ def assert_agrees(source: bytes) -> bool:
     """The skeleton agrees with the full parse, or declines; whether it was of use."""
     full = parsed(source)
     made = skeleton(source)
+    assert_twins(source)
     if full is None or made is None:
         return False
     assert made.text.count(b"\n") == source.count(b"\n"), "lines moved"
@@ -54,23 +59,54 @@ def assert_agrees(source: bytes) -> bool:
     if blanked is None:
         return False
     functions = {node.lineno: node for node in ast.walk(full) if isinstance(node, Definition)}
-    Unfolded(functions, made.runs).visit(blanked)
+    Unfolded(functions, made).visit(blanked)
     kept = {node.lineno: node for node in ast.walk(blanked) if isinstance(node, Definition)}
     assert set(made.spans) <= set(functions), "a span where no function is"
-    for line, span in made.spans.items():
-        assert_same_function(source[span.start : span.end], functions[line])
+    for line, (start, end) in made.spans.items():
+        assert_same_function(source[start:end], functions[line])
         blank(functions[line], kept[line], made)
     assert ast.dump(full) == ast.dump(blanked)
     assert [node.lineno for node in statements(full)] == [node.lineno for node in statements(blanked)]
+    assert [node.end_lineno for node in imports(full)] == [node.end_lineno for node in imports(blanked)]
     return True
 
 
-class Unfolded(ast.NodeTransformer):
-    """Puts functions back where one assignment stands for a run of them."""
+def imports(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements of a module."""
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
-    def __init__(self, functions: Mapping[int, Definition], runs: Mapping[int, Sequence[int]]) -> None:
+
+def as_tree(plain: PlainImport) -> ast.Import | ast.ImportFrom:
+    """An import that was left out, as Python would have parsed it."""
+    line, last, module, level, names = plain
+    listed = ", ".join(f"{name} as {alias}" if alias else name for name, alias in names)
+    text = f"import {listed}" if level < 0 else f"from {'.' * level}{module or ''} import {listed}"
+    (made,) = ast.parse(text).body  # newer Pythons give these nodes more fields
+    assert isinstance(made, (ast.Import, ast.ImportFrom))
+    made.lineno, made.end_lineno = line, last
+    return made
+
+
+def assert_twins(source: bytes) -> None:
+    """The compiled skeleton and the one in Python are the same, their names and lines in the same order."""
+    if compiled_skeleton is None:
+        return
+    compiled, interpreted = compiled_skeleton(source), interpreted_skeleton(source)
+    assert compiled == interpreted
+    if compiled is not None and interpreted is not None:
+        assert [list(part) for part in compiled[1:]] == [list(part) for part in interpreted[1:]]
+
+
+class Unfolded(ast.NodeTransformer):
+    """Puts functions back where one assignment stands for a run of them, and imports for a `pass`."""
+
+    def __init__(self, functions: Mapping[int, Definition], made: Skeleton) -> None:
         self.functions = functions
-        self.runs = runs
+        self.runs = made.runs
+        self.imports = made.imports
+
+    def visit_Pass(self, node: ast.Pass) -> ast.Pass | list[ast.Import | ast.ImportFrom]:
+        return [as_tree(plain) for plain in self.imports.get(node.lineno, ())] or node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign | list[Definition]:
         lines = self.runs.get(node.lineno)
@@ -218,6 +254,17 @@ def parameters(draw: st.DrawFn, indent: str) -> str:
     return separator.join(parts) + draw(st.sampled_from(["", "", ",\n"])) if parts else ""
 
 
+SIMPLE = (
+    *("pass", "x += 1", "assert x, 'def f():'", "x = \\\n  1", "", "import a.b", "import a.b as c, d"),
+    *(
+        "from . import a",
+        "from ..a.b import (  # c, )\n  c as d,\n\n e # )\n)  # f",
+        "from a import b; c = 1",
+    ),
+    *("from a import *", "import a, \\\n b", "from __future__ import annotations", "from a import (b), c"),
+)
+
+
 @st.composite
 def blocks(draw: st.DrawFn, indent: str, depth: int) -> list[str]:
     """Lines of a block."""
@@ -249,11 +296,7 @@ def some_statement(draw: st.DrawFn, indent: str, depth: int) -> list[str]:
         return [f"{indent}{draw(strings())}"]
     if kind == "simple":
         return [
-            indent
-            + draw(
-                st.sampled_from(["pass", "x += 1", "assert x, 'def f():'", "x = \\\n  1", "import a.b", ""])
-            )
-            or "pass",
+            indent + draw(st.sampled_from(SIMPLE)) or "pass",
             f"{indent}pass",
         ]
     body = draw(blocks(deeper, depth - 1))
@@ -313,6 +356,18 @@ BY_HAND = (
     b"def f():\n    x = '''\nnot the end\n'''\n    return x\ny = 1\n",
     b"'''a'''\ndef f():\n    pass\n'''b\nc\n'''\nx = 1\n",
     b'"""a"""\ndef f():\n    pass\n"""b\nc\n"""\nx = 1\n"""d"""\n',
+    b"x = [\nimport a\n]\n",
+    b"x = (yield\nimport a\n)\n",
+    b"@a\nimport b\ndef f():\n    pass\n",
+    b"if x:\nimport a\n",
+    b"x = \\\nimport a\n",
+    b"x = '\\\nimport a\n'\n",
+    b'"""\nimport a\n"""\nimport b\n',
+    b"import a\n# b\nimport c\nx = 1\nimport d\nfrom e import (f,\n  g,  # )\n)\n",
+    b"import a\ndef b():\n    pass\nimport c\nimport d\n",
+    b"from a import None\n",
+    b"import as\nimport a.if\nfrom in import b\n",
+    b"from  import a\n",
 )
 
 
@@ -323,7 +378,6 @@ def test_generated_text_agrees_or_is_declined() -> None:
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
-        derandomize=EXAMPLES <= 200,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
@@ -340,9 +394,74 @@ def test_generated_text_agrees_or_is_declined() -> None:
     assert sum(used) > len(used) / 3
 
 
+#: What a skeleton looks at, and what stands around it.
+_TOKENS = (
+    *("def ", "async def ", "async", "class A:", "f", "name", "a.b", "a.b.1c", "é", "lambda", "await"),
+    *("=", "->", "(", ")", "[", "]", "{", "}", ":", ",", ".", "@", ";", "0", "#", "'", '"', "'''", '"""'),
+    *("import ", "from ", " import ", " as ", "import", "from a.b import (", "__future__", "None"),
+    *("import a\n", "import a.b as c, d\n", "from . import a\n"),
+    *("\\", "r", "F", " ", "  ", "    ", "\t", "\v", "\n", "\n", "\n    ", ":\n        ", "():\n    "),
+)  # fmt: skip
+
+
+@pytest.mark.skipif(compiled_skeleton is None, reason="nothing was compiled for this Python")
+def test_the_compiled_skeleton_is_the_interpreted_one_for_any_tokens() -> None:
+    @settings(max_examples=10 * EXAMPLES, deadline=None, database=None)
+    @given(st.lists(st.sampled_from(_TOKENS), max_size=60))
+    def look(tokens: list[str]) -> None:
+        assert_twins(normalise("".join(tokens).encode()))
+
+    look()
+
+
+@pytest.mark.skipif(compiled_words is None, reason="nothing was compiled for this Python")
+def test_the_compiled_words_are_the_interpreted_ones() -> None:
+    assert compiled_words is not None
+    letters = sorted({bytes([letter]) for word in WORDS for letter in word})
+
+    @settings(max_examples=10 * EXAMPLES, deadline=None, derandomize=EXAMPLES <= 200, database=None)
+    @given(st.lists(st.sampled_from([*WORDS, *(word[:-1] for word in WORDS), *letters]), max_size=12))
+    def look(parts: list[bytes]) -> None:
+        source = b"".join(parts)
+        assert compiled_words(source) == interpreted_words(source)
+
+    look()
+    for bit, word in enumerate(WORDS):
+        assert compiled_words(word) == compiled_words(b"x" + word + b"x") == 1 << bit
+
+
+def test_what_was_compiled_from_other_source_is_not_used(tmp_path: Path) -> None:
+    source = tmp_path / "skeleton.c"
+    source.write_bytes(b"int one;")
+    assert not up_to_date("", source)
+    assert up_to_date(blake2b(b"int one;", digest_size=16).hexdigest(), source)
+    source.write_bytes(b"int two;")
+    assert not up_to_date(blake2b(b"int one;", digest_size=16).hexdigest(), source)
+    source.unlink()
+    assert not up_to_date("", source)
+
+
 @pytest.mark.parametrize("raw", BY_HAND)
 def test_text_that_was_once_misread_agrees_or_is_declined(raw: bytes) -> None:
     assert_agrees(normalise(raw))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"x = [\nimport a\n]\n",
+        b"@a\nimport b\ndef f():\n    pass\n",
+        b"if x:\nimport a\n",
+        b"from a import None\n",
+        b"import a.if\n",
+        b"from  import a\n",
+        b"from a import (b,\n  c\n",
+    ],
+)
+def test_an_import_that_python_refuses_is_not_taken_for_a_plain_one(raw: bytes) -> None:
+    assert parsed(raw) is None
+    made = skeleton(raw)
+    assert made is None or parsed(made.text) is None
 
 
 def library_sample(most: int) -> list[Path]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from coldfork.model.forking.judgement import NOTHING_KNOWN, Deed
 from coldfork.model.states import Waker
 from coldfork.observe.probes.examination import ORDER
 from coldfork.observe.probes.reading import Reading
@@ -33,6 +34,7 @@ class MadeUpSurroundings(Surroundings):
         self.release = "6.1.0"
         self.arguments: list[str] = ["program"]
         self.reach_of = self._answer
+        self.deeds: Callable[[], Mapping[str, Deed]] = lambda: NOTHING_KNOWN
         self.modules: dict[str, dict[str, Any]] = {}
         self.module = self.modules.get
         self.settings: dict[str, str] = {}

@@ -119,7 +119,7 @@ def test_the_guard_lets_it_pass() -> None:
         import torch
         torch.set_num_threads(2)
         torch.ones(4_000_000).exp().sum().item()
-        coldfork.guard("raise")
+        coldfork.guard("strict")
         try:
             os.fork()
         except coldfork.UnsafeForkError as error:

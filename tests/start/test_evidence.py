@@ -11,6 +11,7 @@ from inline_snapshot import snapshot
 
 from coldfork.model.decisions import EVERY, Weight
 from coldfork.model.states import Waker
+from coldfork.observe.forking.idle_threads import PythonThread
 from coldfork.start.evidence.table import gather
 from coldfork.start.forkserver import Server
 from coldfork.start.policy import decided
@@ -117,7 +118,7 @@ SINGLE = (
     Fact("Arrow", lambda surroundings: surroundings.thread("/x/libarrow.so.2600"), None),
     Fact("numba on workqueue", lambda surroundings: surroundings.thread("/x/workqueue.cpython-311-x86_64-linux-gnu.so"), None),
     Fact("ZeroMQ", lambda surroundings: surroundings.thread("/x/libzmq-2f02442c.so.5.2.5", "ZMQbg/IO/0"), None),
-    Fact("gRPC", lambda surroundings: surroundings.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), None),
+    Fact("gRPC", lambda surroundings: surroundings.thread("/x/cygrpc.cpython-311-x86_64-linux-gnu.so"), "grpc-without-fork-support"),
     Fact("threads of polars that its import starts", lambda surroundings: surroundings.thread("/x/_polars_runtime.abi3.so"), None),
     Fact("numba on omp", lambda surroundings: numba(surroundings, "omp", workers=True), "numba-on-gnu-openmp"),
     Fact("numba on omp, no pool", lambda surroundings: numba(surroundings, "omp", workers=False), "numba-on-openmp", DOUBT),
@@ -132,7 +133,9 @@ SINGLE = (
     Fact("torch's autograd", lambda surroundings: surroundings.thread("/x/libtorch_cpu.so", "pt_autograd_0"), "native-threads", DOUBT),
     Fact("no library", lambda surroundings: surroundings.thread(None), "native-threads", DOUBT),
     Fact("threads unreadable", lambda surroundings: setattr(surroundings, "threads", None), "threads-unreadable", DOUBT),
-    Fact("Python thread", lambda surroundings: surroundings.python_threads.append("Thread-1"), "python-threads", DOUBT),
+    Fact("Python thread", lambda surroundings: surroundings.python_threads.append(PythonThread("Thread-1")), "python-threads", DOUBT),
+    Fact("idle Python thread", lambda surroundings: surroundings.python_threads.append(PythonThread("Thread-1", idle=True)), None),
+    Fact("thread that imports", lambda surroundings: surroundings.python_threads.append(PythonThread("Thread-1", importing="torch")), "module-being-imported"),
     Fact("Windows", lambda surroundings: setattr(surroundings, "methods", ("spawn",)), "no-fork-here"),
     Fact("macOS", lambda surroundings: setattr(surroundings, "platform", "darwin"), "macos", DOUBT),
     Fact("Ray worker", module("ray._private.worker", global_worker=thing(mode=1)), "ray-worker", CIRCUMSTANCE),
@@ -295,7 +298,7 @@ def test_what_only_a_fork_can_start_is_forked_in_spite_of_circumstances_and_not_
         decision.because
         == "the other methods cannot work, although this is WSL, where NVML does not survive a fork"
     )
-    surroundings.python_threads.append("Thread-1")
+    surroundings.python_threads.append(PythonThread("Thread-1"))
     decision = decided(gather(surroundings))
     assert decision.method == "spawn"
     # What will happen is said before it does.
@@ -522,6 +525,15 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 ("start the process with spawn: it begins without any of this",),
                 {"library": "/lib/libgomp.so.1", "workers": "1", "workers of this thread": "0"},
             ],
+            "grpc-without-fork-support": [
+                "gRPC has open channels, and in a forked child a call fails or hangs",
+                (
+                    "close the channels of gRPC before the fork, and open others in the child",
+                    "set GRPC_ENABLE_FORK_SUPPORT=1 before grpc is imported, and open channels of its own in the child",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"threads of gRPC": "1", "GRPC_ENABLE_FORK_SUPPORT": "not set"},
+            ],
             "numba-on-gnu-openmp": [
                 "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one",
                 (
@@ -565,6 +577,14 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 "other Python threads are running (Thread-1), and what they hold locked stays locked in a child",
                 (
                     "fork before threads are started",
+                    "start the process with spawn: it begins without any of this",
+                ),
+                {"thread": "Thread-1"},
+            ],
+            "module-being-imported": [
+                "the thread Thread-1 is importing torch, whose lock nobody opens in a child",
+                (
+                    "import it before threads are started",
                     "start the process with spawn: it begins without any of this",
                 ),
                 {"thread": "Thread-1"},

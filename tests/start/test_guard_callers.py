@@ -11,8 +11,8 @@ from inline_snapshot import snapshot
 
 from coldfork.model.decisions import Reason
 from coldfork.model.states import Frame, ImportSite, Waker
+from coldfork.observe.forking.purposes import FORK_THEN_EXEC
 from coldfork.start.guard import messages
-from coldfork.start.guard.callers import FORK_THEN_EXEC
 from tests.start.guarding import WAKE, needs_compiler, needs_linux, run, told
 
 pytestmark = [needs_linux, needs_compiler]
@@ -28,7 +28,7 @@ if __name__ == "__main__":
     os.chmod("cgi-bin/say", 0o755)
     if os.getuid() == 0:
         http.server.nobody_uid = lambda: 0
-    coldfork.guard("raise")
+    coldfork.guard("strict")
     wake()
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.CGIHTTPRequestHandler)
     thread = threading.Thread(target=server.handle_request)
@@ -70,7 +70,7 @@ def test_copies_of_multiprocessing_are_refused_before_their_pipes_exist(package:
     pytest.importorskip(package)
     program = f"""
 import coldfork, gc, json, os
-coldfork.guard("raise")
+coldfork.guard("strict")
 {WAKE}
 wake()
 {OTHERS[package]}
@@ -93,7 +93,7 @@ print(json.dumps([refused() - before, sorted(said)]))
 
 def test_a_program_in_a_terminal_of_its_own_passes(tmp_path: Path) -> None:
     pytest.importorskip("pexpect")
-    program = WAKE + "import coldfork, pexpect, json\ncoldfork.guard('raise')\nwake()\n"
+    program = WAKE + "import coldfork, pexpect, json\ncoldfork.guard('strict')\nwake()\n"
     assert told(program + "print(json.dumps(pexpect.run('echo said').decode().strip()))", tmp_path) == "said"
 
 
@@ -129,7 +129,7 @@ def test_a_warning_that_is_an_error_stops_the_fork(tmp_path: Path) -> None:
     done = run(program, tmp_path, "-W", "error::RuntimeWarning")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == snapshot(
-        "coldfork.model.errors.UnsafeForkWarning: os.fork hands its child what it cannot use: cuda is awake here (level driver) (woken by __main__); help: start the process with spawn: it begins without any of this"
+        'coldfork.model.errors.UnsafeForkWarning: os.fork hands its child what it cannot use: cuda is awake here (level driver) (woken by __main__); it fails if the child touches cuda; help: start the process with spawn: it begins without any of this; it is let through, because it may work; guard("strict") refuses it'
     )
 
 

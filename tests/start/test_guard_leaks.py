@@ -82,7 +82,7 @@ def work():
 
 if __name__ == "__main__":
     from coldfork.start.guard.process import HERE as guard
-    coldfork.guard("raise")
+    coldfork.guard("strict")
     wake()
     refused(3)
     before = leftovers()
@@ -107,8 +107,8 @@ def test_a_thousand_refused_starts_leave_nothing(kind: str, tmp_path: Path) -> N
 def test_the_test_can_fail(tmp_path: Path) -> None:
     program = PROGRAM.replace("START", "context.Process(target=print).start()").replace("TIMES", "10")
     without_the_check = program.replace(
-        'coldfork.guard("raise")',
-        'coldfork.guard("raise")\n'
+        'coldfork.guard("strict")',
+        'coldfork.guard("strict")\n'
         "    import multiprocessing.popen_fork as unguarded\n"
         "    unguarded.Popen._launch = unguarded.Popen._launch.coldfork_guards",
     )

@@ -7,6 +7,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,15 +16,25 @@ import pytest
 
 from coldfork.model.decisions import Reason
 from coldfork.model.errors import UnsafeForkError, UnsafeForkWarning, UsageError
+from coldfork.model.forking.judgement import Judgement
+from coldfork.observe.forking.holding import Holding
 from coldfork.start.evidence import table
 from coldfork.start.guard import callers, consequences, examination, interpreters
+from coldfork.start.guard.child_notes import Notes
 from coldfork.start.guard.observation import WakeObservation
-from coldfork.start.guard.poisoned_children import Notes
 from coldfork.start.guard.process import ProcessGuard
 from coldfork.start.guard.protocols import ModeRequest
 from coldfork.start.process import snapshot
 
-AWAKE = Reason("cuda-awake", "cuda is awake here", accelerator="cuda")
+AWAKE = Reason(
+    "cuda-awake",
+    "cuda is awake here",
+    accelerator="cuda",
+    judgement=Judgement.BREAKS_IF,
+    condition="it fails if the child touches cuda",
+    watched=True,
+)
+HELD = Holding("cuda", "cuda-awake", "cuda is awake here", accelerator="cuda")
 
 
 # --- an examination is spared while nothing changes ------------------------------------------------------
@@ -72,15 +83,15 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Reason, ...]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Holding, ...]]:
     """What is found; how often it was asked is how long this list is."""
-    answers: list[tuple[Reason, ...]] = [()]
+    answers: list[tuple[Holding, ...]] = [()]
 
-    def against_fork() -> tuple[Reason, ...]:
+    def held_here() -> tuple[Holding, ...]:
         answers.append(answers[-1])
         return answers[-1]
 
-    monkeypatch.setattr(table, "against_fork", against_fork)
+    monkeypatch.setattr(table, "held_here", held_here)
     return answers
 
 
@@ -116,17 +127,17 @@ def test_nothing_is_asked_while_nothing_changes(
     examined = examination.ForkExamination()
 
     def ask() -> None:
-        assert examined.against(seen) == ()  # type: ignore[arg-type]
+        assert examined.held(seen) == ()  # type: ignore[arg-type]
 
-    # The first looks twice, to learn who woke what; the second begins to compare.
-    assert [examinations(asked, ask) for _ in range(4)] == [2, 1, 0, 0]
+    # The second begins to compare.
+    assert [examinations(asked, ask) for _ in range(4)] == [1, 1, 0, 0]
     assert seen.polls == 1
     assert len(seen.remembered) == 4
     CHANGES[change](seen, monkeypatch)
     assert [examinations(asked, ask) for _ in range(2)] == [1, 0]
     seen.latest = ("new",)
     seen.fingerprint = 3
-    assert examinations(asked, ask) == 2
+    assert examinations(asked, ask) == 1
     assert (seen.polls, seen.remembered[-1]) == (2, ("new",))
 
 
@@ -140,19 +151,19 @@ def test_where_a_change_might_go_unseen_everything_is_asked_each_time(
 ) -> None:
     setattr(seen, name, value)
     examined = examination.ForkExamination()
-    assert [examinations(asked, lambda: examined.against(seen)) for _ in range(4)] == [2, 1, 1, 1]  # type: ignore[arg-type]
+    assert [examinations(asked, lambda: examined.held(seen)) for _ in range(4)] == [1, 1, 1, 1]  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the guard needs Linux")
 def test_what_speaks_against_a_fork_is_asked_each_time(seen: Seen, asked: list[Any]) -> None:
-    asked.append((AWAKE, Reason("so", "so", weight=AWAKE.weight.DOUBT)))
+    asked.append((HELD, Holding("threads", "so", "so", doubtful=True)))
     examined = examination.ForkExamination()
     for _ in range(4):
         assert examinations(asked, lambda: None) == 0
-        assert examined.against(seen) == (AWAKE,)  # type: ignore[arg-type]
-    assert len(asked) == 2 + 2 + 1 + 1 + 1
+        assert examined.held(seen) == (HELD,)  # type: ignore[arg-type]
+    assert len(asked) == 2 + 4
     unobserved = examination.ForkExamination()
-    assert [examinations(asked, lambda: unobserved.against(None)) for _ in range(3)] == [1, 1, 1]
+    assert [examinations(asked, lambda: unobserved.held(None)) for _ in range(3)] == [1, 1, 1]
 
 
 # --- modes -----------------------------------------------------------------------------------------------
@@ -200,7 +211,7 @@ def test_a_plain_call_replaces_a_plain_call_and_a_block_only_for_its_time() -> N
 def test_a_launch_is_not_examined_where_the_guard_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     examined: list[str] = []
     guard = ProcessGuard()
-    monkeypatch.setattr(guard, "_examine", lambda call, frame: examined.append(call))
+    monkeypatch.setattr(guard, "_examine", lambda call, frame, process=None: examined.append(call))
     assert guard.before_launch(SimpleNamespace(name="Process-1")) is False
     guard.mode = "raise"
     assert guard.before_launch(SimpleNamespace(name="Process-1")) is True
@@ -260,7 +271,7 @@ def test_a_warning_stands_at_the_line_of_its_frame() -> None:
     assert (last.filename, last.lineno) == ("engine.py", 0)
     assert "__warningregistry__" in frame.f_globals
     with pytest.raises(UnsafeForkError, match=r"^os\.fork was refused") as refused:
-        consequences.speak("raise", "os.fork", (AWAKE,), frame)
+        consequences.speak("strict", "os.fork", (AWAKE,), frame)
     assert (refused.value.reasons, refused.value.call) == ((AWAKE,), "os.fork")
 
 
@@ -291,15 +302,17 @@ def test_notes_are_added_where_errors_pass_and_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "torch.cuda", cuda)
     notes.loaded("torch.cuda")
     assert vars(cuda)["_lazy_init"] is fails
-    notes._accelerators, notes.text = {"cuda"}, "a note"
+    notes.arm((AWAKE,))
     for _ in range(2):
         notes.loaded("billiard.process")
         notes.loaded("torch.cuda")
     for call in (BaseProcess().run, vars(cuda)["_lazy_init"]):
         with pytest.raises(RuntimeError) as failure:
             call()
-        assert failure.value.__notes__ == ["a note"]
-    notes._accelerators = {"opencl"}
+        (note,) = failure.value.__notes__
+        assert note.startswith("coldfork: this process was forked from process ")
+        assert f"cuda was touched here by {__file__}:" in note
+    notes.arm((replace(AWAKE, accelerator="opencl"),))
     with pytest.raises(RuntimeError) as failure:
         BaseProcess().run()
     assert not hasattr(failure.value, "__notes__")

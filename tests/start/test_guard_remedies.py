@@ -16,7 +16,7 @@ pytestmark = needs_linux
 DIRTY = """
 import ctypes, json, os, re, signal, threading, time
 import coldfork
-coldfork.guard("raise")
+coldfork.guard("strict")
 import torch
 
 def work():

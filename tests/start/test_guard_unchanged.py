@@ -13,7 +13,7 @@ pytestmark = needs_linux
 FORKS = """
 import json, os, threading
 import coldfork
-coldfork.guard("raise")
+coldfork.guard("strict")
 from coldfork.start.guard.process import HERE
 
 def fork():

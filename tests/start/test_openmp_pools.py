@@ -170,7 +170,7 @@ settled = [whose() for _ in range(3)]
 for one in HERE.threads:
     one.argument = None
 surroundings = Surroundings()
-from coldfork.start.evidence.runtimes import openmp_pool
+from coldfork.observe.forking.holdings import openmp_pool
 tell(whose=whose(), code=openmp_pool(surroundings).code)
 """,
         environment=region,

@@ -264,6 +264,11 @@ def test_the_surest_line_that_wakes_is_the_answer() -> None:
     certain = finding("initialises-driver", "certain", 4)
     assert judged("a", [loads], 0).reached is Reached.NOTHING
     assert judged("a", [loads], 2).reason == "2 of the files it imports could not be read"
+    long = [{"path": "a/tables.py", "line": 7}]
+    assert (
+        judged("a", [loads], 0, long).reason == "it takes too long to follow what it runs, at a/tables.py:7"
+    )
+    assert judged("a", [certain], 0, long).line == 4
     assert judged("a", [loads, queries], 0).line == 2
     assert judged("a", [queries, possible], 0).line == 3
     assert judged("a", [queries, possible, certain], 0).line == 4

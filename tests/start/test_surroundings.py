@@ -40,22 +40,29 @@ def test_a_program_without_a_command_line_has_no_arguments(monkeypatch: pytest.M
 
 
 def test_other_threads_are_named(here: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    me, live, over = threading.get_ident(), {"is_alive": lambda: True}, {"is_alive": lambda: False}
-    active = {
-        me: SimpleNamespace(name="me", **live),
-        1: SimpleNamespace(name="other", **live),
-        2: SimpleNamespace(name="over", **over),
-    }
-    names: dict[str, Any] = {"_active": active}
-    monkeypatch.setattr(home, "python_threads", lambda: 2)
-    here.module = lambda name: names if name == "threading" else None
-    assert tuple(here.python_threads) == ("other",)
-    # Threads that were started by `_thread` alone are known to nobody by a name.
-    here.module = lambda name: None
-    assert tuple(here.python_threads) == ("a thread without a name",) * 2
-    monkeypatch.setattr(home, "python_threads", lambda: 0)
-    here.module = lambda name: names
-    assert tuple(here.python_threads) == ()
+    begun, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        ended.wait()
+
+    thread = threading.Thread(target=work, name="other")
+    thread.start()
+    begun.wait()
+    try:
+        monkeypatch.setattr(home, "python_threads", lambda: 1)
+        here.module = lambda name: vars(threading) if name == "threading" else None
+        names = [one.name for one in here.python_threads]
+        assert "other" in names
+        assert threading.current_thread().name not in names
+        # Threads that were started by `_thread` alone are known to nobody by a name.
+        here.module = lambda name: None
+        assert f"thread {thread.ident}" in [one.name for one in here.python_threads]
+        monkeypatch.setattr(home, "python_threads", lambda: 0)
+        assert tuple(here.python_threads) == ()
+    finally:
+        ended.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(

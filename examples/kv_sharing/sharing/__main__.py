@@ -24,7 +24,7 @@ def main() -> int:
     """Start the engines, ask them, and say what came from memory."""
     options = _options()
     # Whatever this process has done to a device by now: no engine is forked from it that could not use one.
-    coldfork.guard("raise")
+    coldfork.guard("strict")
     if options.awake:
         _touch_the_device(options.awake)
     prompts = {name: list((PREFIX + question).encode()) for name, question in QUESTIONS.items()}

@@ -36,7 +36,7 @@ def main() -> int:
     """Start the server and both engines; the second begins when the first has stored what it read."""
     options = _options()
     devices = _devices()
-    coldfork.guard("raise")
+    coldfork.guard("strict")
     os.environ.update(SETTINGS)
     context: Any = coldfork.get_context(options.method, apply_env=True)
     stored = context.Event()

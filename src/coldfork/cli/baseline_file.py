@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from coldfork.model.errors import UsageError
@@ -30,6 +30,8 @@ class Baseline:
     schema_version: int
     profile: str
     findings: dict[str, Accepted]
+    warm: dict[str, list[str]] = field(default_factory=dict)
+    """The outermost modules that were warm, by accelerator; of a file that does not say, nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,10 @@ class Comparison:
     """Fingerprints that no finding of today has."""
 
 
-def accept(findings: Iterable[Finding], profile: str) -> Baseline:
-    """A baseline that accepts these findings."""
+def accept(findings: Iterable[Finding], profile: str, warm: dict[str, list[str]]) -> Baseline:
+    """A baseline that accepts these findings, and the modules that they warm."""
     entries = {finding.id: Accepted(finding.rule, finding.path, finding.message) for finding in findings}
-    return Baseline(SCHEMA_VERSION, profile, entries)
+    return Baseline(SCHEMA_VERSION, profile, entries, warm)
 
 
 def set_against(baseline: Baseline, findings: Iterable[Finding]) -> Comparison:
@@ -91,6 +93,16 @@ def dump(baseline: Baseline) -> str:
         "{\n"
         f'  "schema_version": {baseline.schema_version},\n'
         f'  "profile": {json.dumps(baseline.profile)},\n'
-        f'  "findings": {{{f"{chr(10)}{lines}{chr(10)}  " if lines else ""}}}\n'
+        f'  "findings": {{{f"{chr(10)}{lines}{chr(10)}  " if lines else ""}}}{_warm(baseline)}\n'
         "}\n"
     )
+
+
+def _warm(baseline: Baseline) -> str:
+    if not baseline.warm:
+        return ""
+    parts = []
+    for accelerator, names in sorted(baseline.warm.items()):
+        lines = ",\n".join(f"      {json.dumps(name)}" for name in names)
+        parts.append(f"    {json.dumps(accelerator)}: [\n{lines}\n    ]")
+    return ',\n  "warm": {\n' + ",\n".join(parts) + "\n  }"

@@ -13,10 +13,14 @@ from coldfork.rules.registry import near_match
 
 _TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.TEXTS: list, Kind.FLAG: bool, Kind.NUMBER: int}
 
+FILE = "pyproject.toml"
+
 #: Keys that no flag sets.
 EXCLUDE = "exclude"
 PER_FILE_IGNORES = "per-file-ignores"
 KNOWLEDGE = "knowledge"
+VLLM = "vllm"
+"""Read by the plugin for vLLM, which may import nothing of this."""
 
 _Problems = Iterator[str]
 
@@ -39,7 +43,7 @@ def read(start: Path) -> Configuration:
     """The nearest configuration at `start` or above it."""
     beginning = start.absolute()
     for folder in (beginning, *beginning.parents):
-        file = folder / "pyproject.toml"
+        file = folder / FILE
         table = _table(file)
         if table is not None:
             return _configuration(file, table)
@@ -52,6 +56,11 @@ def _table(file: Path) -> dict[str, Any] | None:
         content = file.read_bytes()
     except OSError:
         return None
+    return table_in(content, file)
+
+
+def table_in(content: bytes, file: Path) -> dict[str, Any] | None:
+    """`[tool.coldfork]` in what a file holds or held; None when that says nothing about coldfork."""
     if b"coldfork" not in content:
         return None
     import tomllib
@@ -99,6 +108,7 @@ def _problems(key: str, value: object) -> _Problems:
         EXCLUDE: _problems_of_exclude,
         PER_FILE_IGNORES: _problems_of_per_file_ignores,
         KNOWLEDGE: _problems_of_knowledge,
+        VLLM: _problems_of_vllm,
     }
     if key in special:
         yield from special[key](value)
@@ -146,6 +156,11 @@ def _problems_of_per_file_ignores(value: object) -> _Problems:
 def _problems_of_knowledge(value: object) -> _Problems:
     if not isinstance(value, dict):
         yield f"{KNOWLEDGE}: expected a table, got {_spelled(value)}"
+
+
+def _problems_of_vllm(value: object) -> _Problems:
+    if not _fits(Kind.FLAG, value):
+        yield f"{VLLM}: expected {Kind.FLAG.value}, got {_spelled(value)}"
 
 
 def _fits(kind: Kind, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What commands share: `--debug`, for tracebacks instead of one line, and the exit statuses."""
+"""What commands share: options that mean the same everywhere, and the exit statuses."""
 
 from __future__ import annotations
 
@@ -17,4 +17,20 @@ FLAG = "--debug"
 #: `main` looks for the flag among the arguments, because an error may come before they are parsed.
 debug_option = click.option(
     FLAG, is_flag=True, expose_value=False, help="Show the traceback when coldfork itself fails."
+)
+
+output_option = click.option(
+    "--output",
+    "target",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write the result to this file instead of standard output.",
+)
+
+colour_option = click.option(
+    "--color",
+    "colour",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    help="Whether to colour text; `auto` colours terminals unless NO_COLOR is set.  [default: auto]",
 )

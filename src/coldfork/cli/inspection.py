@@ -7,27 +7,33 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from coldfork.cli import config, options, output
+from coldfork.cli.changes import Asked, changes_asked
+from coldfork.cli.environment import environment_of
 from coldfork.cli.settings import target_version
 from coldfork.knowledge import catalogue
+from coldfork.model.causes import Cause
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Skipped
-from coldfork.model.observations import Observation
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Observation
 from coldfork.model.profiles import PROFILES
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.rules import registry
+from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.packs import cache_folder
-from coldfork.source.files.site_packages import search_path, versions
+from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.site_packages import versions
 
 Matches = Callable[[str], bool]
+Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +44,26 @@ class Inspection:
     rules: tuple[str, ...]
     observation: Observation
     findings: tuple[Finding, ...]
+    causes: tuple[Cause, ...]
     ignored: int
     """How many findings ignore comments hold back."""
     skipped: tuple[Skipped, ...]
     missing: tuple[Path, ...]
     """Paths that do not exist."""
     locate: Locate
+    scope: ChangeScope | None
+    """What `--changed-since` came to; None where it was not asked for."""
+    environment: EnvironmentRead
+    select: Select
+    """Drops the findings that the configuration leaves out."""
+
+    def source(self, path: str, line: int) -> str:
+        """The text of a line of a checked file, without the blanks around it; empty where there is none."""
+        try:
+            lines = read_source(self.locate(path)).decode("utf-8", "replace").split("\n")
+        except CannotRead:
+            return ""
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> Inspection:
@@ -57,27 +77,38 @@ def inspect(context: click.Context, paths: tuple[Path, ...]) -> Inspection:
     if not present:
         raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
     locate = locator(present)
-    observation, remedies = _observe(present, settings, configuration)
+    asked = changes_asked(settings, present, configuration)
+    search, environment = environment_of(settings, present)
+    observation, remedies = _observe(present, settings, configuration, search, asked)
     judgement = registry.judge_all(observation, rules, remedies)
+    select = partial(select_findings, configuration=configuration, locate=locate)
+    # Under a baseline an import is a way to a cause, and the cause may be an old one.
+    judged = causes.judge(observation, select(judgement.findings), gates=not settings["baseline"])
     return Inspection(
         settings,
         rules,
         observation,
-        select_findings(judgement.findings, configuration, locate),
-        len(select_findings(judgement.ignored, configuration, locate)),
+        judged.findings,
+        judged.causes,
+        len(select(judgement.ignored)),
         _skipped(observation, missing, configuration, locate),
         missing,
         locate,
+        asked.scope(observation.affected, observation.statistics.own_modules) if asked else None,
+        replace(environment, absent=observation.absent, unset=observation.unset),
+        select,
     )
 
 
 def _observe(
-    paths: tuple[Path, ...], settings: dict[str, Any], configuration: config.Configuration
+    paths: tuple[Path, ...],
+    settings: dict[str, Any],
+    configuration: config.Configuration,
+    search: tuple[Path, ...],
+    asked: Asked | None,
 ) -> tuple[Observation, dict[str, str]]:
     """Run the analysis; the remedies come with it because the catalogue that names them is made here."""
     profile = PROFILES[settings["profile"]]
-    python = Path(settings["python"]) if settings["python"] else None
-    search = search_path(python, [Path(folder) for folder in settings["site-packages"]])
     known = catalogue.load(profile, versions(search), configuration.knowledge)
     request = Request(
         paths=paths,
@@ -89,6 +120,7 @@ def _observe(
         jobs=settings["jobs"],
         cache=None if settings["no-cache"] else cache_folder(),
         excluded=excluded(configuration),
+        changed=None if asked is None or asked.everything else asked.files,
     )
     with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
         return analyse(request, bar.update), known.remedies
@@ -109,10 +141,12 @@ def _skipped(
     observation: Observation, missing: tuple[Path, ...], configuration: config.Configuration, locate: Locate
 ) -> tuple[Skipped, ...]:
     is_excluded = excluded(configuration)
+    affected = observation.affected
     unreadable = [
         Skipped(file.path, file.reason)
         for file in observation.unreadable
-        if not (file.own and is_excluded(locate(file.path)))
+        if not file.own
+        or ((affected is None or file.path in affected) and not is_excluded(locate(file.path)))
     ]
     return (*unreadable, *(Skipped(path.as_posix(), "no such file or folder") for path in missing))
 

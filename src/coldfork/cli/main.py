@@ -32,10 +32,18 @@ COMMANDS = {
         "coldfork.cli.commands.exec:exec_",
         "Run a Python script isolated from whatever started it.",
     ),
+    "ps": (
+        "coldfork.cli.commands.ps:ps",
+        "Show what is awake or poisoned in Python processes that run.",
+    ),
+    "explain": (
+        "coldfork.cli.commands.explain:explain",
+        "Say what a log tells: the failure, the guilty line, and what to do.",
+    ),
     "report": ("coldfork.cli.commands.report:report", "Show a recording, or how two of them differ."),
     "guard": (
         "coldfork.cli.commands.guard:guard",
-        "Refuse forks that would break the child, in every program.",
+        "Warn of forks that would break the child, or refuse them, in every program.",
     ),
     "rule": ("coldfork.cli.commands.rule:rule", "Explain a rule, or list them all."),
     "baseline": (

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from coldfork.cli.config import Configuration
 from coldfork.cli.settings import SETTINGS, Kind, Setting, refuse_rule
 from coldfork.model.errors import UsageError
 from coldfork.rules.registry import NAMES
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -92,6 +94,8 @@ def _type(setting: Setting) -> Any:
 def _complete_rules(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(name) for name in NAMES if name.startswith(incomplete)]
 
 

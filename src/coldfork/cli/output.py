@@ -56,8 +56,8 @@ def write(text: str, encoding: str | None = None) -> None:
         raise UsageError(f"cannot write to standard output: {getattr(error, 'strerror', error)}") from None
 
 
-def save(text: str, file: Path) -> None:
-    """Write to a file, whole or not at all."""
+def save(text: str, file: Path, *, private: bool = False) -> None:
+    """Write to a file, whole or not at all; a private one is for its owner's eyes, who may share it."""
     content = text.encode("utf-8", "backslashreplace")
     target = file.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")
@@ -67,7 +67,9 @@ def save(text: str, file: Path) -> None:
             target.write_bytes(content)
             return
         try:
-            beside.write_bytes(content)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            with os.fdopen(os.open(beside, flags, 0o600 if private else 0o666), "wb") as stream:
+                stream.write(content)
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)

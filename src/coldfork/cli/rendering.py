@@ -38,10 +38,10 @@ def rule_texts(names: Iterable[str]) -> dict[str, RuleText]:
     return {page.name: RuleText(page.summary, page.markdown) for page in pages}
 
 
-def deliver(text: str, settings: Mapping[str, Any]) -> None:
+def deliver(text: str, settings: Mapping[str, Any], *, private: bool = False) -> None:
     """Write the result to the file that the settings name, else to standard output."""
     if settings["output"]:
-        output.save(text, Path(settings["output"]))
+        output.save(text, Path(settings["output"]), private=private)
     else:
         output.write(text, None if is_for_people(settings["format"]) else "utf-8")
 

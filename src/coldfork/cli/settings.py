@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from coldfork.model.causes import Audience
 from coldfork.model.effects import Verdict
 from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES, unknown
+
+#: The bar of `--fail-on` that what could not be followed is held to as well.
+UNKNOWN = "unknown"
 
 
 class Kind(Enum):
@@ -71,6 +75,12 @@ def target_version(text: str) -> tuple[int, int] | None:
 def refuse_version(text: str) -> str | None:
     """Why this is no version to analyse for."""
     return None if target_version(text) else f"{text!r} is not a version of Python 3; write 3.13, for example"
+
+
+def refuse_audience(name: str) -> str | None:
+    """Why this is no audience."""
+    names = [audience.value for audience in Audience]
+    return None if name in names else f"there is no audience {name!r}; choose from {', '.join(names)}"
 
 
 def refuse_negative(text: str) -> str | None:
@@ -170,15 +180,46 @@ SETTINGS = (
         output_only=True,
     ),
     Setting(
-        "fail-on",
+        "changed-since",
         Kind.TEXT,
-        "How sure a finding has to be to make the exit status 1.",
-        Verdict.CONDITIONAL.value,
-        choices=tuple(verdict.value for verdict in Verdict),
+        "Leave out the findings of modules that nothing changed since this commit of git can affect.",
+        metavar="REV",
         output_only=True,
     ),
+    Setting(
+        "fail-on",
+        Kind.TEXT,
+        "How sure a finding has to be to make the exit status 1; unknown: what was not followed does too.",
+        Verdict.CONDITIONAL.value,
+        choices=(*(verdict.value for verdict in Verdict), UNKNOWN),
+        output_only=True,
+    ),
+    Setting(
+        "fail-for",
+        Kind.TEXTS,
+        "Whom a cause has to concern to make the exit status 1: library, script, build, example, test; "
+        "repeatable, or separated by commas. By default library and script.",
+        (Audience.LIBRARY.value, Audience.SCRIPT.value),
+        metavar="AUDIENCE",
+        output_only=True,
+        refuse=refuse_audience,
+    ),
     Setting("exit-zero", Kind.FLAG, "Exit with 0 even if there are findings.", False, output_only=True),
-    Setting("statistics", Kind.FLAG, "Print counts of findings and files as well.", False, output_only=True),
+    Setting(
+        "tests",
+        Kind.FLAG,
+        "List what tests, examples, benchmarks and builds do as well; without it they are counted only.",
+        False,
+        output_only=True,
+    ),
+    Setting(
+        "all-ways",
+        Kind.FLAG,
+        "List every module that a cause wakes, with its way there, and every line that comes to it.",
+        False,
+        output_only=True,
+    ),
+    Setting("statistics", Kind.FLAG, "Print counts of causes and files as well.", False, output_only=True),
     Setting(
         "confirm",
         Kind.FLAG,

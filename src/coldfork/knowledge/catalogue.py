@@ -137,11 +137,11 @@ def built_in() -> Library:
 def _effect(row: tuple[object, ...]) -> EffectEntry:
     """One compiled row as an entry, its argument tests included."""
     entry = EffectEntry(*row)  # type: ignore[arg-type]
-    if entry.argument is None and entry.unless_argument is None:
+    if entry.argument is None and not entry.unless_argument:
         return entry
     return entry._replace(
         argument=entry.argument and ArgumentEntry(*entry.argument),
-        unless_argument=entry.unless_argument and ArgumentEntry(*entry.unless_argument),
+        unless_argument=tuple(ArgumentEntry(*test) for test in entry.unless_argument),
     )
 
 

@@ -19,7 +19,7 @@ COMMON = ("distribution", "versions", "source", "note")
 KEYS: dict[str, tuple[str, ...]] = {
     "effect": (
         *COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
-        "argument", "unless_argument", "presumes", "remedy",
+        "argument", "unless_argument", "presumes", "remedy", "unversioned", "softens", "when",
     ),
     "value": (*COMMON, "names", "is", "equals"),
     "raises": (*COMMON, "calls", "needs", "presumes"),
@@ -28,7 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
-ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith")
+ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith", "other_than")
 
 
 def near(name: str, known: Collection[str]) -> str:
@@ -52,6 +52,7 @@ class ArgumentEntry(NamedTuple):
     through: tuple[str, ...]
     equals: tuple[str | int | bool, ...]
     endswith: tuple[str, ...]
+    other_than: tuple[str, ...]
 
 
 class EffectEntry(NamedTuple):
@@ -67,13 +68,16 @@ class EffectEntry(NamedTuple):
     only_if: tuple[str, ...]
     unless_env: tuple[str, str] | None
     argument: ArgumentEntry | None
-    unless_argument: ArgumentEntry | None
+    unless_argument: tuple[ArgumentEntry, ...]
     presumes: str
     distribution: str
     versions: str
     newest: bool
     source: str
     remedy: str | None
+    unversioned: str
+    softens: bool
+    when: str
 
 
 class ValueEntry(NamedTuple):

@@ -30,11 +30,15 @@ class ArgumentTest:
     """The argument is exactly one of these."""
     endswith: tuple[str, ...] = ()
     """The argument is a string that ends with one of these, as the names of source files do."""
+    other_than: tuple[str, ...] = ()
+    """The argument is a string that is none of these."""
 
     def accepts(self, value: object) -> bool:
         """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
         if self.equals:
             return any(value == wanted and type(value) is type(wanted) for wanted in self.equals)
+        if self.other_than:
+            return isinstance(value, str) and value not in self.other_than
         if isinstance(value, str):
             return value.startswith(self.startswith or "") and value.endswith(self.endswith or "")
         if isinstance(value, int) and not isinstance(value, bool) and self.integers:
@@ -46,9 +50,14 @@ class ArgumentTest:
         return name.startswith(tuple([start for start in self.startswith if "." in start]))
 
     @property
+    def accepts_any(self) -> bool:
+        """Whether any value but None passes."""
+        return not (self.equals or self.selects or self.integers)
+
+    @property
     def selects(self) -> bool:
         """Whether only some strings pass."""
-        return bool(self.startswith or self.endswith)
+        return bool(self.startswith or self.endswith or self.other_than)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +74,16 @@ class Fact:
     """With this environment variable set so, the fact turns into `softened()`."""
     argument: ArgumentTest | None = None
     """The effect needs an argument that passes this test."""
-    unless_argument: ArgumentTest | None = None
-    """The effect does not happen when an argument passes this test."""
+    unless_argument: tuple[ArgumentTest, ...] = ()
+    """The effect does not happen when an argument passes one of these tests."""
     source: str = ""
     remedy: str | None = None
     presumes: str = ""
     """What has to be so on a machine of this kind, and nearly always is."""
+    softens: bool = True
+    """False where nothing is told of the call while the environment variable is set."""
+    taken: str = ""
+    """The value that an argument has to have for it, where it may have others; it is set at a call."""
 
     def softened(self) -> Fact:
         """The same call where the management library answers first, so that the device stays cold."""

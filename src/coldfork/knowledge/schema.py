@@ -95,7 +95,10 @@ class Entry:
         for name in found:
             plain = name.removesuffix("()") if key in ("names", "calls") else name
             plain = plain if key == "names" else plain.removesuffix(".*")
-            if not all(part.isidentifier() for part in plain.split(".")):
+            parts = plain.split(".")
+            if key == "names":  # what an attribute of a call's result is
+                parts = [part.removesuffix("()") for part in parts]
+            if not all(part.isidentifier() for part in parts):
                 self.refuse(f"{name!r} is no dotted name; a `*` stands alone at the end")
         return found
 
@@ -127,13 +130,16 @@ class Entry:
             only_if,
             self._environment(),
             self._argument("argument"),
-            self._argument("unless_argument"),
+            self._arguments("unless_argument"),
             self.string("presumes", ""),
             self.distribution,
             self.versions,
             self.newest,
             self.source,
             self.string("remedy") if "remedy" in self.table else None,
+            self.string("unversioned", ""),
+            self.table.get("softens") is not False,
+            self.string("when", ""),
         )
 
     def value(self) -> ValueEntry:
@@ -207,8 +213,15 @@ class Entry:
     def _argument(self, key: str) -> ArgumentEntry | None:
         """The argument test under `key`."""
         table = self.table.get(key)
-        if table is None:
-            return None
+        return None if table is None else self._test(key, table)
+
+    def _arguments(self, key: str) -> tuple[ArgumentEntry, ...]:
+        """The argument tests under `key`, one or a list of them."""
+        told = self.table.get(key, [])
+        return tuple(self._test(key, table) for table in (told if isinstance(told, list) else [told]))
+
+    def _test(self, key: str, table: object) -> ArgumentEntry:
+        """One argument test."""
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             self.refuse(f"{key} must be a table with a name, not {table!r}")
         self.allow(ARGUMENT, table)
@@ -223,6 +236,7 @@ class Entry:
             self.strings("through", (), table),
             self._equals(table),
             self.strings("endswith", (), table),
+            self.strings("other_than", (), table),
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:

@@ -78,6 +78,11 @@ class Selection:
             self._ranges[key] = admits(entry.versions, installed)
         return self._ranges[key]
 
+    def _unversioned(self, entry: EffectEntry) -> str | None:
+        """The condition under which an effect of older versions is told where nobody told the version."""
+        told = entry.distribution in self.versions
+        return None if told or not entry.unversioned else entry.unversioned
+
     def _has(self, need: str) -> bool:
         """Whether the profile offers NVML or an accelerator."""
         return self.profile.nvml if need == "nvml" else need in self.profile.accelerators
@@ -97,19 +102,22 @@ class Selection:
     def _add_effect(self, entry: EffectEntry) -> None:
         """Add the facts of one `[[effect]]`."""
         accelerator = self._accelerator(entry)
-        if accelerator is None or not self._applies(entry):
+        if accelerator is None:
+            return
+        unversioned = "" if self._applies(entry) else self._unversioned(entry)
+        if unversioned is None:
             return
         argument = _argument(entry.argument, accelerator)
         if entry.argument is not None and argument is None:
             return
-        does, condition, environment = EffectKind(entry.does), None, None
+        does, condition, environment = EffectKind(entry.does), unversioned or entry.when or None, None
         answering = next(filter(self._answers, entry.only_if), None)
         if answering is not None:
             does, condition = EffectKind.QUERIES_DEVICE, SILENT_MANAGEMENT[_MANAGED_BY[answering]]
         elif accelerator == "rocm" or (accelerator == "cuda" and self.profile.nvml):
             # Without a management library that answers, the variable's way ends at the driver too.
             environment = entry.unless_env
-        unless = _argument(entry.unless_argument, accelerator)
+        unless = tuple(filter(None, [_argument(test, accelerator) for test in entry.unless_argument]))
         for name in entry.names:
             symbol = f"{entry.receivers[0]}.{name}" if entry.receivers else name
             self._file(
@@ -127,6 +135,7 @@ class Selection:
                     entry.source,
                     entry.remedy,
                     entry.presumes,
+                    entry.softens,
                 ),
             )
 
@@ -177,5 +186,12 @@ def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | N
     if by_accelerator and not beginnings:
         return None
     return ArgumentTest(
-        entry.name, entry.position, beginnings, entry.integers, entry.through, entry.equals, entry.endswith
+        entry.name,
+        entry.position,
+        beginnings,
+        entry.integers,
+        entry.through,
+        entry.equals,
+        entry.endswith,
+        entry.other_than,
     )

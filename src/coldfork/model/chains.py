@@ -45,6 +45,11 @@ class Chain:
         return self.steps[-1]
 
     @property
+    def by_import(self) -> bool:
+        """True when the first step is an import: what wakes the device stands in another module."""
+        return bool(self.steps) and self.steps[0].kind is StepKind.IMPORT
+
+    @property
     def symbols(self) -> tuple[str, ...]:
         """The names along the way: what stays the same when lines move."""
         return tuple(step.symbol for step in self.steps)

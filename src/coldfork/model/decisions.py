@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from coldfork.model.forking.judgement import Judgement, worst
 from coldfork.model.states import State, Waker
 
 METHODS = ("fork", "spawn", "forkserver")
@@ -51,6 +52,12 @@ class Reason:
     """What to do about it, each a sentence; the best first."""
     evidence: tuple[tuple[str, str], ...] = ()
     """What was seen, as names and values."""
+    judgement: Judgement | None = None
+    """What a fork in spite of it does to its child; None where it is about something else."""
+    condition: str | None = None
+    """What breaks the child: `it fails if the child touches cuda`."""
+    watched: bool = False
+    """Whether the moment at which the child does that is seen in the child."""
 
     @property
     def vetoes(self) -> bool:
@@ -76,6 +83,11 @@ class Decision:
         return tuple(reason for reason in self.reasons if reason.against in (method, EVERY))
 
     @property
+    def judgement(self) -> Judgement:
+        """What a fork would do to its child here and now."""
+        return fork_judgement(self.reasons)
+
+    @property
     def because(self) -> str:
         """The reasons in one clause: why not fork, or what speaks against the method in spite of all."""
         spoken = self.against("fork" if self.method != "fork" else self.method)
@@ -94,6 +106,11 @@ class Decision:
 
     def __str__(self) -> str:
         return self.line()
+
+
+def fork_judgement(reasons: Iterable[Reason]) -> Judgement:
+    """What a fork does to its child for all of these reasons together."""
+    return worst(reason.judgement for reason in reasons if reason.judgement is not None)
 
 
 def _joined(reasons: Iterable[Reason]) -> str:

@@ -57,6 +57,8 @@ class ImportOf:
     """True when an `if` of the author's stands around the statement."""
     woken_elsewhere: bool
     """True when the waking site inside the imported module is reported on its own line too."""
+    may_be_lazy: bool = False
+    """True for a statement that the target version would let be a `lazy import`."""
 
 
 @dataclass(frozen=True, slots=True)

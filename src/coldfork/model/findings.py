@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain
 from coldfork.model.effects import Verdict
-from coldfork.model.observations import Statistics
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Statistics, Unfinished
 
 
 class Severity(StrEnum):
@@ -61,6 +62,8 @@ class Finding:
     confirmation: str = ""
     """What was seen when somebody tried, or why it could not be: a clause without a full stop."""
     fix: str | None = None
+    cause: str = ""
+    """The id of the cause that it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +89,12 @@ class Report:
     ignored: int = 0
     """Findings that an ignore comment holds back."""
     failing: int = 0
-    """Findings at or above `--fail-on`."""
+    """Causes that make the check fail."""
+    scope: ChangeScope | None = None
+    """What `--changed-since` came to; None where it was not asked for."""
+    environment: EnvironmentRead | None = None
+    """Where the packages lay that the checked code imports."""
+    causes: tuple[Cause, ...] = ()
+    """What the findings come from: the widest audience first, then by place."""
+    unfinished: tuple[Unfinished, ...] = ()
+    """Modules that were not followed to their end."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from coldfork.model.captures import CaptureEffect
+from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.effects import Effect
+
+Progress = Callable[[str, int, int, str], None]
+"""Is told how far long work is: the stage, how much of it is done, of how much, and what is at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +23,19 @@ class Unreadable:
     column: int
     reason: str
     own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A module that was not followed to its end: what it does beyond that is not known."""
+
+    module: str
+    function: str
+    """Where following ended."""
+    path: str
+    line: int
+    what: str = "budget"
+    """What came to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +77,65 @@ class Observation:
     statistics: Statistics
     captured: tuple[CaptureEffect, ...] = ()
     """What happens in code that CUDA graphs capture."""
+    absent: tuple[str, ...] = ()
+    """Packages that the checked code imports, come what may, and that were not found beside it."""
+    affected: tuple[str, ...] | None = None
+    """The paths of the checked modules that what changed can affect; None when nobody asked."""
+    modules: tuple[CheckedModule, ...] = ()
+    """The checked modules, and whom each of them concerns."""
+    imports: tuple[Import, ...] = ()
+    """The imports on the ways from checked modules to the lines that wake a device."""
+    unset: tuple[tuple[str, str], ...] = ()
+    """Packages, and environment variables without which some of what they import was left alone."""
+    unfinished: tuple[Unfinished, ...] = ()
+
+
+class Origin(StrEnum):
+    """How an environment was found."""
+
+    NAMED = "named"
+    """By `--python` or `--site-packages`."""
+    ACTIVE = "active"
+    """It is the one that is active in the shell."""
+    NEIGHBOUR = "neighbour"
+    """It is `.venv` in the current folder."""
+    OWN = "own"
+    """It is the one that coldfork itself runs in."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentRead:
+    """The environment of one check, and what was looked for there in vain."""
+
+    folder: str | None
+    """Its site-packages, as seen from where the user stands; None when there is none."""
+    origin: Origin
+    read: bool
+    """False for coldfork's own, where it does not hold what the checked code imports."""
+    absent: tuple[str, ...] = ()
+    """Packages that the checked code imports, come what may, and that were not found; most imported first."""
+    unset: tuple[tuple[str, str], ...] = ()
+    """Packages, and environment variables that have to be set before they import more than was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeScope:
+    """What `--changed-since` came to: the findings of modules that no change can affect are left out."""
+
+    since: str
+    """The revision as it was named."""
+    files: tuple[str, ...]
+    """The changed Python files, as seen from where the user stands; new and removed ones too."""
+    paths: frozenset[str] | None
+    """The modules that a change can affect, by their paths in reports; None when that is all of them."""
+    modules: int
+    """How many modules are checked."""
+    left_out: int = 0
+    """Findings of modules that no change can affect."""
+    everything: str = ""
+    """What changed that concerns every module: a configuration or a baseline; empty when nothing did."""
+
+    @property
+    def affected(self) -> int:
+        """How many of the checked modules a change can affect."""
+        return self.modules if self.paths is None else len(self.paths)

@@ -8,16 +8,30 @@ The first line is the header. Every other line is an event with these keys, and 
     event  one of the kinds below
 
 `header`   schema_version, tool, started (ISO 8601, UTC), python, platform, command (redacted), cwd, limit,
-           device, environment (redacted; only names that matter to accelerators)
-`process`  ppid, how ("run", "fork", "spawn", "exec", "subprocess"), command, states: this process begins
+           device, follow (whether children are watched), environment (redacted; only names that matter to
+           accelerators)
+`process`  ppid, start (in the kernel's ticks; with the pid, this is nobody else), how ("run", "fork",
+           "spawn", "exec", "subprocess"), of (the number of the fork in its parent), command, ancestors
+           (pid, start and command of each process above it), by (the nearest watched process above it),
+           watched, reason (why not), states: this process begins
+`seen`     ppid, start, command, python, hidden: a process that says nothing of itself was there; python is
+           the interpreter if it ran one, hidden why that cannot be watched
 `import`   module, path, start, seconds, parent (the module whose load was in progress): one load ended
 `wake`     accelerator, level, waker: the keys of `model.states.Waker`; the accelerator became awake
 `state`    states: a list of `model.states.State` as objects, at a moment named by `at`
-`effect`   kind (a `model.effects.EffectKind`), what, stack: something else that matters happened
-`fork`     child (null before it is known), stack, states (in the parent, just before), thread
-`spawn`    child, method ("spawn", "forkserver", "subprocess", "posix_spawn"), command, stack, states
+`effect`   kind (a `model.effects.EffectKind`, or touches-poisoned for a forked child that used what its
+           parent held, named by `what`), what, stack: something else that matters happened
+`fork`     number (counts them in this process), child (null), stack, states (in the parent, just before),
+           thread, purpose (a `model.forking.judgement.Purpose`), holds: what the parent held, each with name
+           and doubtful
+`forked`   number, child and its start: which process that fork led to
+`spawn`    child and its start, method ("spawn", "forkserver", "subprocess", "posix_spawn", "system"),
+           command, python (the interpreter if it runs one), hidden (why that cannot be watched), stack,
+           states
 `exec`     command, stack, states
-`exit`     status, signal, states: this process ends
+`exit`     status, signal, states: this process ends; also told by its parent, who waited for it, and from
+           outside, then with start and without states. python is the interpreter if it ran one at its end
+`running`  start: this process lived on when the recording ended
 `cut`      reason, dropped: the recording reached its limit; what follows was not written
 `trouble`  what, detail: the watcher failed somewhere and went on; never the watched program's fault
 """
@@ -34,11 +48,14 @@ class EventKind(StrEnum):
 
     HEADER = "header"
     PROCESS = "process"
+    SEEN = "seen"
+    RUNNING = "running"
     IMPORT = "import"
     WAKE = "wake"
     STATE = "state"
     EFFECT = "effect"
     FORK = "fork"
+    FORKED = "forked"
     SPAWN = "spawn"
     EXEC = "exec"
     EXIT = "exit"

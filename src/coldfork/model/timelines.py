@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from coldfork.model.forking.judgement import Deed, Held, Purpose, Verdict, judge
 from coldfork.model.states import Frame, Level, State, Status, Waker
 
 #: What does not survive a fork and is no device. Whatever else a recording names is an accelerator.
 FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
+
+#: The kind of a happening: a forked child uses what its parent held.
+TOUCHES = "touches-poisoned"
 
 #: The standard library's own ways of starting processes: what called them is the line to look at.
 _STARTERS = re.compile(
@@ -91,6 +95,20 @@ class Departure:
     """The states of the departing process just before."""
     child: int | None
     """The number of the process it led to."""
+    purpose: Purpose | None = None
+    """What a forked child is for; None for other ways, and where it was not recorded."""
+    held: tuple[Held, ...] = ()
+    """What the departing process held that a forked child might not be able to use."""
+
+    does: Mapping[str, Deed] = field(default_factory=dict)
+    """What the child was known to touch of it, for certain."""
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """What each thing held comes to for the child; empty where its purpose was not recorded."""
+        if self.purpose is None:
+            return {}
+        return {one.name: judge(one, self.purpose, self.does) for one in self.held}
 
     @property
     def site(self) -> Frame | None:
@@ -127,11 +145,19 @@ class Process:
     begin: float
     end: float
     watched: bool = True
-    """False when the recording knows of it only from its parent."""
+    """False when the recording knows of it only from others."""
+    python: str | None = None
+    """The interpreter of one that was not watched, as far as it ran Python."""
+    unseen: str = ""
+    """Why it was not watched, where that is known."""
     ended: bool = False
     """True when its exit was seen; without, `end` is the last that was seen of it."""
     status: int | None = None
     signal: int | None = None
+    running: bool = False
+    """True when it lived on as the recording ended."""
+    looked_at_end: bool = False
+    """True when the states at its very end were seen: who is killed is not asked."""
     imports: tuple[Import, ...] = ()
     """The outermost imports, in the order in which they began."""
     wakes: tuple[Wake, ...] = ()
@@ -198,6 +224,8 @@ class Recording:
     command: tuple[str, ...] = ()
     cwd: str = ""
     device: str = ""
+    follow: bool = True
+    """Whether the processes that the program starts were to be watched, too."""
     environment: Mapping[str, str] = field(default_factory=dict)
     processes: tuple[Process, ...] = ()
     cut: Cut | None = None

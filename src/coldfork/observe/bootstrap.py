@@ -8,6 +8,8 @@ object:
                (an isolated script and every Python that it starts; nothing is recorded)
     recording  the file to append to (run and child)
     limit      its size in bytes
+    by         the watched process whose environment this is; written by each for those it starts
+    since      the start of the process that watches, in the kernel's ticks, or null
     began      the moment on the monotonic clock that times are counted from
     device     "real", "none" or "virtual:NAME"
     follow     whether children are watched too
@@ -75,7 +77,7 @@ class WatchSession:
 def begin(folder: str) -> None:
     """Start watching this process as its environment says; called once, before the program."""
     text = os.environ.get(VARIABLE)
-    if text is None:
+    if text is None or not _is_main_interpreter():
         return
     settings = decode(text)
     _hide(settings)
@@ -89,6 +91,23 @@ def begin(folder: str) -> None:
         _record(session)
     if settings.get("begin"):
         _named(settings["begin"])(session)
+
+
+def _is_main_interpreter() -> bool:
+    """False in a subinterpreter, which starts like a process of its own and lives in one that is watched.
+
+    Whatever it registers is called when the process ends, which then ends with another status.
+    """
+    import _signal
+
+    try:
+        # Only the main interpreter deals with signals; this early none asked to be woken by them.
+        former = _signal.set_wakeup_fd(-1)
+    except ValueError:
+        return False
+    if former != -1:
+        _signal.set_wakeup_fd(former)
+    return True
 
 
 def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,14 +132,22 @@ def _named(place: str) -> Any:
 def _hide(settings: dict[str, Any]) -> None:
     """Give the program the environment it would have had, unless its children are to be watched too."""
     if settings.get("follow"):
-        if settings.get("mode") == "run":
-            os.environ[VARIABLE] = encode({**settings, "mode": "child"}).decode("ascii").strip()
+        _hand_on(settings)
         return
     del os.environ[VARIABLE]
     if settings.get("pythonpath") is None:
         os.environ.pop("PYTHONPATH", None)
     else:
         os.environ["PYTHONPATH"] = settings["pythonpath"]
+
+
+def _hand_on(settings: dict[str, Any]) -> None:
+    """Have the processes that this one starts watched, too, and let them know below whom they began."""
+    mode = "child" if settings.get("mode") == "run" else settings.get("mode")
+    # Not so a script's: it is told apart by its environment.
+    if mode == "child":
+        handed_on = {**settings, "mode": mode, "by": os.getpid()}
+        os.environ[VARIABLE] = encode(handed_on).decode("ascii").strip()
 
 
 def _record(session: WatchSession) -> None:
@@ -140,6 +167,7 @@ def _record(session: WatchSession) -> None:
             device=settings.get("device", "real"),
             tool=coldfork.__version__,
             environment=_without_us(settings),
+            follow=bool(settings.get("follow")),
         )
     watching = session.watch = watch(
         recorder,
@@ -147,11 +175,16 @@ def _record(session: WatchSession) -> None:
         follow=bool(settings.get("follow")),
         base=MAIN,
         began=settings.get("began"),
+        ends=True,
+        variable=VARIABLE if settings.get("follow") else "",
+        born=lambda: _hand_on(settings),
         **senses(settings),
     )
     if settings.get("injection"):
         watching.bear_witness(settings["injection"])
-    watching.process("run" if root else _how(started_as), started_as)
+    watching.process(
+        "run" if root else _how(started_as), started_as, since=settings.get("since"), by=settings.get("by")
+    )
 
     ended: set[int] = set()
 

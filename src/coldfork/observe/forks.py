@@ -7,12 +7,17 @@ import sys
 from _thread import get_ident
 
 from coldfork.observe.attribution import thread_name
+from coldfork.observe.forking.child_watch import ChildWatch
+from coldfork.observe.processes.identity import start_of, youngest_child
+from coldfork.observe.processes.starts import FORK_EXEC, Starts
+from coldfork.observe.processes.waits import Waits
 from coldfork.observe.recording import redaction
 from coldfork.observe.stacks.frames import current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
     from coldfork.observe.recording.events import Event
@@ -43,28 +48,35 @@ class Forks:
         states: States,
         *,
         before_fork: Callable[[], None],
-        in_child: Callable[[], None],
+        in_child: Callable[[Event | None], None],
         thread_started: Callable[[object], None],
         trouble: Callable[[str, BaseException], None],
+        touched: Callable[[Event], None],
+        variable: str = "",
     ) -> None:
         self._emit = emit
+        self._tell_in_child = touched
         self._states = states
         self._before_fork = before_fork
         self._in_child = in_child
         self._thread_started = thread_started
         self._trouble = trouble
+        self.children = ChildWatch(self._touched)
         self._restore_threads: Callable[[], None] = lambda: None
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
+        self._count = 0
+        self._under_way: dict[int, tuple[Event, int | None]] = {}
+        """The fork that each thread is at, and its youngest child before."""
+        self._starts = Starts(self._spawn_event, self._tell, self._guarded, variable)
+        self._waits = Waits(self._tell, lambda: self._starts.children, self._guarded)
 
-    def listen(self) -> None:
-        """Begin to listen."""
+    def listen(self, *, ends: bool = False) -> None:
+        """Begin to listen; with `ends` also to how children end."""
         self._actions.update(
             {
                 "_thread.start_new_thread": lambda given: self._thread_started(given[0]),
                 "_thread.start_joinable_thread": lambda given: self._thread_started(given[0]),
-                "subprocess.Popen": lambda given: self._spawn("subprocess", given[1] or [given[0]]),
-                "os.posix_spawn": lambda given: self._spawn("posix_spawn", given[1]),
-                "os.system": lambda given: self._spawn("system", [given[0]]),
+                "os.system": lambda given: self._emit(self._spawn_event("system", ["sh", "-c", given[0]])),
                 "os.exec": self._exec,
                 "os.putenv": self._putenv,
             }
@@ -72,29 +84,40 @@ class Forks:
         sys.addaudithook(_hook(self._actions, self._trouble))
         if sys.version_info < (3, 12):
             self._restore_threads = guard_threads(self._guarded, self._thread_started)
+        self._starts.install()
+        if ends:
+            self._waits.install()
         os.register_at_fork(
-            before=lambda: self._guarded(self._fork), after_in_child=lambda: self._guarded(self._in_child)
+            after_in_parent=lambda: self._guarded(self.children.in_parent),
+            after_in_child=lambda: self._guarded(self.children.in_child),
+        )
+        os.register_at_fork(
+            before=lambda: self._guarded(self._fork),
+            after_in_parent=lambda: self._guarded(self._forked),
+            after_in_child=lambda: self._guarded(self._begin_child),
         )
 
     def fall_silent(self) -> None:
         """Listen no more."""
         self._actions.clear()
         self._restore_threads()
+        self._starts.remove()
+        self._waits.remove()
         self._emit = lambda event: None
-        self._before_fork = self._in_child = lambda: None
+        self._before_fork = lambda: None
+        self._in_child = lambda fork: None
 
-    def spawned_by_multiprocessing(self, original: Callable[..., int]) -> Callable[..., int]:
-        """A wrapper around `multiprocessing.util.spawnv_passfds`, which raises no audit event."""
+    def loaded(self, module: str) -> None:
+        """A module was loaded: perhaps the one that starts processes."""
+        if module == FORK_EXEC:
+            self._guarded(self._starts.wrap_fork_exec)
 
-        def spawnv_passfds(path: Any, args: Any, passfds: Any) -> int:
-            event = self._guarded(self._spawn_event, "spawn", args)
-            child = original(path, args, passfds)
-            if event is not None:
-                event["child"] = child
-                self._guarded(self._emit, event)
-            return child
-
-        return spawnv_passfds
+    def _tell(self, event: Event) -> None:
+        if event["event"] == "exit" and event["pid"] in self._starts.own:
+            self._starts.own.discard(event["pid"])
+            return
+        # Looked up at each event: it may have fallen silent.
+        self._emit(event)
 
     def _guarded(self, action: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -105,18 +128,51 @@ class Forks:
 
     def _fork(self) -> None:
         self._before_fork()
-        self._emit(
-            {
-                "event": "fork",
-                "child": None,
-                "stack": current(sys._getframe()),
-                "states": self._states(),
-                "thread": thread_name(get_ident()),
-            }
-        )
+        states = self._states()
+        handed_on = self._handed_on(states)
+        if self._starts.about_to_execute:
+            return
+        self._count += 1
+        event: Event = {
+            "event": "fork",
+            "child": None,
+            "number": self._count,
+            "stack": current(sys._getframe()),
+            "states": states,
+            "thread": thread_name(get_ident()),
+            **handed_on,
+        }
+        self._under_way[get_ident()] = {**event, "pid": os.getpid()}, youngest_child()
+        self._emit(event)
 
-    def _spawn(self, method: str, args: Any) -> None:
-        self._emit(self._spawn_event(method, args))
+    def _handed_on(self, states: list[Event]) -> Event:
+        """What the child gets, and what it is for; nothing where that cannot be told."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_globals.get("__name__") == __name__:
+            frame = frame.f_back
+        return self._guarded(self.children.before, states, frame) or {}
+
+    def _touched(self, event: Event) -> None:
+        """In a forked child that uses what its parent held; heard also where children are not watched."""
+        self._tell_in_child(event)
+
+    def _forked(self) -> None:
+        """In the parent: tell which process it was, for one that may not live to say so itself."""
+        event, before = self._under_way.pop(get_ident(), (None, None))
+        child = youngest_child()
+        if event is not None and child is not None and child != before:
+            self._starts.children[child] = start = start_of(child)
+            self._emit({"event": "forked", "child": child, "number": event["number"], "start": start})
+
+    def _begin_child(self) -> None:
+        if self._starts.about_to_execute:
+            # It runs nothing but what `preexec_fn` says, and is another program then.
+            self.fall_silent()
+            return
+        event, _ = self._under_way.pop(get_ident(), (None, None))
+        self._under_way.clear()
+        self._starts.forked()
+        self._in_child(event)
 
     def _spawn_event(self, method: str, args: Any) -> Event:
         return {

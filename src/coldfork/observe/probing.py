@@ -7,6 +7,7 @@ import sys
 from time import monotonic, sleep
 
 from coldfork.observe.bootstrap import WatchSession, senses
+from coldfork.observe.recording import redaction
 from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
@@ -96,6 +97,7 @@ class Probe:
         while monotonic() < until and len(sys._current_frames()) > 1:
             sleep(0.005)
             watching.poll()
+        watching.poll()  # once more when the last has ended: it may have done it between the two questions
 
     def _tell_where_it_hangs(self, moment: float) -> None:
         import faulthandler
@@ -165,7 +167,7 @@ def describe(error: BaseException) -> Event:
         said = str(error)
     except Exception:
         said = ""
-    return {"type": type(error).__name__, "message": said[:2000], "stack": frames[-100:]}
+    return {"type": type(error).__name__, "message": redaction.text(said)[:2000], "stack": frames[-100:]}
 
 
 def _judge(failure: Event | None, wake: Event | None) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from coldfork.observe.probes.examination import Examination
 from coldfork.observe.probes.polling import ExaminationPoller
+from coldfork.observe.probes.reading import state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def examine(parent: Iterable[State] | None = None) -> tuple[State, ...]:
     what `remember_for_children` left counts.
     """
     earlier = None if parent is None else {state.accelerator: state for state in parent}
-    return tuple(map(_state, _HERE.readings(earlier)))
+    return tuple(map(state_of, _HERE.readings(earlier)))
 
 
 def readings() -> tuple[Reading, ...]:
@@ -67,17 +68,3 @@ def examination() -> Examination:
 def native_threads() -> tuple[NativeThread, ...] | None:
     """The threads that were started by libraries, each with its library; None where they cannot be read."""
     return _HERE.process().threads
-
-
-def _state(reading: Reading) -> State:
-    # Imported when somebody asks: dataclasses and enumerations cost more than all of the above.
-    from coldfork.model.states import Level, State, Status
-
-    return State(
-        accelerator=reading.accelerator,
-        status=Status(reading.status),
-        level=None if reading.level is None else Level(reading.level),
-        reason=reading.reason,
-        library=reading.library,
-        survives_fork=reading.survives_fork,
-    )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from _thread import get_native_id
 from time import monotonic
 
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
+from coldfork.observe.processes.identity import ancestors, command_line, start_of
+from coldfork.observe.processes.starts import FORK_EXEC
 from coldfork.observe.recording import redaction
-from coldfork.observe.stacks.loads import Load
+from coldfork.observe.recording.events import as_event
+from coldfork.observe.stacks.loads import EndedLoads, Load
+from coldfork.observe.waking_calls import WakingCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
-    from typing import Any
 
     from coldfork.observe.attribution import Sensor
     from coldfork.observe.calls import Calls
@@ -25,13 +27,6 @@ if TYPE_CHECKING:
 
 MAIN = "__main__"
 """The name for what the main thread runs outside of imports."""
-
-PASSER = "multiprocessing.util"
-"""The module whose `spawnv_passfds` starts the processes of multiprocessing."""
-
-_MOST_WAITING = 256
-_LONGEST_WAIT = 0.25
-"""After so many loads or seconds they are reported: a process that is killed takes the rest along."""
 
 _NOT_WANTED = Load("", None, None, 0.0, None)
 _TROUBLES = 20
@@ -54,6 +49,9 @@ class Watch:
         began: float | None = None,
         imports: bool = True,
         outside: bool = True,
+        ends: bool = False,
+        variable: str = "",
+        born: Callable[[], None] = lambda: None,
     ) -> None:
         self._sink = sink
         self._states = states
@@ -61,13 +59,16 @@ class Watch:
         self._follow = follow
         self._tells_imports = imports
         self._began = monotonic() if began is None else began
+        self._home = os.getpid()
         self._troubles = 0
         self._silent = False
-        self._waiting: list[tuple[Load, float, int, int]] = []
-        """Loads that have ended and are reported together a moment later: one by one, that costs most."""
-        self._reported = 0.0
-        self._restore: Callable[[], None] | None = None
+        self._loads = EndedLoads()
+        self._touched_in: int | None = None
+        """The forked child that has told of a touch although nobody watches it."""
+        self._tells_ends = ends
+        self._born = born
         self.attribution = Attribution(sensor, self.emit, base, outside=outside)
+        self._waking = WakingCalls(self.attribution, self.trouble)
         self.injection: Injection | None = None
         """CUDA's own account of who initialised it, where `bear_witness` was called."""
         self._calls: Calls | None = None
@@ -88,14 +89,15 @@ class Watch:
             in_child=self._in_child,
             thread_started=self._thread_started,
             trouble=self.trouble,
+            touched=self._touched,
+            variable=variable,
         )
 
     def start(self) -> None:
         """Begin to watch."""
-        if PASSER in sys.modules:
-            self._guard_passer()
         self._imports.install()
-        self._forks.listen()
+        self._waking.install()
+        self._forks.listen(ends=self._tells_ends)
         if self._calls is not None:
             self._calls.begin()
 
@@ -118,9 +120,8 @@ class Watch:
         if self._calls is not None:
             self._calls.end()
         self._imports.remove()
+        self._waking.remove()
         self._forks.fall_silent()
-        if self._restore is not None:
-            self._restore()
         if self.injection is not None:
             self.injection.disarm()
 
@@ -150,12 +151,16 @@ class Watch:
 
     def emit(self, event: Event) -> None:
         """Hand an event to the sink, with its time, process and thread."""
-        if self._waiting:
+        if self._loads.waiting:
             self._tell_imports()
         if self._silent:
             return
-        event["t"] = round(monotonic() - self._began, 6)
-        event["pid"] = os.getpid()
+        # What took a while bears the moment at which it began, and an end the number of who ended.
+        event["t"] = round(event.get("t", monotonic()) - self._began, 6)
+        here = os.getpid()
+        if here != self._home and self._follow:
+            self._begin_child(None)
+        event.setdefault("pid", here)
         event["tid"] = get_native_id()
         self._hand_over([event])
 
@@ -170,46 +175,74 @@ class Watch:
         except Exception as error:
             self._silent = isinstance(error, RecursionError)
 
+    def _touched(self, event: Event) -> None:
+        """A forked child uses what its parent held: told even where children are not watched, and once."""
+        if self._follow:
+            self.emit(event)
+            return
+        self._silent = False
+        try:
+            if self._touched_in != os.getpid():
+                self._touched_in = os.getpid()
+                born: Event = {"event": "process", "ppid": os.getppid(), "how": "fork", "command": []}
+                self.emit({**born, "states": []})
+            self.emit(event)
+        finally:
+            self._silent = True
+
     def _imported(self, load: Load, ended: float) -> None:
         """A load ended. It is reported now if the program comes to rest here, or if it is time again."""
-        if load.name == PASSER:
-            self._guard_passer()
-        if not self._tells_imports:
-            return
-        waiting = self._waiting
-        waiting.append((load, ended, os.getpid(), get_native_id()))
-        if load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._reported > _LONGEST_WAIT:
+        if load.name == FORK_EXEC:
+            self._forks.loaded(load.name)
+        self._forks.children.loaded(load.name)
+        self._waking.loaded(load.name)
+        if self._tells_imports and self._loads.add(load, ended):
             self._tell_imports()
 
     def _tell_imports(self) -> None:
-        waiting, here, events = self._waiting, os.getpid(), []
-        while waiting:
-            try:
-                load, ended, pid, tid = waiting.pop()
-            except IndexError:  # another thread was faster
-                break
-            # After a fork that Python did not see, the parent tells its own.
-            if pid == here:
-                events.append(imported(load, ended, self._began, pid, tid))
-        self._reported = monotonic()
+        events = self._loads.take(self._began)
         if events and not self._silent:
-            events.reverse()
             self._hand_over(events)
 
     def trouble(self, what: str, error: BaseException) -> None:
         """Tell that the watch itself failed somewhere; the program goes on."""
         self._troubles += 1
         if self._troubles <= _TROUBLES:
-            self.emit({"event": "trouble", "what": what, "detail": f"{type(error).__name__}: {error}"[:300]})
+            self.emit(
+                {
+                    "event": "trouble",
+                    "what": what,
+                    "detail": redaction.text(f"{type(error).__name__}: {error}")[:300],
+                }
+            )
 
-    def process(self, how: str, command: Iterable[object] = ()) -> None:
-        """Tell that this process begins, or that watching it begins."""
+    def process(
+        self,
+        how: str,
+        command: Iterable[object] = (),
+        *,
+        since: int | None = None,
+        by: int | None = None,
+    ) -> None:
+        """Tell that this process begins, or that watching it begins.
+
+        `since` is when the watch of the whole program began, by the kernel's clock of starts: who stands
+        between is told, too. `by` is the nearest watched process above, for one whose parent has ended
+        already.
+        """
+        above = [
+            {"pid": kin.pid, "start": kin.start, "command": redaction.command(command_line(kin.pid))}
+            for kin in ancestors(since)
+        ]
         self.emit(
             {
                 "event": "process",
                 "ppid": os.getppid(),
+                "start": start_of(),
                 "how": how,
                 "command": redaction.command(command),
+                "ancestors": above,
+                "by": by,
                 "states": self.states(),
             }
         )
@@ -218,35 +251,34 @@ class Watch:
         self.poll()
         self._remember()
 
-    def _in_child(self) -> None:
+    def _in_child(self, fork: Event | None) -> None:
         if not self._follow:
             self._silent = True
             self._imports.remove()
             self._forks.fall_silent()
             return
-        self._waiting.clear()
+        self._loads.waiting.clear()
         self.attribution.forked()
         if self.injection is not None:
             self.injection.forked()
         if self._calls is not None:
             self._calls.forked()
-        self.process("fork")
+        self._begin_child(fork)
+
+    def _begin_child(self, fork: Event | None) -> None:
+        """Tell that this process was forked; by compiled code, where nobody saw the fork."""
+        self._home = os.getpid()
+        born: Event = {"event": "process", "ppid": os.getppid(), "start": start_of(), "how": "fork"}
+        if fork is not None:
+            # The parent may have ended already, and somebody else have adopted this process.
+            born.update({"ppid": fork["pid"], "of": fork["number"]})
+        self.emit({**born, "command": [], "states": self.states()})
+        self._born()
 
     def _thread_started(self, work: object) -> None:
         # What the starting thread did until now cannot have been done by the new one.
         self.attribution.poll()
         self.attribution.thread_starts(work)
-
-    def _guard_passer(self) -> None:
-        util: Any = sys.modules[PASSER]
-        original = util.spawnv_passfds
-        wrapper = util.spawnv_passfds = self._forks.spawned_by_multiprocessing(original)
-
-        def restore() -> None:
-            if util.spawnv_passfds is wrapper:
-                util.spawnv_passfds = original
-
-        self._restore = restore
 
 
 def watch(
@@ -258,6 +290,9 @@ def watch(
     began: float | None = None,
     imports: bool = True,
     outside: bool = True,
+    ends: bool = False,
+    variable: str = "",
+    born: Callable[[], None] = lambda: None,
     sensor: Sensor | None = None,
     states: Callable[[], Iterable[object]] | None = None,
     remember: Callable[[], object] | None = None,
@@ -266,8 +301,9 @@ def watch(
 
     `stage2` names modules inside which the exact call is wanted. `base` is what runs outside of imports,
     where that is known (a program started to be watched: `"__main__"`). `follow` keeps watching in forked
-    children. `imports` also tells every module loaded. The sensor, the states and what to remember before a
-    fork are the real ones by default.
+    children. `imports` also tells every module loaded, `ends` also how children end; `variable` is the one
+    without which a Python that is started is not watched; `born` is called in each forked child. The sensor,
+    the states and what to remember before a fork are the real ones by default.
     """
     if sensor is None or states is None or remember is None:
         from coldfork.observe import states as real
@@ -288,30 +324,9 @@ def watch(
         began=began,
         imports=imports,
         outside=outside,
+        ends=ends,
+        variable=variable,
+        born=born,
     )
     watching.start()
     return watching
-
-
-def imported(load: Load, ended: float, began: float, pid: int, tid: int) -> Event:
-    """A load that has ended, as a recording holds it."""
-    return {
-        "event": "import",
-        "module": load.name,
-        "path": load.path,
-        "start": load.start - began,
-        "seconds": ended - load.start,
-        "parent": load.parent.name if load.parent is not None else None,
-        "t": ended - began,
-        "pid": pid,
-        "tid": tid,
-    }
-
-
-def as_event(state: Any) -> Event:
-    """A state as a recording holds it."""
-    if isinstance(state, dict):
-        return state
-    return {
-        name: getattr(state, name, None) for name in ("accelerator", "status", "level", "reason", "library")
-    }

@@ -1,9 +1,9 @@
 """Entry points for vLLM: the fork guard in each of its processes, and a start method chosen from evidence.
 
-vLLM calls `platform` while it looks for its device and `general` before it starts anything, in the main
-process, in EngineCore and in the workers. `COLDFORK_GUARD=off` leaves vLLM as it is. Whatever fails here is
-written to vLLM's log and nothing more, unless COLDFORK_GUARD=raise asked for a guard: then vLLM does not
-start without one.
+Both do nothing unless they are asked to, by COLDFORK_VLLM=on or `vllm = true` in `[tool.coldfork]`. vLLM
+calls `platform` while it looks for its device and `general` before it starts anything: in the main process,
+in EngineCore and in the workers. Whatever fails here is written to vLLM's log and nothing more, unless
+COLDFORK_GUARD=raise or strict asked for a guard: then vLLM does not start without one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.context import BaseContext
+    from pathlib import Path
     from types import ModuleType
 
     Chooser = Callable[[], BaseContext]
 
+ASKED = "COLDFORK_VLLM"
 GUARD = "COLDFORK_GUARD"
 DEFAULT = "warn"
 """The guard's mode where nobody chose one: coldfork may have been installed for something else."""
@@ -39,7 +41,7 @@ def platform() -> None:
     vLLM asks this in the middle of its own import, when its chooser may not be there yet, and drops what it
     raises. `general` comes later, and does what failed here again.
     """
-    if _mode() == "off":
+    if _mode() == "off" or not asked():
         return
     try:
         _install_guard()
@@ -52,16 +54,60 @@ def general() -> None:
     mode = _mode()
     if mode == "off":
         return
+    if not asked():
+        _say_how_to_ask()
+        return
     try:
         _LOG.info("coldfork: the fork guard is on (%s)", _install_guard())
     except Exception as error:
-        if mode == "raise":
+        if mode in ("raise", "strict"):
             raise
         _LOG.warning("coldfork: the fork guard could not be installed, and vLLM goes on without: %s", error)
     try:
         _replace_chooser()
     except Exception as error:
         _LOG.warning("coldfork: the choice of the start method is left to vLLM: %s", error)
+
+
+def asked() -> bool:
+    """Whether anybody wants this: by the variable, or by the nearest `[tool.coldfork]`."""
+    value = os.environ.get(ASKED, "").strip().lower()
+    if value:
+        return value in ("on", "1", "true", "yes")
+    try:
+        return _table().get("vllm") is True
+    except Exception as error:
+        _LOG.debug("coldfork: its configuration could not be read: %s", error)
+        return False
+
+
+def _table() -> dict[str, object]:
+    """The `[tool.coldfork]` that holds in the current folder; empty where there is none."""
+    from pathlib import Path
+
+    here = Path.cwd()
+    found = (_table_of(folder / "pyproject.toml") for folder in (here, *here.parents))
+    return next((table for table in found if table is not None), {})
+
+
+def _table_of(file: Path) -> dict[str, object] | None:
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    if b"coldfork" not in content:
+        return None
+    import tomllib
+
+    table = tomllib.loads(content.decode("utf-8-sig")).get("tool", {}).get("coldfork")
+    return table if isinstance(table, dict) else None
+
+
+def _say_how_to_ask() -> None:
+    """One line, and that in the first process only."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None or processes.parent_process() is None:
+        _LOG.info("coldfork: it is installed, and changes nothing here unless %s=on asks for it", ASKED)
 
 
 def _mode() -> str:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Literal, overload
 from coldfork.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from coldfork.model.diagnosis.stories import Explanation
     from coldfork.model.findings import Report
     from coldfork.model.probes import Probing
+    from coldfork.model.running.processes import Census
     from coldfork.model.timelines import Recording
     from coldfork.report.shared.options import Options
 
@@ -47,11 +49,24 @@ FORMATS = MappingProxyType(
                 "speedscope": "coldfork.report.recordings.speedscope",
             }
         ),
+        "census": MappingProxyType(
+            {
+                "text": "coldfork.report.processes.text",
+                "json": "coldfork.report.processes.json_format",
+            }
+        ),
         "difference": MappingProxyType(
             {
                 "text": "coldfork.report.recordings.difference.text",
                 "html": "coldfork.report.recordings.page.difference",
                 "json": "coldfork.report.recordings.difference.json_format",
+            }
+        ),
+        "explanation": MappingProxyType(
+            {
+                "text": "coldfork.report.explanations.text",
+                "json": "coldfork.report.explanations.json_format",
+                "markdown": "coldfork.report.explanations.markdown",
             }
         ),
     }
@@ -74,6 +89,10 @@ def renderer(shown: Literal["finding"], name: str) -> Callable[[Report, Options]
 def renderer(shown: Literal["probe"], name: str) -> Callable[[Probing, Options], str]: ...
 @overload
 def renderer(shown: Literal["recording"], name: str) -> Callable[[Recording, Options], str]: ...
+@overload
+def renderer(shown: Literal["census"], name: str) -> Callable[[Census, Options], str]: ...
+@overload
+def renderer(shown: Literal["explanation"], name: str) -> Callable[[Explanation, Options], str]: ...
 @overload
 def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:

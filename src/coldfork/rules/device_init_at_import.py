@@ -92,7 +92,7 @@ def judge(case: Case) -> Iterator[Finding]:
             yield drafting.on_effect(
                 effect,
                 rule=NAME,
-                message=wording.wakes(effect),
-                consequence=wording.cost(effect),
+                message=wording.wakes(effect, case.is_program(effect)),
+                consequence=wording.cost(effect, case.is_program(effect)),
                 remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
             )

@@ -78,10 +78,11 @@ def judge(case: Case) -> Iterator[Finding]:
         if effect.imported is None and effect.kind is EffectKind.QUERIES_DEVICE:
             host = SILENT_MANAGEMENT.get(effect.accelerator, _ANY_HOST)
             asks = wording.verb(effect.verdict, "asks", "ask")
+            doing = wording.doing(effect, case.is_program(effect))
             yield drafting.on_effect(
                 effect,
                 rule=NAME,
-                message=f"importing {effect.module} {asks} for {effect.accelerator} devices",
+                message=f"{doing} {asks} for {effect.accelerator} devices",
                 consequence=_consequence(effect, host),
                 remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
                 # The query itself may be certain; that it wakes a device never is.

@@ -86,7 +86,7 @@ def judge(case: Case) -> Iterator[Finding]:
             yield drafting.on_effect(
                 effect,
                 rule=NAME,
-                message=f"{wording.wakes(effect)}: it initialises the driver",
-                consequence=wording.cost(effect),
+                message=f"{wording.wakes(effect, case.is_program(effect))}: it initialises the driver",
+                consequence=wording.cost(effect, case.is_program(effect)),
                 remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
             )

@@ -54,6 +54,10 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 ```
 
+From Python 3.15 on, the import itself can be lazy: `lazy from .dequant import dequant_gather` happens when
+somebody reads the name. Where older Pythons are supported as well, name the module in `__lazy_modules__`
+above the import, as `f"{__name__}.dequant"`: they leave the list alone.
+
 ## Fix safety
 
 coldfork offers no automatic fix for this rule. Emptying the `__init__` breaks code that
@@ -63,7 +67,10 @@ stays, and hides the name from some type checkers.
 ## How it is seen
 
 - **Static**: `coldfork check` follows import statements, parent packages included, to the waking
-  call. An `if` around the import makes the finding conditional and is quoted.
+  call. An `if` around the import makes the finding conditional and is quoted. In the text output the
+  finding belongs to the entry of the line that wakes the device; it has an entry of its own where
+  mending it alone keeps more modules cold than mending any one line behind it, and under a baseline
+  where it is a new way to an accepted line.
 - **Runtime**: `coldfork probe PACKAGE` lists the imports that led to the waking line, outermost
   first; the re-export reported here is one of them.
 
@@ -100,11 +107,12 @@ def judge(case: Case) -> Iterator[Finding]:
         if effect.imported is None or effect.kind not in WAKING or not is_reexport(effect):
             continue
         name = effect.imported.module
+        wakes = wording.wakes(effect, case.is_program(effect))
         yield drafting.on_effect(
             effect,
             rule=NAME,
-            message=f"{wording.wakes(effect)}: its __init__ imports {name}; {_audience(effect.imported)}",
-            consequence=wording.cost(effect),
+            message=f"{wakes}: its __init__ imports {name}; {_audience(effect.imported)}",
+            consequence=wording.cost(effect, case.is_program(effect)),
             remedy=case.remedy(effect.remedy) or _remedy(effect),
         )
 
@@ -120,6 +128,6 @@ def _audience(imported: ImportOf) -> str:
 def _remedy(effect: Effect) -> str:
     assert effect.imported is not None
     return (
-        "empty this __init__ or make it lazy with a module __getattr__ (PEP 562), "
+        f"{wording.lazily(effect)}empty this __init__ or make it lazy with a module __getattr__ (PEP 562), "
         f"and import {effect.imported.module} where it is used"
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
+from coldfork.model.causes import Audience
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import IgnoreComment, Observation
@@ -77,7 +78,8 @@ def judge_all(
     observation: Observation, names: Sequence[str] = NAMES, remedies: Mapping[str, str] | None = None
 ) -> Judgement:
     """Run the named rules; the ignored findings are kept apart, not dropped."""
-    case = Case(observation, remedies or {})
+    programs = [module.name for module in observation.modules if module.audience is Audience.SCRIPT]
+    case = Case(observation, remedies or {}, programs=frozenset(programs))
     judged = fingerprints.identify(
         finding
         for name in NAMES

@@ -41,8 +41,17 @@ def prepare(model: Model) -> deepspeed.DeepSpeedEngine:
     return deepspeed.initialize(model)
 ```
 
+From Python 3.15 on, a lazy import does the same, as long as nothing reads the name while the module is
+imported. A list in `__lazy_modules__` says it to that Python, and older ones leave it alone:
+
+```python
+__lazy_modules__ = ["deepspeed"]
+
+import deepspeed
+```
+
 Where the imported module is your own, fix the line in it that wakes the device: another rule reports
-that line, and this finding disappears with it.
+that line, and this finding, which belongs to its entry, disappears with it.
 
 ## Fix safety
 
@@ -87,8 +96,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield drafting.on_effect(
             effect,
             rule=NAME,
-            message=f"{wording.wakes(effect)} by importing {effect.imported.module}",
-            consequence=wording.cost(effect),
+            message=f"{wording.wakes(effect, case.is_program(effect))} by importing {effect.imported.module}",
+            consequence=wording.cost(effect, case.is_program(effect)),
             remedy=case.remedy(effect.remedy) or _remedy(effect),
         )
 
@@ -96,7 +105,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _remedy(effect: Effect) -> str:
     assert effect.imported is not None
     name = effect.imported.module
-    remedy = f"import {name} inside the function that uses it"
+    remedy = f"{wording.lazily(effect)}import {name} inside the function that uses it"
     if effect.imported.woken_elsewhere:
         remedy += ", or fix the waking line in it, which is reported too"
     return remedy

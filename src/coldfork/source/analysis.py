@@ -11,7 +11,7 @@ from pathlib import Path
 
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.errors import UsageError
-from coldfork.model.observations import Observation, Statistics
+from coldfork.model.observations import Observation, Progress, Statistics
 from coldfork.model.profiles import Profile
 from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
@@ -20,13 +20,14 @@ from coldfork.source.files.packs import digest_of, tool_digest
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
+from coldfork.source.reach.absent import absent_packages
+from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
 
-Progress = Callable[[str, int, int], None]
 _RECURSION = 20_000
 
 
@@ -43,6 +44,8 @@ class Request:
     jobs: int = 0
     cache: Path | None = None
     excluded: Callable[[str], bool] = lambda path: False
+    changed: tuple[str, ...] | None = None
+    """Files that changed: the observation says which modules that can affect."""
 
 
 def analyse(request: Request, progress: Progress | None = None) -> Observation:
@@ -79,7 +82,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     answer = remembered.recall()
     if answer is None:
         results = Results(program, loader, remembered.results)
-        answer = _answer(request, found, program, results, progress)
+        answer = _answer(request, found, search, program, results, progress)
         remembered.keep(results, answer)
     loader.close()
     statistics = Statistics(
@@ -91,7 +94,18 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         bytes_read=loader.bytes_read,
     )
     return Observation(
-        request.profile.name, answer.effects, answer.unreadable, answer.ignores, statistics, answer.captured
+        request.profile.name,
+        answer.effects,
+        answer.unreadable,
+        answer.ignores,
+        statistics,
+        answer.captured,
+        answer.absent,
+        answer.affected,
+        answer.checked,
+        answer.imports,
+        answer.unset,
+        answer.unfinished,
     )
 
 
@@ -110,21 +124,41 @@ def _packs(
         folder / f"{work}.results",
         folder / f"{work}.answers",
         digest_of(sorted(versions.items())),
-        digest_of(request.entries, sorted(found.display.items()), found.broken),
+        digest_of(request.entries, sorted(found.display.items()), found.broken, request.changed),
     )
 
 
 def _answer(
-    request: Request, found: Found, program: Program, results: Results, progress: Progress | None
+    request: Request,
+    found: Found,
+    search: tuple[str, ...],
+    program: Program,
+    results: Results,
+    progress: Progress | None,
 ) -> Answer:
-    results.evaluate(list(request.entries or found.files), progress)
+    results.evaluate(list(request.entries or found.files), progress, found.files)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations)
     captured = CaptureObserver(program, quotations).effects(
         name for name in found.files if name in results.by_name
     )
+    affected = None
+    if request.changed is not None:
+        names = affected_modules(results, (*found.roots, *search), found.files, request.changed)
+        affected = tuple(sorted(map(quotations.path_of, names)))
+    effects = reporter.effects()
     return Answer(
-        reporter.effects(), reporter.unreadable(), reporter.ignores(), len(results.by_name), captured
+        effects,
+        reporter.unreadable(),
+        reporter.ignores(),
+        len(results.by_name),
+        captured,
+        absent_packages(program, found.files, quotations.path_of),
+        affected,
+        reporter.modules(effects),
+        reporter.imports(effects),
+        results.unset,
+        reporter.unfinished(),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldfork.observe.forking import bodies
+from coldfork.observe.forking.questions import BODIES
 from coldfork.start.evidence.table import gather
 from coldfork.start.policy import decided
 from coldfork.start.states import as_states
@@ -33,7 +35,12 @@ def decide(target: object = None, *, strict: bool = False, reach: Reach | None =
 def weighed(target: object, *, strict: bool, reach: Reach | None, about_servers: bool = False) -> Decision:
     """What `decide` decides; `about_servers` has the forkserver looked at although a fork would do."""
     wanted = target_of(target)
-    surroundings = Surroundings(strict=strict, target=wanted, reach=_REACH if reach is None else reach)
+    surroundings = Surroundings(
+        strict=strict,
+        target=wanted,
+        reach=_REACH if reach is None else reach,
+        deeds=lambda: BODIES(bodies.of_purpose(surroundings.purpose, target)),
+    )
     reasons = gather(surroundings, about_servers=about_servers)
     return decided(
         reasons, as_states(surroundings.readings.values()), None if wanted is None else wanted.module

@@ -1,7 +1,8 @@
 """The written policy: from what speaks against each start method to the one to use. Pure.
 
 1. Fork, if nothing speaks against it.
-2. Fork too, if only circumstances speak against it and no other method can start the target at all.
+2. Fork too, if no other method can start the target at all, and only circumstances speak against it, or what
+   the child may not touch is watched, so that it fails at once if it does.
 3. Else forkserver, if nothing speaks against it: a clean server can be had, and it pays.
 4. Else spawn, whatever speaks against it.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import EVERY, Decision, Reason, Weight
+from coldfork.model.forking.judgement import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,9 +31,16 @@ def _method(reasons: tuple[Reason, ...]) -> str:
     impossible = Weight.HARM.rank
     if not fork:
         return "fork"
-    if fork == Weight.CIRCUMSTANCE.rank and spawn == forkserver == impossible:
+    if spawn == forkserver == impossible and all(map(_is_bearable, reasons)):
         return "fork"
     return "spawn" if forkserver else "forkserver"
+
+
+def _is_bearable(reason: Reason) -> bool:
+    """Whether a fork in spite of it is better than a method that cannot work."""
+    if reason.against != "fork" or reason.weight is Weight.CIRCUMSTANCE:
+        return True
+    return reason.judgement is Judgement.BREAKS_IF and reason.watched
 
 
 def _worst(reasons: tuple[Reason, ...], method: str) -> int:

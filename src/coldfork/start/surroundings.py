@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from _thread import _count as python_threads
-from _thread import get_ident
 from typing import TYPE_CHECKING, Any
 
+from coldfork.model.forking.judgement import NOTHING_KNOWN, Purpose
+from coldfork.observe.forking.idle_threads import other_threads
+from coldfork.observe.probes.openmp_pools import belongs_to_this_thread
 from coldfork.start.forkserver import Server, server
-from coldfork.start.process.openmp_pools import belongs_to_this_thread
 from coldfork.start.process.snapshot import HERE, Snapshot
 from coldfork.start.process.wakers import WAKERS
 from coldfork.start.static_reach.answers import ReachAnswer
@@ -17,7 +18,9 @@ from coldfork.start.static_reach.answers import ReachAnswer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from coldfork.model.forking.judgement import Deed
     from coldfork.model.states import Waker
+    from coldfork.observe.forking.idle_threads import PythonThread
     from coldfork.observe.probes.reading import Reading
     from coldfork.observe.probes.threads import NativeThread
     from coldfork.start.static_reach.answers import Reach
@@ -40,6 +43,7 @@ class Surroundings:
         strict: bool = False,
         target: Target | None = None,
         reach: Reach = unasked,
+        deeds: Callable[[], Mapping[str, Deed]] = lambda: NOTHING_KNOWN,
         snapshot: Snapshot = HERE,
     ) -> None:
         self._snapshot = snapshot
@@ -51,6 +55,8 @@ class Surroundings:
         """What the new process is to run, if that is known."""
         self.reach_of = reach
         """What importing a target's module does to accelerators."""
+        self.deeds = deeds
+        """What the target is certain to touch."""
         self.threads: Sequence[NativeThread] | None = snapshot.threads
         """The threads that Python did not start."""
         self.module: Callable[[str], Mapping[str, Any] | None] = snapshot.module
@@ -66,16 +72,18 @@ class Surroundings:
         """The command line of the program."""
 
     @property
-    def python_threads(self) -> Sequence[str]:
-        """The names of the other threads that Python did start."""
+    def purpose(self) -> Purpose:
+        """What a forked child would be for."""
+        return Purpose.PLAIN if self.target is None else self.target.purpose
+
+    @property
+    def python_threads(self) -> Sequence[PythonThread]:
+        """The other threads that Python did start."""
         # Counted by the interpreter first: it costs nothing, and most processes have none.
         if not python_threads():
             return ()
         known = (self.module("threading") or {}).get("_active")
-        if not isinstance(known, dict):
-            return ("a thread without a name",) * python_threads()
-        others = [thread for ident, thread in tuple(known.items()) if ident != get_ident()]
-        return tuple(str(thread.name) for thread in others if thread.is_alive())
+        return other_threads(dict(known) if isinstance(known, dict) else {})
 
     @property
     def server(self) -> Server:

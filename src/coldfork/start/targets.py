@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from coldfork.model.errors import UsageError
+from coldfork.model.forking.judgement import Purpose
+from coldfork.observe.forking import purposes
 
 MAIN = "__main__"
 
@@ -30,6 +32,11 @@ class Target:
     def cannot_be_pickled(self) -> bool:
         """Whether it is a lambda or a function inside a function, which pickle cannot carry to a new one."""
         return self.function is not None and "<" in self.function
+
+    @property
+    def purpose(self) -> Purpose:
+        """What a process is for that runs it: a worker of a known kind, or a function that nobody knows."""
+        return Purpose(purposes.WORKERS.get((self.module, self.function or ""), purposes.PROCESS))
 
     def __str__(self) -> str:
         return f"{self.module}:{self.function}" if self.function else self.module

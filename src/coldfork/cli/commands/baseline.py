@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -34,7 +35,8 @@ def baseline() -> None:
     """Accept today's findings, so that only new ones fail.
 
     A baseline is a JSON file to commit, one accepted finding a line. Findings are known by rule, module,
-    chain and source text, so that they are recognised after lines have moved. FILE is coldfork-baseline.json
+    chain and source text, so that they are recognised after lines have moved. It also says which modules
+    are warm, so that a module which becomes warm by an accepted line is new. FILE is coldfork-baseline.json
     by default.
     """
 
@@ -48,11 +50,13 @@ def baseline() -> None:
 def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
     """Accept every finding of today: FILE is written from scratch."""
     from coldfork.cli.inspection import complain, inspect
+    from coldfork.rules.causes.newcomers import warm_modules
 
     _refuse_foreign(file)
     inspection = inspect(context, paths)
     complain(inspection)
-    made = baseline_file.accept(inspection.findings, inspection.settings["profile"])
+    warm = warm_modules(inspection.observation, inspection.causes)
+    made = baseline_file.accept(inspection.findings, inspection.settings["profile"], warm)
     output.save(baseline_file.dump(made), file)
     output.write(f"{file} accepts {plural(len(made.findings), 'finding')}.\n")
     output.write(f"Next: commit it, and run coldfork check --baseline {file}\n")
@@ -81,15 +85,18 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
     Check the same paths as when it was written: what lies outside them is found no longer.
     """
     from coldfork.cli.inspection import complain, inspect
+    from coldfork.rules.causes.newcomers import still_warm
 
     held = baseline_file.load(file)
     inspection = inspect(context, paths)
     complain(inspection)
     comparison = baseline_file.set_against(held, inspection.findings)
-    if comparison.gone and not inspection.missing:
+    if not inspection.missing:
         kept = {name: entry for name, entry in held.findings.items() if name not in comparison.gone}
-        output.save(baseline_file.dump(baseline_file.Baseline(held.schema_version, held.profile, kept)), file)
-    elif inspection.missing:
+        pruned = replace(held, findings=kept, warm=still_warm(held.warm, inspection.causes))
+        if pruned != held:
+            output.save(baseline_file.dump(pruned), file)
+    else:
         raise UsageError(f"{file} stays as it is: what lies in a missing path cannot be called gone")
     gone, known, new = (len(part) for part in (comparison.gone, comparison.known, comparison.new))
     output.write(f"{plural(gone, 'finding')} gone, {known} still there, {new} new.\n")

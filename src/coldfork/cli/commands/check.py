@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +12,23 @@ import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
+from coldfork.cli.changes import narrowed
 from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
-from coldfork.cli.settings import CHECK_SETTINGS
+from coldfork.cli.settings import CHECK_SETTINGS, UNKNOWN
 from coldfork.model.effects import Verdict
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
+from coldfork.report.findings.selection import Selection
 from coldfork.report.formats import renderer
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import approximately
+from coldfork.rules.causes.judging import restricted
 
 if TYPE_CHECKING:
     from coldfork.cli.inspection import Inspection, Locate
-    from coldfork.launch.probe.confirmation import Confirmation
+    from coldfork.launch.probe.confirmation import Confirmation, ConfirmationPlan
 
 _EPILOG = """\b
 Examples:
@@ -31,10 +36,13 @@ Examples:
   coldfork check --python .venv/bin/python follow imports into that environment's packages
   coldfork check --format sarif --output coldfork.sarif
   coldfork check --baseline coldfork-baseline.json
+  coldfork check --all-ways                every module that a line wakes, with its way there
+  coldfork check --changed-since origin/main   only what this branch can have changed
   coldfork check --confirm --virtual h100  import what was found, and see what happens
 
 \b
-Exit status: 0 nothing found, 1 findings at or above --fail-on, 2 the check itself failed, 130 interrupted.
+Exit status: 0 nothing that fails, 1 something at or above --fail-on for an audience in --fail-for,
+2 the check itself failed, 130 interrupted.
 Next: coldfork rule NAME explains a finding.
 """
 
@@ -64,7 +72,8 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
         context.exit(INTERRUPTED)
     if inspection.missing:
         context.exit(ERROR)
-    context.exit(FINDINGS if report.failing and not inspection.settings["exit-zero"] else 0)
+    fails = report.failing or (inspection.settings["fail-on"] == UNKNOWN and _is_unknown(report))
+    context.exit(FINDINGS if fails and not inspection.settings["exit-zero"] else 0)
 
 
 def _refuse_idle_options(context: click.Context) -> None:
@@ -76,19 +85,33 @@ def _refuse_idle_options(context: click.Context) -> None:
             raise UsageError(f"--{name} is about imports, and nothing is imported without --confirm")
 
 
+def _bar(settings: Mapping[str, Any]) -> Verdict:
+    """How sure a finding has to be to fail the check."""
+    asked = settings["fail-on"]
+    return Verdict.POSSIBLE if asked == UNKNOWN else Verdict(asked)
+
+
+def _is_unknown(report: Report) -> bool:
+    """True when something was not followed, so that silence means nothing."""
+    return bool(report.unfinished or report.skipped)
+
+
 def _report(inspection: Inspection) -> tuple[Report, bool]:
     """What there is to say, and whether somebody interrupted the imports that --confirm asks for."""
     settings, interrupted = inspection.settings, False
-    findings, known, gone = inspection.findings, 0, 0
+    findings, causes, known, gone = inspection.findings, inspection.causes, 0, 0
     if settings["baseline"]:
-        from coldfork.cli.baseline_file import load, set_against
+        from coldfork.cli.acceptance import remainder
+        from coldfork.cli.baseline_file import load
 
-        comparison = set_against(load(Path(settings["baseline"])), findings)
-        findings, known, gone = comparison.new, len(comparison.known), len(comparison.gone)
+        left = remainder(load(Path(settings["baseline"])), inspection)
+        findings, causes, known, gone = left.findings, left.causes, left.known, left.gone
+    findings, scope = narrowed(findings, inspection.scope)
+    causes = restricted(causes, findings)
     if settings["confirm"]:
         confirmation = _confirm(findings, settings, inspection.locate)
         findings, interrupted = confirmation.findings, confirmation.interrupted
-    bar = Verdict(settings["fail-on"]).rank
+    shown = _options(settings)
     report = Report(
         profile=settings["profile"],
         findings=findings,
@@ -97,9 +120,23 @@ def _report(inspection: Inspection) -> tuple[Report, bool]:
         known=known,
         gone=gone,
         ignored=inspection.ignored,
-        failing=sum(finding.verdict.rank >= bar for finding in findings),
+        failing=sum(shown.fails(cause) for cause in causes),
+        causes=causes,
+        scope=scope,
+        environment=inspection.environment,
+        unfinished=inspection.observation.unfinished,
     )
     return report, interrupted
+
+
+def _options(settings: Mapping[str, Any]) -> Options:
+    return replace(
+        rendering(settings),
+        fail_on=_bar(settings),
+        fail_for=frozenset(settings["fail-for"]),
+        tests=settings["tests"],
+        all_ways=settings["all-ways"],
+    )
 
 
 def _deliver(report: Report, inspection: Inspection) -> None:
@@ -107,8 +144,7 @@ def _deliver(report: Report, inspection: Inspection) -> None:
     form, file = settings["format"], settings["output"]
     # The formats that show no rule's page get none, which saves importing them.
     rules = rule_texts(inspection.rules) if form in ("sarif", "junit") else {}
-    fail_on = Verdict(settings["fail-on"])
-    shown = replace(rendering(settings), rules=rules, locate=inspection.locate, fail_on=fail_on)
+    shown = replace(_options(settings), rules=rules, locate=inspection.locate)
     tables = ""
     if settings["statistics"]:
         from coldfork.report.findings import statistics
@@ -120,13 +156,15 @@ def _deliver(report: Report, inspection: Inspection) -> None:
     elif tables:
         # Standard output belongs to a program that reads one document.
         output.note(f"statistics\n{tables.rstrip()}")
-    note_delivery(len(report.findings), "finding", settings)
+    if form in ("concise", "github") and (folded := Selection(report, shown).fold_line()):
+        output.note(folded)  # these have no place for it: every line is a cause
+    note_delivery(len(report.causes), "cause", settings)
 
 
 def _confirm(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
     """Import the modules of these findings, and say of each what that showed."""
     from coldfork.cli.surroundings import surroundings
-    from coldfork.launch.probe.confirmation import confirm
+    from coldfork.launch.probe.confirmation import confirm, untested
     from coldfork.launch.probe.probe import interpreter
     from coldfork.launch.probe.termination import interrupted_by_sigterm
     from coldfork.launch.watched_process import require_watching
@@ -137,16 +175,41 @@ def _confirm(findings: Sequence[Finding], settings: dict[str, Any], locate: Loca
     # The dependencies whose sources were read are those that the imports find.
     beside = [Path(folder) for folder in settings["site-packages"]]
     after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
-    python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
-    with interrupted_by_sigterm(), ProgressBar(sys.stderr) as bar:
-        return confirm(
-            findings,
-            surroundings(settings, python, after=after),
-            settings["profile"],
-            locate,
-            settings["jobs"],
-            bar.update,
-        )
+    with interrupted_by_sigterm(), ProgressBar(sys.stderr, guesses=True) as bar:
+        try:
+            python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
+            return confirm(
+                findings,
+                surroundings(settings, python, after=after),
+                settings["profile"],
+                locate,
+                settings["jobs"],
+                bar.update,
+                _announce,
+            )
+        except KeyboardInterrupt:
+            return untested(findings)
+
+
+_MANY_MODULES = 10
+_USUAL_SECONDS = 5
+"""What importing PyTorch takes on many machines."""
+
+
+def _announce(plan: ConfirmationPlan) -> None:
+    """Say what importing many modules will come to, and how to have fewer."""
+    if plan.modules <= _MANY_MODULES:
+        return
+    most = 2 * plan.modules
+    guessed = approximately(_USUAL_SECONDS * most / plan.jobs)
+    output.note(
+        f"--confirm imports {plan.modules} modules, {plan.jobs} at a time, and those that wake a device once "
+        f"more to see the line: up to {most} fresh interpreters, about {guessed} at {_USUAL_SECONDS} s each, "
+        f"none longer than {plan.limit:g} s (--timeout)"
+    )
+    output.note(
+        "PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen is printed"
+    )
 
 
 def _program(python: str | None) -> str | None:

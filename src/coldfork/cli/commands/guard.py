@@ -17,17 +17,37 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  coldfork guard install                             refuse bad forks in every program of this Python
-  coldfork guard install --mode warn                 only warn of them
+  coldfork guard install                             warn of bad forks in every program of this Python
+  coldfork guard install --mode raise                refuse those whose child is known to break
+  coldfork guard install --mode strict               refuse those whose child may break, too
   coldfork guard install --python .venv/bin/python   in the programs of another one
   coldfork guard status
   coldfork guard uninstall
 
 \b
-COLDFORK_GUARD=raise|warn|log|off in the environment of a program overrides the mode that was installed.
-For one program alone, call coldfork.guard("raise") at its beginning: nothing has to be installed.
+COLDFORK_GUARD=strict|raise|warn|log|off in the environment of a program overrides the installed mode.
+For one program alone, call coldfork.guard() at its beginning: nothing has to be installed.
 Exit status: 0 done, 2 it could not be done.
 """
+
+_REFUSES = {
+    "strict": "refuses a fork whose child breaks if it touches what it is handed, and says of the others",
+    "raise": "refuses a fork whose child is known to break. Where it breaks only if it touches what it is\n"
+    "            handed, it warns, and the child's error says why. Earlier versions refused that: see strict",
+    "warn": "refuses nothing, and warns; raise and strict refuse",
+    "log": "refuses nothing, and writes to the log; raise and strict refuse",
+}
+"""What each mode does, for `status`."""
+
+NOT_COVERED = (
+    "a fork made by C code, such as a library's or uWSGI's, which raises no event in Python",
+    (
+        "Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment "
+        "the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only"
+    ),
+    "other interpreters, which need an installation of their own, and subinterpreters",
+)
+"""What an installed guard does not see."""
 
 python_option = click.option(
     "--python",
@@ -39,10 +59,11 @@ python_option = click.option(
 @click.group(epilog=_EPILOG)
 @debug_option
 def guard() -> None:
-    """Refuse forks that would break the child, in every program.
+    """Warn of forks that would break the child, or refuse them, in every program.
 
     The guard examines a process before it forks. Where the child would be handed a runtime that it cannot
-    use, the fork is refused in the parent, with the import that woke the runtime and what to do instead.
+    use, it says so in the parent, with the import that woke the runtime and what to do instead; and where the
+    child then touches it, its error says so too.
     """
 
 
@@ -50,9 +71,10 @@ def guard() -> None:
 @python_option
 @click.option(
     "--mode",
-    type=click.Choice(("raise", "warn", "log")),
-    default="raise",
-    help="What happens to a bad fork: `raise` refuses it, `warn` and `log` only report it.  [default: raise]",
+    type=click.Choice(("strict", "raise", "warn", "log")),
+    default="warn",
+    help="What happens to a bad fork: `warn` and `log` report it, `raise` refuses it where the child is "
+    "known to break, `strict` also where it breaks if it touches what it is handed.  [default: warn]",
 )
 @debug_option
 def install(python: str | None, mode: str) -> None:
@@ -121,6 +143,7 @@ def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
             {"path": str(path), "mode": file and file.mode, "written_by": file and file.version}
             for path, file in interpreter.pth_files()
         ],
+        "not_covered": list(NOT_COVERED),
     }
 
 
@@ -139,6 +162,8 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
         lines.append(f"  coldfork  {interpreter.coldfork}, from {interpreter.home}")
     if variable is not None:
         lines.append(f"  COLDFORK_GUARD={variable} is set here, and overrides the mode")
+    if interpreter.coldfork is not None:
+        lines += [f"  not covered: {one}" for one in NOT_COVERED]
     if interpreter.coldfork is None:
         lines.append(f"Next: coldfork guard uninstall{_which(python)}")
     elif any(file is None for _, file in files):
@@ -152,7 +177,8 @@ def _of_file(interpreter: Interpreter, path: Path, file: PthFile | None) -> list
     where = f"  pth file  {path}, written by coldfork {file.version}"
     if interpreter.coldfork is None:
         return [f"The guard is off in {interpreter.named}: coldfork has been removed.", where]
-    return [f"The guard is on in every program of {interpreter.named}, mode {file.mode}.", where]
+    on = f"The guard is on in every program of {interpreter.named}, mode {file.mode}."
+    return [on, f"  {file.mode:8}  {_REFUSES[file.mode]}", where]
 
 
 def _which(python: str | None) -> str:

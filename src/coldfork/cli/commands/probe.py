@@ -102,7 +102,7 @@ def _probe(
         refuse_name(name)
     setup = surroundings(settings, interpreter(settings["python"]), forked=forked)
     wanted = (*modules, *(module for package in packages for module in modules_of(package, setup)))
-    with ProgressBar(sys.stderr) as bar:
+    with ProgressBar(sys.stderr, guesses=True) as bar:
         return probe(ProbeRequest(wanted, setup, settings["jobs"]), bar.update)
 
 

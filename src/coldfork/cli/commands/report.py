@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from coldfork.cli import output
-from coldfork.cli.conventions import debug_option
+from coldfork.cli.conventions import colour_option, debug_option, output_option
 from coldfork.cli.rendering import deliver, rendering
 from coldfork.report.formats import FORMATS, format_of_file, renderer
 
@@ -35,26 +35,14 @@ A page needs no network and holds no source line unless --with-source is given.
     help="The output format; without it the ending of --output decides: .html, .json, .trace.json, "
     ".speedscope.json or .txt.  [default: text]",
 )
-@click.option(
-    "--output",
-    "target",
-    metavar="FILE",
-    type=click.Path(),
-    help="Write the result to this file instead of standard output.",
-)
+@output_option
 @click.option(
     "--with-source",
     is_flag=True,
     help="Quote the source lines that the recording names, where the Python files on this machine have not "
     "changed since.",
 )
-@click.option(
-    "--color",
-    "colour",
-    type=click.Choice(("auto", "always", "never")),
-    default="auto",
-    help="Whether to colour text; `auto` colours terminals unless NO_COLOR is set.  [default: auto]",
-)
+@colour_option
 @debug_option
 def report(
     file: Path, other: Path | None, form: str | None, target: str | None, with_source: bool, colour: str
@@ -80,6 +68,7 @@ def report(
         text = show_two(recording, read(other), shown)
     else:
         text = renderer("recording", chosen)(recording, shown)
-    deliver(text, settings)
+    # Commands, paths and sources of a machine: who made it says who else may read it.
+    deliver(text, settings, private=True)
     if target:
         output.note(f"wrote {target}")

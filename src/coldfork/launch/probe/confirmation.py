@@ -8,10 +8,11 @@ from pathlib import Path
 
 from coldfork.launch.probe import machine
 from coldfork.launch.probe.comparison import Comparison, compare, packages_named, refusal
-from coldfork.launch.probe.probe import ProbeRequest, Progress, missing, probe
+from coldfork.launch.probe.probe import ProbeRequest, jobs_for, missing, probe
 from coldfork.launch.probe.report_paths import root_by_name
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.findings import Confirmed, Finding
+from coldfork.model.observations import Progress
 from coldfork.model.probes import ModuleProbe
 
 _TOO_EARLY = "the imports were interrupted before its turn ended"
@@ -34,6 +35,31 @@ class Confirmation:
     """Whether somebody interrupted the imports; what was not seen by then is not testable."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConfirmationPlan:
+    """What is about to be done to confirm findings."""
+
+    modules: int
+    """So many are imported, each in an interpreter of its own, and again if they wake a device."""
+    jobs: int
+    """So many at a time."""
+    limit: float
+    """The seconds that one import may take."""
+
+
+def untested(findings: Iterable[Finding]) -> Confirmation:
+    """The findings when somebody interrupted before the first import."""
+    return Confirmation(
+        tuple(
+            replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=_TOO_EARLY)
+            if finding.accelerator
+            else finding
+            for finding in findings
+        ),
+        interrupted=True,
+    )
+
+
 def confirm(
     findings: Sequence[Finding],
     setup: ProbeSetup,
@@ -41,8 +67,12 @@ def confirm(
     locate: Callable[[str], str],
     jobs: int = 0,
     progress: Progress | None = None,
+    announce: Callable[[ConfirmationPlan], None] | None = None,
 ) -> Confirmation:
-    """The findings, each with what importing its module showed; those about no device stay as they are."""
+    """The findings, each with what importing its module showed; those about no device stay as they are.
+
+    `announce` hears what is about to be done before anything is.
+    """
     comparison = Comparison(
         device=machine.device(setup.virtual),
         accelerators=machine.accelerators(setup.virtual),
@@ -56,13 +86,15 @@ def confirm(
         for finding in findings
         if finding.accelerator and places[finding.path] and refusal(finding, comparison) is None
     ]
+    total = len({(finding.path, finding.module) for finding in testable})
+    if announce is not None:
+        announce(ConfirmationPlan(total, max(1, min(jobs_for(jobs), total)), setup.timeout))
     named = frozenset[str]().union(*(packages_named(finding) for finding in testable))
     around_all = replace(setup, before=(*roots, *setup.before))
     comparison = replace(comparison, absent=missing(named, around_all))
     probes: dict[tuple[str, str], ModuleProbe] = {}
     files: dict[str, dict[str, str]] = {}
     interrupted = False
-    total = len({(finding.path, finding.module) for finding in testable})
     for root in roots:
         modules = _modules_below(root, testable, places)
         if not modules:
@@ -101,7 +133,7 @@ def _modules_below(
 
 def _from(progress: Progress, done: int, total: int) -> Progress:
     """Tell of a part of the imports as of a part of all."""
-    return lambda stage, count, _: progress(stage, done + count, total)
+    return lambda stage, count, _, module: progress(stage, done + count, total, module)
 
 
 def _with_answer(

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,18 +27,19 @@ from coldfork.launch.probe.verdicts import (
     shared_way,
     with_exact_line,
 )
+from coldfork.launch.questions import LOOK_SECONDS, apart, ask
 from coldfork.launch.watched_process import Interrupted, require_watching
 from coldfork.model.errors import UsageError
+from coldfork.model.observations import Progress
 from coldfork.model.probes import ModuleProbe, Probing
 from coldfork.observe.calls import EVERY
+from coldfork.observe.recording import redaction
 
 OLDEST = (3, 11)
 _MOST_JOBS = 8
 _LISTING_SECONDS = 60
 _MOST_CLOSER_TRIALS = 3
 """How often one import is looked at for the line, where other threads ran just as the device woke."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,12 @@ def probe(request: ProbeRequest, progress: Progress | None = None, device: str |
     interrupted = True
     # Before the first import there is nothing to keep.
     with suppress(KeyboardInterrupt):
-        shared = _Shared(awake_in(_bare(request.setup)), origins)
+        bare = apart(lambda stop: _bare(request.setup, stop))
+        shared = _Shared(awake_in(bare), origins)
         results, interrupted = _each(
             modules,
             lambda module, stop: _probe_one(module, request.setup, shared, stop),
-            request.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
+            jobs_for(request.jobs),
             progress,
         )
     found = {result.module for result in results}
@@ -94,17 +96,16 @@ def probe(request: ProbeRequest, progress: Progress | None = None, device: str |
     )
 
 
+def jobs_for(wanted: int) -> int:
+    """How many imports to have under way at a time; 0 asks for as many as are worthwhile."""
+    return wanted or min(os.cpu_count() or 1, _MOST_JOBS)
+
+
 def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
     """Every module of a package, found without importing it; the package's own name where there is none."""
     code = Path(module_listing.__file__).read_text(encoding="utf-8")
     try:
-        done = subprocess.run(
-            [setup.python, "-c", code, package],
-            env=_with_path(setup),
-            capture_output=True,
-            timeout=_LISTING_SECONDS,
-            check=False,
-        )
+        done = ask([setup.python, "-c", code, package], _LISTING_SECONDS, _with_path(setup))
         # What site or a .pth file printed stands before it.
         found = json.loads(done.stdout.splitlines()[-1])["modules"]
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -134,13 +135,8 @@ def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
     if not wanted:
         return frozenset()
     try:
-        done = subprocess.run(
-            [setup.python, "-c", code, *wanted],
-            env=_with_path(setup),
-            capture_output=True,
-            timeout=_LISTING_SECONDS,
-            check=True,
-        )
+        done = ask([setup.python, "-c", code, *wanted], _LISTING_SECONDS, _with_path(setup))
+        done.check_returncode()
         return frozenset(json.loads(done.stdout.splitlines()[-1]))
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return frozenset()
@@ -161,13 +157,9 @@ def interpreter(
         chosen = next((str(python) for python in found if python.exists()), sys.executable)
     python = find_interpreter(chosen)
     try:
-        done = subprocess.run(
-            [python, "-I", "-S", "-c", "import sys; print(*sys.version_info[:2])"],
-            capture_output=True,
-            text=True,
-            timeout=_LISTING_SECONDS,
-            check=True,
-        )
+        version_code = "import sys; print(*sys.version_info[:2])"
+        done = ask([python, "-I", "-S", "-c", version_code], _LISTING_SECONDS)
+        done.check_returncode()
         version = tuple(map(int, done.stdout.split()))
     except (OSError, subprocess.SubprocessError, ValueError):
         raise UsageError(f"{chosen}: this is no Python interpreter that runs") from None
@@ -177,14 +169,14 @@ def interpreter(
     return python
 
 
-def _bare(setup: ProbeSetup) -> ImportTrial:
+def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
     """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
-    seen = run_trial("sys", setup)
+    seen = run_trial("sys", setup, stop=stop)
     if seen.result is None or seen.result.get("error"):
         how = f"ended with {seen.ended.status or seen.ended.signal}"
         if seen.ended.timed_out:
             how = f"did not end within {seen.limit:g} s, although there was nothing to import"
-        said = seen.ended.output.strip() or f"it {how}"
+        said = redaction.text(seen.ended.output).strip() or f"it {how}"
         cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
         raise UsageError(f"{setup.python} could not be watched: {cause}")
     return seen
@@ -226,6 +218,15 @@ def _closer(
     return second
 
 
+def _tell(
+    progress: Progress | None, done: int, modules: Sequence[str], futures: Iterable[Future[ModuleProbe]]
+) -> None:
+    """Say how far the imports are, and which has been under way for longest."""
+    if progress is not None:
+        under_way = (module for module, future in zip(modules, futures, strict=True) if not future.done())
+        progress("importing", done, len(modules), next(under_way, ""))
+
+
 def _each(
     modules: Sequence[str],
     work: Callable[[str, Callable[[], bool]], ModuleProbe],
@@ -240,10 +241,15 @@ def _each(
     with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(modules)))) as pool:
         futures: list[Future[ModuleProbe]] = [pool.submit(work, module, stopped.is_set) for module in modules]
         try:
-            for done, future in enumerate(as_completed(futures), 1):
-                future.result()
-                if progress is not None:
-                    progress("importing", done, len(modules))
+            _tell(progress, 0, modules, futures)
+            left: set[Future[ModuleProbe]] = set(futures)
+            while left:
+                # A signal that comes just before a wait is not seen during it: so no wait may be long.
+                ended_now, left = wait(left, LOOK_SECONDS, FIRST_COMPLETED)
+                for future in ended_now:
+                    future.result()
+                if ended_now:
+                    _tell(progress, len(modules) - len(left), modules, futures)
         except BaseException as error:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)

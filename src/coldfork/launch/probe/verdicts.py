@@ -14,6 +14,7 @@ from coldfork.launch.probe.trial import ImportTrial
 from coldfork.model.probes import Failure, ModuleProbe, ProbeStatus, Wake
 from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
 from coldfork.observe.probing import RUNTIMES
+from coldfork.observe.recording import redaction
 
 _OWN = str(Path(coldfork.__file__).parent)
 _POLLING = ("poll", "states")
@@ -38,7 +39,7 @@ def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins:
         waker=_waker(wakes[0]["waker"], origins) if wakes else None,
         wakes=tuple(_wake(wake) for wake in first.wakes),
         failure=_failure(result.get("error"), origins),
-        output=first.ended.output if failed or status is ProbeStatus.UNKNOWN else "",
+        output=redaction.text(first.ended.output) if failed or status is ProbeStatus.UNKNOWN else "",
         output_cut=first.ended.cut,
         file=result.get("file"),
         asleep=first.result is not None

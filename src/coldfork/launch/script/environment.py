@@ -59,8 +59,8 @@ TABLE = (
         "COLDFORK_GUARD",
         lambda _: "raise",
         keeps_inherited=True,
-        why="the fork guard in the script: a fork that would break its child is an error there, which names "
-        "who woke the device",
+        why="the fork guard in the script: a fork that is known to break its child is an error there, which "
+        "names who woke the device",
     ),
     # MKL, OpenBLAS and numexpr read it too, unless their own variables are set; were those set here, a
     # script that is given another OMP_NUM_THREADS would not get it.

@@ -114,8 +114,8 @@ def _report(
     """The report as it is when a run starts; `null` is what nobody knows yet."""
     from coldfork import __version__
     from coldfork.observe.recording import redaction
+    from coldfork.observe.recording.events import as_event
     from coldfork.observe.states import readings
-    from coldfork.observe.watch import as_event
 
     relevant = redaction.environment(surroundings.variables)
     return {

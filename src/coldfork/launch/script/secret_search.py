@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote, quote_plus, unquote
 
 from coldfork.observe.recording import redaction
+from coldfork.observe.secrets.names import is_secret
+from coldfork.observe.secrets.texts import secret_spans
+from coldfork.observe.secrets.words import in_words
 
-_QUOTES = "\"'"
-#: name=value, name: value, "name": "value", in any text; the name is judged afterwards. It begins at a word's
-#: beginning and has a length, so that a long text without any costs no more than reading it.
-_NAMED = re.compile(
-    r"""(?<![\w.-])(?P<name>[A-Za-z_-][\w.-]{0,80}+)["']?\s*(?:=|:|=>)\s*(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)'|(?P<bare>[^\s"',;&{}\[\]]+))"""
-)
-_SCHEME = re.compile(r"\b(?:Bearer|Basic|Token|Digest|ApiKey)\s+(?P<value>[^\s\"',;]{4,})", re.IGNORECASE)
-_USER_INFO = re.compile(r"://(?P<info>[^\s/@]+(?:@[^\s/@]+)*)@")
-#: Beginnings by which services mark their keys.
-_MARKED = re.compile(
-    r"\b(?:hf_|sk-|sk_|pk_|rk_|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|xox[abprs]-|npm_|pypi-|AKIA|ASIA|AIza|ya29\.|eyJ)"
-    r"[A-Za-z0-9_.+/=-]{8,}"
-)
-_KEY_BLOCK = re.compile(r"-----BEGIN [^-]+-----(?P<body>.+?)-----END [^-]+-----", re.DOTALL)
-_COOKIE = re.compile(r"\b(?:Set-)?Cookie:\s*(?P<all>[^\r\n\"']+)", re.IGNORECASE)
 _SHORTEST_LINE = 12
+SHORTEST = 6
+"""A shorter value would be found inside of ordinary words."""
+_BETWEEN_CRUMBS = ";"
 
 
 def secrets(environment: Mapping[str, str], words: Sequence[str]) -> set[str]:
@@ -36,7 +26,7 @@ def secrets(environment: Mapping[str, str], words: Sequence[str]) -> set[str]:
 
 def _in_environment(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
-        if redaction.is_secret(name) or name.upper().endswith("_PWD"):
+        if is_secret(name, value):
             # A secret that lies in a file is named by its path, which may be anybody's.
             if not value.startswith("/") or not os.path.exists(value):  # noqa: PTH110
                 yield value
@@ -45,52 +35,39 @@ def _in_environment(environment: Mapping[str, str]) -> Iterator[str]:
             yield from _in_text(value)
 
 
-def _in_words(words: Iterable[str]) -> Iterator[str]:
-    secret_next = False
-    for word in words:
-        if secret_next and not word.startswith("-"):
-            yield word
-        secret_next = word.startswith("-") and "=" not in word and redaction.is_secret(word)
+def _in_words(words: Sequence[str]) -> Iterator[str]:
+    for word, span in zip(words, in_words(words), strict=True):
+        if span is not None:
+            yield from _forms(word[slice(*span)])
         yield from _in_text(word)
 
 
 def _in_text(text: str) -> Iterator[str]:
-    for match in _NAMED.finditer(text):
-        if redaction.is_secret(match["name"].rpartition(".")[2]):
-            yield match["double"] or match["single"] or match["bare"]
-    for match in _SCHEME.finditer(text):
-        yield match["value"]
-    for match in _USER_INFO.finditer(text):
-        user, colon, password = match["info"].partition(":")
-        yield from _plain_and_quoted(password if colon else user)
-    for match in _MARKED.finditer(text):
-        yield match[0]
-    for match in _KEY_BLOCK.finditer(text):
-        yield from _lines(match["body"])
-    for match in _COOKIE.finditer(text):
-        for crumb in match["all"].split(";"):
-            yield crumb.partition("=")[2].strip()
+    for start, end in secret_spans(text):
+        yield from _forms(text[start:end])
     if "://" in text:
-        yield from _in_fields(text)
+        for word in text.split():
+            # A web hook's address is its secret.
+            yield from (
+                part for part in word.split("/") if len(part) > SHORTEST and redaction.text(part) != part
+            )
 
 
-def _in_fields(text: str) -> Iterator[str]:
-    for word in text.split():
-        try:
-            parts = urlsplit(word.strip(_QUOTES))
-        except ValueError:
-            continue
-        # A web hook's address is its secret.
-        yield from (part for part in parts.path.split("/") if redaction.text(part) != part)
-        for field in f"{parts.query}&{parts.fragment}".split("&"):
-            name, _, value = field.partition("=")
-            if redaction.is_secret(name):
-                yield from _plain_and_quoted(value)
-
-
-def _plain_and_quoted(value: str) -> Iterator[str]:
-    yield value
-    yield unquote(value)
+def _forms(found: str) -> Iterator[str]:
+    """What was found, and what of it may stand elsewhere: a password without its user, one of several
+    cookies."""
+    yield found
+    yield unquote(found)
+    yield from _lines(found)
+    scheme, _, value = found.partition(" ")
+    if scheme.isalpha():
+        yield value
+    user, colon, password = found.partition(":")
+    if colon and " " not in user:
+        yield password
+        yield unquote(password)
+    if "=" in found:
+        yield from (crumb.partition("=")[2].strip() for crumb in found.split(_BETWEEN_CRUMBS))
 
 
 def _lines(value: str) -> Iterator[str]:

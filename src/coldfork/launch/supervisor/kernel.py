@@ -44,10 +44,10 @@ def die_with_parent(control: Callable[..., int]) -> None:
 def descendants(of: int) -> list[int]:
     """The processes under one, children before grandchildren; the kernel's own lists of children."""
     try:
-        return _below(of, _children)
+        return _below(of, children)
     except NotImplementedError:
-        children = _by_parents()
-        return _below(of, lambda pid: children.get(pid, ()))
+        known = _by_parents()
+        return _below(of, lambda pid: known.get(pid, ()))
 
 
 def _below(of: int, children: Callable[[int], Iterable[int]]) -> list[int]:
@@ -60,7 +60,8 @@ def _below(of: int, children: Callable[[int], Iterable[int]]) -> list[int]:
     return found
 
 
-def _children(pid: int) -> Iterator[int]:
+def children(pid: int) -> Iterator[int]:
+    """The children of a process, from the kernel's own lists; `NotImplementedError` where it keeps none."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:

@@ -66,14 +66,17 @@ class Attended(Protocol):
         """Send it a signal."""
 
 
-def run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, Ending]:
-    """Run a program to its end; its pid and how it ended."""
+def run(
+    command: Sequence[str], variables: Mapping[str, str], started: Callable[[int], None] = lambda child: None
+) -> tuple[int, Ending]:
+    """Run a program to its end; its pid and how it ended. `started` is called with the pid at once."""
     die_with_us = _death_signal()
     child = 0
 
     def start(signals: Signals) -> Attended:
         nonlocal child
         child = _start(command, variables, signals.put_back, die_with_us)
+        started(child)
         return _Child(child)
 
     ending = attend(start, die_with_us)

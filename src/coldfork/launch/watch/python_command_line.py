@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coldfork.model.errors import UsageError
+from coldfork.observe.processes.programs import LOCKED
 
 #: Python's options that take a value, in the same word or in the next one.
 _WITH_VALUE = frozenset("WX")
 _PLAIN = frozenset("bBdiOPqRsuvx")
 #: With these, Python starts nothing that could be watched.
 _ASKING = frozenset("V?")
-_LOCKED = {
-    "E": "makes Python ignore PYTHONPATH",
-    "I": "makes Python ignore PYTHONPATH",
-    "S": "keeps Python from importing sitecustomize",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +81,9 @@ def _program(word: str, waiting: list[str]) -> tuple[str, ...]:
 
 
 def _refuse(letter: str) -> None:
-    if letter in _LOCKED:
+    if letter in LOCKED:
         raise UsageError(
-            f"-{letter} {_LOCKED[letter]}, which keeps coldfork out of the program; run it without"
+            f"-{letter} {LOCKED[letter]}, which keeps coldfork out of the program; run it without"
         )
     if letter in _ASKING:
         raise UsageError(f"-{letter} runs no program; ask python itself")

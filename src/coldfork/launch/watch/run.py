@@ -14,7 +14,9 @@ from typing import Any
 from coldfork.launch import watched_process
 from coldfork.launch.terminal import supervision
 from coldfork.launch.terminal.supervision import Ending
+from coldfork.launch.watch.bystander import Bystander
 from coldfork.launch.watch.python_command_line import PythonLine
+from coldfork.observe.processes.identity import start_of
 from coldfork.observe.recording.events import encode
 
 SMALLEST_LIMIT = 16 * 1024
@@ -49,10 +51,20 @@ def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
     """Run a program to its end."""
     began = monotonic()
     variables = watched_process.environment(_settings(plan, began), base, virtual=plan.virtual)
-    child, ending = supervision.run([plan.python, *plan.program.words], variables)
+    beside: list[Bystander] = []
+
+    def stand_beside(child: int) -> None:
+        if plan.follow or plan.virtual is not None:
+            beside.append(Bystander(plan.recording, child, began, lambda event: _add(plan, event)))
+            beside[0].start()
+
+    child, ending = supervision.run([plan.python, *plan.program.words], variables, stand_beside)
+    ended = monotonic() - began
+    for bystander in beside:
+        bystander.stop()
     seen = plan.recording.stat().st_size > 0 if plan.recording.exists() else False
     if seen:
-        _tell_end(plan, child, ending, monotonic() - began)
+        _tell_end(plan, child, ending, ended)
     return WatchedRun(ending, seen)
 
 
@@ -62,6 +74,7 @@ def _settings(plan: WatchPlan, began: float) -> dict[str, Any]:
         "recording": str(plan.recording),
         "limit": plan.limit - _OWN_SHARE,
         "began": began,
+        "since": start_of(),
         "device": f"virtual:{plan.virtual}" if plan.virtual else "real",
         "follow": plan.follow or plan.virtual is not None,
         "stage2": list(plan.exact),
@@ -70,25 +83,21 @@ def _settings(plan: WatchPlan, began: float) -> dict[str, Any]:
 
 def _tell_end(plan: WatchPlan, child: int, ending: Ending, at: float) -> None:
     """Add to the recording what the program itself could not know: its status, or the signal it died from."""
-    line = encode(
-        {
-            "event": "exit",
-            "t": round(at, 6),
-            "pid": child,
-            "tid": child,
-            "status": ending.status,
-            "signal": ending.signal,
-            "states": [],
-        }
-    )
+    event = {"event": "exit", "t": round(at, 6), "pid": child, "tid": child}
+    _add(plan, {**event, "status": ending.status, "signal": ending.signal, "states": []}, plan.limit)
+
+
+def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> None:
+    """Add a line, unless the recording is full."""
+    line = encode(event)
     with suppress(OSError):
         # A program that died while it wrote left a line without its end.
         with plan.recording.open("rb+") as stream:
             stream.seek(0, os.SEEK_END)
             size = stream.tell()
-            stream.seek(size - 1)
-            whole = stream.read(1) == b"\n"
+            stream.seek(max(size - 1, 0))
+            whole = stream.read(1) in (b"\n", b"")
         piece = line if whole else b"\n" + line
-        if size + len(piece) <= plan.limit:
+        if size and size + len(piece) <= (limit or plan.limit - _OWN_SHARE):
             with plan.recording.open("ab", buffering=0) as stream:
                 stream.write(piece)

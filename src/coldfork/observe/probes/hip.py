@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.process import ProbedProcess
 
 PREFIXES = ("libamdhip64", "libhsa-runtime64")
-_KERNEL_DRIVERS = ("/dev/kfd", "/dev/dxg")
+KERNEL_DRIVERS = ("/dev/kfd", "/dev/dxg")
 _LEVEL_ZERO_LOADER = ("libze_loader",)
 _LEVEL_ZERO_DRIVER = ("libze_intel_gpu",)
 
@@ -24,7 +24,7 @@ def examine_rocm(process: ProbedProcess) -> Reading:
     if path is None:
         return Reading("rocm", ABSENT)
     try:
-        device = process.holds_open(*_KERNEL_DRIVERS)
+        device = process.holds_open(*KERNEL_DRIVERS)
     except OSError:
         return Reading(
             "rocm",
@@ -37,7 +37,7 @@ def examine_rocm(process: ProbedProcess) -> Reading:
         return Reading(
             "rocm",
             COLD,
-            reason=f"the runtime is loaded and holds neither {' nor '.join(_KERNEL_DRIVERS)} open",
+            reason=f"the runtime is loaded and holds neither {' nor '.join(KERNEL_DRIVERS)} open",
             library=path,
         )
     return Reading(

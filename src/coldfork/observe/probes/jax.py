@@ -18,7 +18,7 @@ ON_DEVICES = "jax"
 ON_CPU = "jax-cpu"
 
 _BRIDGE = "jax._src.xla_bridge"
-_LIBRARIES = ("libjax_common", "xla_extension", "xla_cuda", "xla_rocm", "libtpu", "_jax.")
+LIBRARIES = ("libjax_common", "xla_extension", "xla_cuda", "xla_rocm", "libtpu", "_jax.")
 _CPU_PLATFORMS = ("cpu", "interpreter")
 
 
@@ -39,7 +39,7 @@ class Clients:
 def examine(accelerator: str, process: ProbedProcess) -> Reading:
     """The state of JAX's devices, or of its CPU client, which starts threads of its own."""
     names = process.module(_BRIDGE)
-    library = process.library(*_LIBRARIES)
+    library = process.library(*LIBRARIES)
     if names is None:
         return _without_bridge(accelerator, library)
     return _with_bridge(accelerator, names, process, library)
@@ -67,7 +67,7 @@ def _with_bridge(
     platforms = sorted(
         str(platform) for platform in tuple(backends) if _accelerator_of(platform) == accelerator
     )
-    threads = owned(process, _LIBRARIES)
+    threads = owned(process, LIBRARIES)
     lost = process.forked and threads == () and not doubt(accelerator, process, "")
     if platforms and lost:
         return Reading(

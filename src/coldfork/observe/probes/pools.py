@@ -47,7 +47,7 @@ def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | N
         return Reading(
             accelerator,
             UNKNOWN,
-            reason="the threads of a process cannot be read on this system",
+            reason=process.why_no_threads,
             library=library,
         )
     lost = [thread for thread in threads if thread.library is None]

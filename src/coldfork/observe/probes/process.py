@@ -20,6 +20,9 @@ _FORKED_WITHOUT_EXEC = 0x40
 class ProbedProcess:
     """This process, as its probes see it in one moment; tests give them another."""
 
+    why_no_threads = "the threads of a process cannot be read on this system"
+    """What is said where `threads` is None."""
+
     def __init__(self, reader: ThreadReader | None) -> None:
         self._reader = reader
         self._maps: Maps | None = None

@@ -1,7 +1,7 @@
 """What one probe says: the fields of `coldfork.model.states.State`, before that class is needed.
 
 Dataclasses and enumerations cost more to import than everything else here together, and a program that is
-only watched never needs them. `coldfork.observe.states` makes `State` of these when it is asked for states.
+only watched never needs them. `state_of` makes a `State` of one where somebody asks for states.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
+
+    from coldfork.model.states import State
 
     Awake = tuple[tuple[str, str | None], ...]
     """Accelerators that are awake, each with its level where it has one."""
@@ -76,3 +78,18 @@ def failed(accelerator: str, error: Exception) -> Reading:
 def deeper(one: str | None, two: str | None) -> str | None:
     """The deeper of two levels, where None means that none is known."""
     return CONTEXT if CONTEXT in (one, two) else one or two
+
+
+def state_of(reading: Reading) -> State:
+    """The same as the model has it."""
+    # Imported when somebody asks: dataclasses and enumerations cost more than all of the above.
+    from coldfork.model.states import Level, State, Status
+
+    return State(
+        accelerator=reading.accelerator,
+        status=Status(reading.status),
+        level=None if reading.level is None else Level(reading.level),
+        reason=reading.reason,
+        library=reading.library,
+        survives_fork=reading.survives_fork,
+    )

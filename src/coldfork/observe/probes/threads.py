@@ -1,4 +1,4 @@
-"""The threads that Python did not start, and the library each belongs to.
+"""The threads of a process that Python did not start, and the library each belongs to.
 
 The kernel keeps for every thread the address of a list that the C library registered, and the C library keeps
 that list at a fixed place in its own record of the thread. The record also holds the function in which the
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from coldfork.observe.probes.loader import Loader
 
-_TASKS = "/proc/self/task"
+_SELF = "/proc/self"
 _GET_ROBUST_LIST = {
     "x86_64": 274,
     "aarch64": 100,
@@ -63,9 +63,11 @@ class NativeThread:
 
 
 class ThreadReader:
-    """Reads the threads of this process."""
+    """Reads the threads of this process, or of another one that runs with the very same C library."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, pid: int | None = None) -> None:
+        self._other = pid
+        self._folder = _SELF if pid is None else f"/proc/{pid}"
         self._ctypes = loader.ctypes
         self._syscall = loader.program.syscall
         self._syscall.restype = loader.ctypes.c_long
@@ -77,7 +79,7 @@ class ThreadReader:
         self._start: int | None = start[2] if start is not None and start[0] == _WORD * 8 else None
 
     def count(self) -> int | None:
-        """How many threads there are that Python did not start, the main one included.
+        """How many threads this process has that Python did not start, the main one included.
 
         glibc counts its threads for debuggers, and reading that takes a tenth of a microsecond; the kernel's
         own count takes five. None where neither is there.
@@ -85,7 +87,7 @@ class ThreadReader:
         if self._total is not None:
             return int(self._total[0]) - python_threads()
         try:
-            return os.stat(_TASKS).st_nlink - 2 - python_threads()
+            return os.stat(f"{_SELF}/task").st_nlink - 2 - python_threads()
         except OSError:
             return None
 
@@ -108,13 +110,14 @@ class ThreadReader:
     def _read(self, maps: Maps) -> tuple[NativeThread, ...]:
         offset = self._offset()
         found = []
-        memory = _open_memory() if offset is not None else None
+        memory = _open_memory(self._folder) if offset is not None else None
+        main = self._other if self._other is not None else os.getpid()
         try:
-            for tid in sorted(map(int, os.listdir(_TASKS))):
-                if tid == os.getpid():
+            for tid in sorted(map(int, os.listdir(f"{self._folder}/task"))):
+                if tid == main:
                     continue
                 thread = self._thread(tid, maps, memory, offset)
-                if thread is not None and not _is_python(thread):
+                if thread is not None and not self._is_python(thread):
                     found.append(thread)
         finally:
             if memory is not None:
@@ -124,13 +127,13 @@ class ThreadReader:
     def _thread(self, tid: int, maps: Maps, memory: int | None, offset: int | None) -> NativeThread | None:
         """One thread, or None if it has ended meanwhile."""
         try:
-            name = contents(f"{_TASKS}/{tid}/comm").rstrip(b"\n").decode("utf-8", "replace")
+            name = contents(f"{self._folder}/task/{tid}/comm").rstrip(b"\n").decode("utf-8", "replace")
         except OSError:
             return None
         library, argument = None, None
         if memory is not None and offset is not None:
             library, argument = self._beginning(tid, maps, memory, offset)
-        return NativeThread(tid, name, library or _waiting_in(tid, maps), argument)
+        return NativeThread(tid, name, library or self._waiting_in(tid, maps), argument)
 
     def _offset(self) -> int | None:
         """How far into its record the C library keeps the list it registers, as seen on the asking thread."""
@@ -170,6 +173,19 @@ class ThreadReader:
             return path, argument
         return None, None
 
+    def _waiting_in(self, tid: int, maps: Maps) -> str | None:
+        """The library in whose code a thread waits; not the C library, in which most of them wait."""
+        try:
+            where = contents(f"{self._folder}/task/{tid}/syscall").split()[-1]
+            path = maps.file_at(int(where, 16))
+        except (OSError, ValueError, IndexError):
+            return None
+        return None if path is None or path.rpartition("/")[2].startswith(_C_LIBRARIES) else path
+
+    def _is_python(self, thread: NativeThread) -> bool:
+        """Whether Python started it: it began in libpython, or in the program where Python is built in."""
+        return thread.owner.startswith(("libpython", "python")) or thread.library == _program(self._folder)
+
 
 def _described(loader: Loader, name: str, length: int) -> Any:
     """A piece of what glibc tells debuggers, or None where it keeps that to itself."""
@@ -179,10 +195,10 @@ def _described(loader: Loader, name: str, length: int) -> Any:
         return None
 
 
-def _open_memory() -> int | None:
-    """This process's memory as a file: what is gone meanwhile is an error there and no crash."""
+def _open_memory(folder: str) -> int | None:
+    """The process's memory as a file: what is gone meanwhile is an error there and no crash."""
     try:
-        return os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(f"{folder}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
 
@@ -195,23 +211,8 @@ def _words(memory: int, address: int, length: int) -> list[int]:
     return memoryview(data[: len(data) // _WORD * _WORD]).cast("Q").tolist()
 
 
-def _waiting_in(tid: int, maps: Maps) -> str | None:
-    """The library in whose code a thread waits, if it is not the C library, in which most of them wait."""
+def _program(folder: str) -> str:
     try:
-        where = contents(f"{_TASKS}/{tid}/syscall").split()[-1]
-        path = maps.file_at(int(where, 16))
-    except (OSError, ValueError, IndexError):
-        return None
-    return None if path is None or path.rpartition("/")[2].startswith(_C_LIBRARIES) else path
-
-
-def _is_python(thread: NativeThread) -> bool:
-    """Whether Python started it: it began in libpython, or in the program where Python is built in."""
-    return thread.owner.startswith(("libpython", "python")) or thread.library == _program()
-
-
-def _program() -> str:
-    try:
-        return os.readlink("/proc/self/exe")
+        return os.readlink(f"{folder}/exe")
     except OSError:
         return ""

@@ -21,6 +21,15 @@ _IMPORT = (
 )
 
 
+def as_event(state: Any) -> Event:
+    """A state as a recording holds it."""
+    if isinstance(state, dict):
+        return state
+    return {
+        name: getattr(state, name, None) for name in ("accelerator", "status", "level", "reason", "library")
+    }
+
+
 def encode(event: Event) -> bytes:
     """One event as one line, ASCII only; what JSON does not know is written as its text."""
     return encoder()(event)

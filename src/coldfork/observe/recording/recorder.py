@@ -74,7 +74,13 @@ class Recorder:
             self.lost += len(events)
 
     def header(
-        self, *, command: Iterable[object], device: str, tool: str, environment: Mapping[str, str]
+        self,
+        *,
+        command: Iterable[object],
+        device: str,
+        tool: str,
+        environment: Mapping[str, str],
+        follow: bool = False,
     ) -> None:
         """Write the line that begins a recording."""
         self(
@@ -90,6 +96,7 @@ class Recorder:
                 "cwd": _folder(),
                 "limit": self._limit,
                 "device": device,
+                "follow": follow,
                 "environment": redaction.environment(environment),
             }
         )

@@ -34,11 +34,13 @@ _TASKS = "/proc/self/task"
 class Windows:
     """Remembers for each thread the last moment at which it looked."""
 
-    __slots__ = ("_home", "_marks", "starts")
+    __slots__ = ("_counted", "_ended", "_home", "_marks", "starts")
 
     def __init__(self) -> None:
         self.starts = 0
         """How many threads were started while somebody watched."""
+        self._counted = self._ended = 0
+        """How many had been started when all of them were last seen running, and when all had ended."""
         self._marks: dict[int, Mark | None] = {}
         self._home = get_ident()
 
@@ -48,8 +50,21 @@ class Windows:
         To be taken before the device is looked at: who wakes it just after that look did so in the window
         that begins here.
         """
-        # `_count` counts what Python code started: nought means that the thread that began to watch is alone.
-        return self.starts if _count() == 0 and get_ident() == self._home else _others()
+        return self.starts if self._all_ended() and get_ident() == self._home else _others()
+
+    def _all_ended(self) -> bool:
+        """True when the thread that began to watch is the only one that Python code started.
+
+        Python counts a thread once it runs and until it ends. That it counts none is not enough, then: one
+        that was started may have yet to be counted, unless all were seen running at one time, or the kernel
+        knows of one thread only.
+        """
+        running = _count()
+        if running and running >= self.starts - self._ended:
+            self._counted = self.starts
+        elif not running and self._ended != self.starts and (self._counted == self.starts or _is_last()):
+            self._ended = self._counted = self.starts
+        return not running and self._ended == self.starts
 
     def keep(self, mark: Mark | None) -> None:
         """Remember a moment for this thread: its window began then."""
@@ -68,8 +83,17 @@ class Windows:
     def forked(self) -> None:
         """In a forked child there is one thread."""
         self._marks.clear()
+        self._counted = self._ended = self.starts
         self._home = get_ident()
         self.keep(self.now())
+
+
+def _is_last() -> bool:
+    """True when the kernel has one thread left in this process: it has each from the moment of its start."""
+    try:
+        return len(os.listdir(_TASKS)) == 1
+    except OSError:
+        return False
 
 
 def _others() -> tuple[int, int] | None:

@@ -2,16 +2,18 @@
 
 The folder of this file stands on PYTHONPATH only in such processes. Python itself then starts the program, so
 nothing about the start has to be imitated. The site's own `sitecustomize` runs afterwards, as it would have.
-"""
 
-from __future__ import annotations
+A watched program may start any other Python, which finds this file as well: so it is written in what all of
+them read, down to 2.7.
+"""
 
 import sys
 
 _FOLDER = __file__.rpartition("/")[0]
+_OLDEST = (3, 11)
 
 
-def _let_in() -> None:
+def _let_in():  # type: () -> None
     """Load coldfork from where this file lies, without adding to the program's path."""
     from importlib.machinery import PathFinder
 
@@ -34,13 +36,60 @@ def _let_in() -> None:
     begin(_FOLDER)
 
 
-def _leave() -> None:
+def _tell_unwatched(reason):  # type: (str) -> bool
+    """Write into the recording why this process is not watched; False where it is the program itself.
+
+    Where the recording is gone, nobody is left to be told: a child's standard error is its own.
+    """
+    import os
+
+    settings = os.environ.get("COLDFORK_WATCH", "")
+    if '"mode":"child"' not in settings:
+        return False
+    try:
+        recording = _value_of(settings, '"recording":"', '"').encode("ascii").decode("unicode_escape")
+        with open("/proc/self/stat", "rb") as stream:
+            started = stream.read().rpartition(b")")[2].split()[19].decode("ascii")
+        with open("/proc/uptime", "rb") as stream:
+            now = float(stream.read().split()[0]) - float(_value_of(settings, '"began":', ",").rstrip("}\n"))
+        line = (
+            '{"event":"process","ppid":%d,"start":%s,"how":"subprocess","command":null,"watched":false,'
+            '"reason":"%s","states":[],"t":%.6f,"pid":%d,"tid":0}\n'
+        )
+        said = reason.replace("\\", "/").replace('"', "'").replace("\n", " ")
+        content = (line % (os.getppid(), started, said, now, os.getpid())).encode("ascii", "replace")
+        descriptor = os.open(recording, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(descriptor, content)
+        finally:
+            os.close(descriptor)
+    except Exception:
+        pass
+    return True
+
+
+def _value_of(settings, beginning, end):  # type: (str, str, str) -> str
+    """What stands in the settings behind a key; by hand, for nobody asked for a module that reads JSON."""
+    return settings.partition(beginning)[2].partition(end)[0]
+
+
+def _remove_compiled():  # type: () -> None
+    """Remove what Python 2 has just compiled: it puts it beside this file, and nobody asked for it there."""
+    import os
+
+    try:
+        os.remove(__file__.rstrip("c") + "c")
+    except OSError:
+        pass
+
+
+def _leave():  # type: () -> None
     """Take this folder off the path again."""
     sys.path[:] = [entry for entry in sys.path if entry != _FOLDER]
     sys.path_importer_cache.pop(_FOLDER, None)
 
 
-def _make_way() -> None:
+def _make_way():  # type: () -> None
     """Run the site's own module of this name in place of this one; without one, say that there is none."""
     from importlib.machinery import PathFinder
 
@@ -59,8 +108,18 @@ def _make_way() -> None:
 
 
 _leave()
-try:
-    _let_in()
-except Exception as error:
-    sys.stderr.write(f"coldfork: this process is not watched: {type(error).__name__}: {error}\n")
-_make_way()
+if sys.version_info >= _OLDEST:
+    try:
+        _let_in()
+    except Exception as _error:
+        _reason = "%s: %s" % (type(_error).__name__, _error)
+        if not _tell_unwatched("coldfork could not start in it: " + _reason):
+            sys.stderr.write("coldfork: this process is not watched: %s\n" % _reason)
+    _make_way()
+else:
+    _tell_unwatched("it is Python %d.%d, and coldfork watches 3.11 and newer" % sys.version_info[:2])
+    if sys.version_info < (3,):  # noqa: UP036 - these read it as well
+        _remove_compiled()
+    # Whoever imported this one gets what stands under its name then.
+    del sys.modules["sitecustomize"]
+    __import__("sitecustomize")

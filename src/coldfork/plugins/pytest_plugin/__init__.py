@@ -19,6 +19,7 @@ MARKER = "wakes_device"
 _WATCH = "coldfork"
 _VIRTUAL = "coldfork_virtual"
 _EXACT = "coldfork_exact"
+_STRICT = "coldfork_strict"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         dest=_WATCH,
         help="fail where collection or an import wakes a device, where an unmarked test does, and where a "
-        "process is forked while a device is awake",
+        "process is forked while a device is awake and then touches it, or is known to break",
     )
     group.addoption(
         "--coldfork-virtual",
@@ -44,8 +45,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="watch every call that tests make, which is slow: names the line that woke a device also where "
         "CUDA itself does not tell",
     )
+    group.addoption(
+        "--coldfork-strict",
+        action="store_true",
+        dest=_STRICT,
+        help="as --coldfork, and fail where a process is forked while a device is awake, whatever it does",
+    )
     parser.addini(_WATCH, "as --coldfork", type="bool", default=False)
     parser.addini(_VIRTUAL, "as --coldfork-virtual", default="")
+    parser.addini(_STRICT, "as --coldfork-strict", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,7 +70,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Begin before the first conftest is imported, if asked."""
     options = early_config.known_args_namespace
     virtual = options.coldfork_virtual or early_config.getini(_VIRTUAL) or None
-    watched = options.coldfork or options.coldfork_exact or early_config.getini(_WATCH)
+    strict = options.coldfork_strict or bool(early_config.getini(_STRICT))
+    watched = options.coldfork or options.coldfork_exact or strict or early_config.getini(_WATCH)
     if not watched and not virtual:
         return
     if sys.platform != "darwin" and not sys.platform.startswith("linux"):
@@ -71,7 +80,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         )
     from coldfork.plugins.pytest_plugin import session
 
-    session.begin(early_config, virtual, MARKER if watched else None, exact=options.coldfork_exact)
+    marker = MARKER if watched else None
+    session.begin(early_config, virtual, marker, exact=options.coldfork_exact, strict=strict)
 
 
 @pytest.fixture

@@ -66,9 +66,10 @@ class Words:
             if at:
                 lines += ["  called from", *_table(frame_rows(fork.stack[:at], self.place), numbered=False)]
         lines += map(_note, woken)
-        lines.append(
-            _note(f"a child forked now cannot use the device; seen on {self._seen}{_thread(fork.thread)}")
-        )
+        known = [fork.verdicts[name] for name in fork.awake if name in fork.verdicts]
+        conditions = dict.fromkeys(verdict.condition for verdict in known)
+        said = "; ".join(filter(None, conditions)) or "a child forked now cannot use the device"
+        lines.append(_note(f"{said}; seen on {self._seen}{_thread(fork.thread)}"))
         lines.append(
             _note("help: start the process with spawn or forkserver, or fork while the device is cold")
         )

@@ -19,7 +19,9 @@ from coldfork.plugins.pytest_plugin.watch import Exact, Since, Watching
 NAME = "coldfork-session"
 
 
-def begin(config: pytest.Config, virtual: str | None, marker: str | None, *, exact: bool) -> None:
+def begin(
+    config: pytest.Config, virtual: str | None, marker: str | None, *, exact: bool, strict: bool
+) -> None:
     """Install the virtual device; begin to watch if there is a marker for tests that may wake one."""
     if virtual is not None:
         try:
@@ -28,7 +30,7 @@ def begin(config: pytest.Config, virtual: str | None, marker: str | None, *, exa
             raise pytest.UsageError(f"--coldfork-virtual {virtual}: {error}") from None
         config.add_cleanup(surroundings.offer_to_children(virtual))
     if marker is not None:
-        run = Session(config, machine.device(virtual), marker, exact=exact)
+        run = Session(config, machine.device(virtual), marker, exact=exact, strict=strict)
         config.pluginmanager.register(run, NAME)
         config.add_cleanup(run.watching.stop)
         if exact:
@@ -38,11 +40,11 @@ def begin(config: pytest.Config, virtual: str | None, marker: str | None, *, exa
 class Session:
     """The hooks that ask, at each step of the run, what happened in it."""
 
-    def __init__(self, config: pytest.Config, device: str, marker: str, *, exact: bool) -> None:
+    def __init__(self, config: pytest.Config, device: str, marker: str, *, exact: bool, strict: bool) -> None:
         options = config.known_args_namespace
         # The tests of pytest-forked run in forked children, which are then what must be watched.
         follow = bool(getattr(options, "forked", False))
-        self.watching = Watching(exact=exact, follow=follow)
+        self.watching = Watching(exact=exact, follow=follow, strict=strict)
         self._config = config
         self._marker = marker
         self._words = Words(config.invocation_params.dir, device, _is_test)
@@ -188,6 +190,8 @@ class Session:
         devices = " and ".join(fork.awake)
         verb = "were" if len(fork.awake) > 1 else "was"
         headline = f"{who} forked while {devices} {verb} awake"
+        if fork.touched is not None:
+            headline += f", and the child touched {fork.touched}"
         woken = [self._woken.get(name, f"who woke {name} was not seen") for name in fork.awake]
         return self._words.fork(fork, headline, woken, nodeid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pluggy
 
 import coldfork
+from coldfork.model.forking.judgement import Deed, Judgement, Purpose, Verdict, held, judge, worst
 from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.stacks.call_source import is_class_body
@@ -48,6 +49,15 @@ class SeenFork:
     awake: tuple[str, ...]
     thread: str
     stack: tuple[Frame, ...]
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """What each thing held comes to for the child."""
+    touched: str | None = None
+    """The device that the child went on to use."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """What the fork does to its child, as far as devices go."""
+        return worst(self.verdicts[name].judgement for name in self.awake if name in self.verdicts)
 
     @property
     def site(self) -> Frame | None:
@@ -69,12 +79,13 @@ def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
     )
 
 
-def fork(event: Event) -> SeenFork | None:
-    """A fork from its event, if a device was awake then."""
-    awake = awake_in(event["states"])
-    if not awake:
-        return None
-    return SeenFork(awake, event["thread"], trimmed(event["stack"]))
+def fork(event: Event) -> SeenFork:
+    """A fork from its event, with what was held at it."""
+    purpose = Purpose(event.get("purpose", Purpose.PLAIN))
+    things = [held(one["name"], doubtful=one["doubtful"]) for one in event.get("holds", ())]
+    does = {name: Deed.read(one) for name, one in event.get("does", {}).items()}
+    verdicts = {one.name: judge(one, purpose, does) for one in things}
+    return SeenFork(awake_in(event["states"]), event["thread"], trimmed(event["stack"]), verdicts)
 
 
 def awake_in(states: Sequence[Event]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ class Summary:
     unowned: list[str] = field(default_factory=list)
     """What fails the run because no test is to blame for it."""
     doubts: list[str] = field(default_factory=list)
+    conditions: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    """What breaks the children of how many forks that no test was failed for."""
     _woken: dict[_Woken, list[str]] = field(default_factory=dict)
     """Who woke what, and in which workers."""
     _silent: list[str] = field(default_factory=list)
@@ -42,7 +45,8 @@ class Summary:
     @property
     def is_cold(self) -> bool:
         """Whether there is nothing to tell."""
-        return not (self._woken or self.awake_forks or self.unowned or self.doubts or self._silent)
+        seen = self._woken or self.awake_forks or self.conditions
+        return not (seen or self.unowned or self.doubts or self._silent)
 
     def woken(self, accelerator: str, who: str, place: str, *, marked: bool) -> None:
         """Note who woke a device."""
@@ -52,6 +56,7 @@ class Summary:
         """Note what can be said at the end only."""
         self.forks += watching.forks
         self.awake_forks += watching.awake_forks
+        self.conditions.update(watching.conditions)
         self.doubts += [f"it is not known whether a device is awake: {said}" for said in watching.unknown()]
         self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
 
@@ -61,6 +66,7 @@ class Summary:
             "woken": [[one.accelerator, one.who, one.place, one.marked] for one in self._woken],
             "forks": self.forks,
             "awake_forks": self.awake_forks,
+            "conditions": [[*what, count] for what, count in self.conditions.items()],
             "unowned": self.unowned,
             "doubts": self.doubts,
         }
@@ -74,6 +80,8 @@ class Summary:
             self._woken.setdefault(_Woken(accelerator, who, place, marked), []).append(worker)
         self.forks += output["forks"]
         self.awake_forks += output["awake_forks"]
+        for condition, watched, count in output["conditions"]:
+            self.conditions[condition, watched] += count
         self.unowned += [text for text in output["unowned"] if text not in self.unowned]
         self.doubts += [text for text in output["doubts"] if text not in self.doubts]
 
@@ -91,6 +99,9 @@ class Summary:
             yield f"{woken.accelerator} was woken by {woken.who}{permitted}: {woken.place}{where}"
         if self.forks:
             yield f"{plural(self.forks, 'fork')}, {self.awake_forks or 'none'} while a device was awake"
+        for (condition, watched), count in self.conditions.items():
+            seen = "a test fails where a child was seen to" if watched else "nothing in a child can see that"
+            yield f"{plural(count, 'fork')} that may break the child: {condition}; {seen}"
         for text in self.unowned:
             yield from ("", *text.splitlines())
         yield from (f"! {doubt}" for doubt in self.doubts)

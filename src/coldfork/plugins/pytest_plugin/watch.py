@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from coldfork.model.forking.judgement import Judgement
+from coldfork.model.timelines import TOUCHES
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.watch import MAIN, Watch, watch
 from coldfork.plugins.pytest_plugin import sightings
 from coldfork.plugins.pytest_plugin.sightings import Event, SeenFork, SeenWake
+from coldfork.plugins.pytest_plugin.touches import TouchFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,13 @@ class _Seen:
 class Watching:
     """Watches this process from now on."""
 
-    def __init__(self, *, exact: bool, follow: bool) -> None:
+    def __init__(self, *, exact: bool, follow: bool, strict: bool = False) -> None:
+        self._least = Judgement.BREAKS_IF if strict else Judgement.BREAKS
+        self._touches = TouchFile()
+        self._pending: dict[int, SeenFork] = {}
+        """The forks that nobody was failed for yet, by their number."""
+        self.conditions: Counter[tuple[str, bool]] = Counter()
+        """What breaks the children of how many forks, and whether the moment is seen in the child."""
         self._frames: Sequence[Event] | None = None
         self._seen = _Seen()
         self._claimed: set[str] = set()
@@ -56,6 +66,10 @@ class Watching:
     def since(self) -> Since:
         """Look once more, and tell what happened since the last question."""
         self._watch.poll()
+        for number, accelerator in self._touches.new():
+            touched = self._pending.pop(number, None)
+            if touched is not None:
+                self._seen.forks.append(replace(touched, touched=accelerator))
         seen, self._seen = self._seen, _Seen()
         return Since(tuple(seen.wakes), tuple(seen.forks))
 
@@ -80,6 +94,7 @@ class Watching:
     def stop(self) -> None:
         """End it and put everything back."""
         self._watch.stop()
+        self._touches.close()
 
     def _hear_witness(self) -> None:
         """Learn from CUDA itself in which line it is initialised, where there is a compiler."""
@@ -107,17 +122,28 @@ class Watching:
         if kind == "wake":
             self._woke(event)
         elif kind == "fork":
-            self.forks += 1
-            fork = sightings.fork(event)
-            if fork is not None:
-                self.awake_forks += 1
-                self._seen.forks.append(fork)
+            self._forked(sightings.fork(event))
+        elif kind == "effect" and event["kind"] == TOUCHES and self._touches.is_child:
+            self._touches.write(self.forks, event["what"])
         elif kind == "trouble":
             self.troubles.append(f"{event['what']}: {event['detail']}")
         elif kind == "process" and event["how"] == "fork":
             # A child that runs tests of its own starts with cold devices, and with nothing to tell.
             self._claimed.clear()
             self._seen = _Seen()
+
+    def _forked(self, fork: SeenFork) -> None:
+        self.forks += 1
+        for verdict in fork.verdicts.values():
+            if verdict.judgement is Judgement.BREAKS_IF:
+                self.conditions[verdict.condition or "", verdict.watched] += 1
+        if not fork.awake:
+            return
+        self.awake_forks += 1
+        if fork.judgement.rank >= self._least.rank:
+            self._seen.forks.append(fork)
+        else:
+            self._pending[self.forks] = fork
 
     def _woke(self, event: Event) -> None:
         frames, self._frames = self._frames, None

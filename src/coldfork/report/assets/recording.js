@@ -63,7 +63,9 @@
     controls.hidden = false;
   }
 
-  const ROW = 23;
+  /** What can be clicked is as large as this, in pixels; a row has a gap below it. */
+  const TARGET = 24;
+  const ROW = TARGET + 2;
   const KINDS = ["plain", "acts", "leads", "wakes"];
   const SIGNS = ["", "\u2022 ", "\u25c7 ", "\u25c6 "];
 
@@ -103,11 +105,13 @@
     const section = byId("icicle-section");
     if (!section) return;
     const data = JSON.parse(byId("data").textContent);
+    const colours = new Map(data.packages);
     const place = byId("icicle");
     const picker = byId("icicle-process");
     const search = byId("icicle-search");
     const found = byId("icicle-found");
     const detail = byId("icicle-detail");
+    const inside = byId("icicle-inside");
     const canvas = made("div", "icicle-canvas");
     canvas.setAttribute("role", "presentation");
     place.append(canvas);
@@ -149,7 +153,27 @@
 
     function item(index, left, wide, isOuter) {
       const node = nodes[index];
-      const element = made("div", `cell ${KINDS[node.kind]}`, wide > 24 ? SIGNS[node.kind] + node.name : "");
+      const isCurrent = index === current;
+      const isThin = wide - 1 < TARGET;
+      const element = made("div", `cell ${KINDS[node.kind]}`, isThin ? "" : SIGNS[node.kind] + node.name);
+      const colour = colours.get(node.name.split(".")[0]);
+      if (index && colour !== undefined) element.classList.add(`package-${colour}`);
+      element.dataset.index = String(index);
+      element.classList.toggle("thin", isThin);
+      element.classList.toggle("outer", isOuter);
+      element.classList.toggle("current", isCurrent);
+      if (matches) element.classList.add(matches.has(index) ? "match" : "dim");
+      // What is too narrow to be hit is not offered; the one that was gone to by key or search gets room.
+      const shown = isCurrent ? Math.max(TARGET, wide - 1) : Math.max(1, wide - 1);
+      element.style.left = `${Math.max(0, Math.min(left, width() - shown))}px`;
+      element.style.width = `${shown}px`;
+      element.style.top = `${node.depth * ROW}px`;
+      if (isCurrent || !isThin) offerItem(element, index);
+      return element;
+    }
+
+    function offerItem(element, index) {
+      const node = nodes[index];
       element.setAttribute("role", "treeitem");
       element.setAttribute("aria-level", String(node.depth + 1));
       element.setAttribute("aria-posinset", String(node.place + 1));
@@ -159,15 +183,6 @@
       element.setAttribute("aria-label",
         [node.name, span(node.total), node.effects].filter(Boolean).join(", "));
       element.tabIndex = index === current ? 0 : -1;
-      element.dataset.index = String(index);
-      element.classList.toggle("thin", wide <= 24);
-      element.classList.toggle("outer", isOuter);
-      element.classList.toggle("current", index === current);
-      if (matches) element.classList.add(matches.has(index) ? "match" : "dim");
-      element.style.left = `${left}px`;
-      element.style.width = `${Math.max(1, wide - 1)}px`;
-      element.style.top = `${node.depth * ROW}px`;
-      return element;
     }
 
     function draw() {
@@ -184,8 +199,23 @@
       }
       canvas.replaceChildren(drawn);
       canvas.style.height = `${(deepest + 1) * ROW}px`;
+      offerInside();
       if (focused) focus();
       tell(current);
+    }
+
+    /** What the current import imports, the slowest first: many are too narrow to be clicked. */
+    function offerInside() {
+      const { name, children } = nodes[current];
+      const first = made("option", "", children.length ? `${name}: ${children.length} imports` : `${name}: none`);
+      const slowest = [...children].sort((a, b) => nodes[b].total - nodes[a].total);
+      inside.disabled = !children.length;
+      inside.replaceChildren(first, ...slowest.map((index) => {
+        const option = made("option", "", `${nodes[index].name}, ${span(nodes[index].total)}`);
+        option.value = String(index);
+        return option;
+      }));
+      first.value = "";
     }
 
     function element(index) {
@@ -260,7 +290,9 @@
     canvas.addEventListener("click", (event) => {
       const target = event.target.closest("[data-index]");
       if (!target) return;
-      zoomTo(Number(target.dataset.index));
+      let index = Number(target.dataset.index);
+      while (index > 0 && index !== current && pixels(nodes[index]) - 1 < TARGET) index = nodes[index].parent;
+      zoomTo(index);
       focus();
     });
     canvas.addEventListener("pointerover", (event) => {
@@ -321,6 +353,7 @@
       if (!isShown(current)) current = 0, draw();
     }
 
+    inside.addEventListener("change", () => inside.value && zoomTo(Number(inside.value)));
     picker.addEventListener("change", choose);
     section.hidden = false;
     byId("icicle-without").hidden = true;
@@ -331,6 +364,17 @@
     }).observe(place);
   }
 
+  /** A link may lead to a process in a row that is not open. */
+  function openTarget() {
+    const target = byId(decodeURIComponent(location.hash.slice(1)));
+    const closed = target && target.closest("details:not([open])");
+    if (!closed) return;
+    closed.open = true;
+    target.scrollIntoView();
+  }
+
+  window.addEventListener("hashchange", openTarget);
+  openTarget();
   lightAndDark();
   timelineZoom();
   icicle();

@@ -1,22 +1,30 @@
-"""One line per finding, in the shape that editors and grep understand."""
+"""One line for each cause and for each new way to an old one, as editors and grep understand it."""
 
 from __future__ import annotations
 
+from coldfork.model.causes import Cause
 from coldfork.model.findings import Confirmed, Finding, Report
+from coldfork.report.findings.selection import Selection
+from coldfork.report.findings.warmth_words import short_warmth
 from coldfork.report.shared.characters import Alphabet, alphabet, one_line
 from coldfork.report.shared.options import Options
 
 
 def render(report: Report, options: Options) -> str:
-    """Write `path:line:column: severity[rule] message (verdict)` for each finding, columns counted from 1."""
+    """Write `path:line:column: severity[rule] message (verdict)` for each cause, columns counted from 1."""
     letters = alphabet(options.encoding)
-    return "".join(_line(finding, options, letters) + "\n" for finding in report.findings)
+    selection = Selection(report, options)
+    return "".join(
+        _line(finding, cause, options, letters) + "\n"
+        for cause in selection.in_order()
+        for finding in selection.entries(cause)
+    )
 
 
-def _line(finding: Finding, options: Options, letters: Alphabet) -> str:
+def _line(finding: Finding, cause: Cause, options: Options, letters: Alphabet) -> str:
     place = f"{letters.clean(options.locate(finding.path))}:{finding.line}:{finding.column + 1}"
     label = f"{finding.severity.value}[{letters.clean(finding.rule)}]"
-    certainty = ", ".join(filter(None, (finding.verdict.value, _confirmed(finding))))
+    certainty = ", ".join(filter(None, (finding.verdict.value, _confirmed(finding), short_warmth(cause))))
     return f"{place}: {label} {letters.clean(one_line(finding.message))} ({letters.clean(certainty)})"
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from coldfork.model.causes import Cause
 from coldfork.model.findings import Finding, Report, Severity
+from coldfork.report.findings.selection import Selection
+from coldfork.report.findings.warmth_words import warmth_of
 from coldfork.report.findings.words import (
     chain_sentence,
     confirmation_sentence,
@@ -16,12 +19,17 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def render(report: Report, options: Options) -> str:
-    """Write one workflow command per finding; the runner reads them from the log."""
+    """Write one workflow command for each cause and new way; the runner reads them from the log."""
     letters = alphabet(options.encoding)
-    return "".join(_command(finding, report, options, letters) + "\n" for finding in report.findings)
+    selection = Selection(report, options)
+    return "".join(
+        _command(finding, cause, report, options, letters) + "\n"
+        for cause in selection.in_order()
+        for finding in selection.entries(cause)
+    )
 
 
-def _command(finding: Finding, report: Report, options: Options, letters: Alphabet) -> str:
+def _command(finding: Finding, cause: Cause, report: Report, options: Options, letters: Alphabet) -> str:
     properties = {"file": letters.clean(options.locate(finding.path))}
     if finding.line >= 1:
         properties["line"] = str(finding.line)
@@ -30,17 +38,19 @@ def _command(finding: Finding, report: Report, options: Options, letters: Alphab
         properties["col"] = str(finding.column + 1)
     properties["title"] = f"coldfork: {letters.clean(finding.rule)}"
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {written}::{data(_message(finding, report.profile, letters))}"
+    message = data(_message(finding, cause, report.profile, letters))
+    return f"::{_COMMANDS[finding.severity]} {written}::{message}"
 
 
-def _message(finding: Finding, profile: str, letters: Alphabet) -> str:
+def _message(finding: Finding, cause: Cause, profile: str, letters: Alphabet) -> str:
     sentences = (
         finding.message,
         chain_sentence(finding.chain),
         finding.consequence,
         verdict_sentence(finding, profile),
         confirmation_sentence(finding),
-        help_sentence(finding),
+        warmth_of(cause, finding.module),
+        help_sentence(finding, finding.remedy if cause.accepted else cause.remedy),
     )
     return "\n".join(letters.clean(one_line(sentence)) for sentence in sentences if sentence.strip())
 

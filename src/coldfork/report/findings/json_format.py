@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from coldfork.model.causes import Cause
 from coldfork.model.chains import Step
 from coldfork.model.findings import Finding, Report
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Unfinished
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, optional
 from coldfork.report.shared.options import Options
@@ -35,10 +37,53 @@ def document(report: Report, options: Options) -> dict[str, Any]:
             "seconds": round(statistics.seconds, 3),
         },
         "findings": [finding_object(finding) for finding in report.findings],
+        "causes": [cause_object(cause, options.all_ways) for cause in report.causes],
+        "unfinished": [unfinished_object(unfinished) for unfinished in report.unfinished],
         "skipped": [
             {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
             for skipped in report.skipped
         ],
+        "environment": _environment_object(report.environment),
+        "changed": _scope_object(report.scope),
+    }
+
+
+def _environment_object(environment: EnvironmentRead | None) -> dict[str, Any] | None:
+    if environment is None:
+        return None
+    return {
+        "path": optional(environment.folder),
+        "origin": environment.origin.value,
+        "read": environment.read and environment.folder is not None,
+        "absent": [well_formed(name) for name in environment.absent],
+        "unset": [
+            {"package": well_formed(package), "variable": well_formed(variable)}
+            for package, variable in environment.unset
+        ],
+    }
+
+
+def _scope_object(scope: ChangeScope | None) -> dict[str, Any] | None:
+    if scope is None:
+        return None
+    return {
+        "since": well_formed(scope.since),
+        "files": [well_formed(file) for file in scope.files],
+        "affected": scope.affected,
+        "modules": scope.modules,
+        "left_out": scope.left_out,
+        "everything": optional(scope.everything or None),
+    }
+
+
+def unfinished_object(unfinished: Unfinished) -> dict[str, Any]:
+    """One module that was not followed to its end, as a JSON object."""
+    return {
+        "module": well_formed(unfinished.module),
+        "function": well_formed(unfinished.function),
+        "path": well_formed(unfinished.path),
+        "line": unfinished.line,
+        "what": unfinished.what,
     }
 
 
@@ -65,6 +110,37 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "remedy": well_formed(finding.remedy),
         "fix": optional(finding.fix),
         "chain": [step_object(step) for step in finding.chain.steps],
+        "cause": well_formed(finding.cause),
+    }
+
+
+def cause_object(cause: Cause, all_ways: bool) -> dict[str, Any]:
+    """One cause as a JSON object, with the ways of the outermost modules or with all of them."""
+    return {
+        "id": well_formed(cause.id),
+        "path": well_formed(cause.path),
+        "line": cause.line,
+        "call": optional(cause.call),
+        "accelerator": optional(cause.accelerator),
+        "effect": optional(cause.effect),
+        "verdict": cause.verdict.value,
+        "condition": optional(cause.condition),
+        "audience": cause.audience.value,
+        "warms": cause.warms,
+        "findings": [well_formed(name) for name in cause.findings],
+        "remedy": well_formed(cause.remedy),
+        "spares": len(cause.spares),
+        "accepted": cause.accepted,
+        "ways": [
+            {
+                "module": well_formed(way.module),
+                "path": optional(way.path),
+                "line": way.line,
+                "following": optional(way.following),
+                "sure": way.sure,
+            }
+            for way in (cause.ways if all_ways else cause.outermost)
+        ],
     }
 
 

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from coldfork.model.causes import Audience, Cause
 from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.report.findings.selection import Selection, place_of
+from coldfork.report.findings.warmth_words import warmth_of
 from coldfork.report.findings.words import confirmation_sentence, help_sentence, verdict_sentence
 from coldfork.report.shared.characters import one_line, xml_safe
 from coldfork.report.shared.options import Options
 
 
 def render(report: Report, options: Options) -> str:
-    """Write one suite: a test case for each finding, for each rule without one, and for each file not read.
+    """Write one suite: a test case for each cause, for each rule without one, and for each file not read.
 
-    A finding at or above the threshold is a failure; one below it, like a file that was not read, counts as
-    skipped, because neither shows that the import is cold.
+    A cause that fails the check is a failure; another, like a file that was not read, counts as skipped,
+    because neither shows that the import is cold.
     """
     suites = ET.Element("testsuites", name="coldfork")
     suite = ET.SubElement(suites, "testsuite", name=xml_safe(f"coldfork check on {report.profile}"))
-    for finding in report.findings:
-        _add_finding(suite, finding, report, options)
+    selection = Selection(report, options)
+    for cause in selection.all():
+        for finding in selection.entries(cause):
+            _add_finding(suite, finding, cause, report, options)
     for rule in _quiet_rules(report, options):
         ET.SubElement(suite, "testcase", classname="coldfork", name=xml_safe(rule), time="0")
     for file in report.skipped:
@@ -36,7 +41,7 @@ def document(suites: ET.Element) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{body}\n'
 
 
-def _add_finding(suite: ET.Element, finding: Finding, report: Report, options: Options) -> None:
+def _add_finding(suite: ET.Element, finding: Finding, cause: Cause, report: Report, options: Options) -> None:
     place = f"{options.locate(finding.path)}:{finding.line}"
     case = ET.SubElement(
         suite,
@@ -47,16 +52,22 @@ def _add_finding(suite: ET.Element, finding: Finding, report: Report, options: O
         time="0",
     )
     message = xml_safe(one_line(finding.message))
-    account = xml_safe(_account(finding, report.profile, options))
-    if options.fails(finding):
+    account = xml_safe(_account(finding, cause, report.profile, options))
+    if options.fails(cause):
         failure = ET.SubElement(case, "failure", message=message, type=xml_safe(finding.rule))
         failure.text = account
     else:
-        ET.SubElement(case, "skipped", message=f"{message} ({finding.verdict.value})")
+        ET.SubElement(case, "skipped", message=f"{message} ({_why_not(finding, cause)})")
         ET.SubElement(case, "system-out").text = account
 
 
-def _account(finding: Finding, profile: str, options: Options) -> str:
+def _why_not(finding: Finding, cause: Cause) -> str:
+    """Why it does not fail the check: it is not sure enough, or it concerns others than the users."""
+    outside = cause.audience not in (Audience.LIBRARY, Audience.SCRIPT)
+    return f"{finding.verdict.value}, {place_of(cause.audience)}" if outside else finding.verdict.value
+
+
+def _account(finding: Finding, cause: Cause, profile: str, options: Options) -> str:
     lines = [f"{options.locate(finding.path)}:{finding.line}"]
     for step in finding.chain.steps[1:]:
         place = "" if step.path is None else f" {options.locate(step.path)}:{step.line}"
@@ -65,7 +76,8 @@ def _account(finding: Finding, profile: str, options: Options) -> str:
         finding.consequence,
         verdict_sentence(finding, profile),
         confirmation_sentence(finding),
-        help_sentence(finding),
+        warmth_of(cause, finding.module),
+        help_sentence(finding, finding.remedy if cause.accepted else cause.remedy),
     )
     lines += [one_line(sentence) for sentence in sentences if sentence.strip()]
     return "\n".join(lines)

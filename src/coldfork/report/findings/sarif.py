@@ -7,8 +7,11 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
+from coldfork.model.causes import Cause
 from coldfork.model.chains import Step, StepKind
 from coldfork.model.findings import Finding, Report, Skipped
+from coldfork.model.observations import Unfinished
+from coldfork.report.findings.closing import closing_sentences
 from coldfork.report.findings.words import confirmation_sentence, verdict_sentence
 from coldfork.report.shared.characters import one_line, well_formed
 from coldfork.report.shared.effects import effect_phrase
@@ -34,6 +37,7 @@ def log(report: Report, options: Options) -> _JsonObject:
 def _run(report: Report, options: Options) -> _JsonObject:
     rules = _rules(report, options)
     index_of = {name: index for index, name in enumerate(rules)}
+    causes = {cause.id: cause for cause in report.causes}
     return {
         "tool": {"driver": _driver(rules, options)},
         "automationDetails": {"id": f"coldfork/{_percent_encoded(report.profile)}/"},
@@ -42,10 +46,20 @@ def _run(report: Report, options: Options) -> _JsonObject:
         "invocations": [
             {
                 "executionSuccessful": True,
-                "toolExecutionNotifications": [_notification(file, options) for file in report.skipped],
+                "toolExecutionNotifications": [
+                    *(_not_analysed(file, options) for file in report.skipped),
+                    *(_not_finished(unfinished, options) for unfinished in report.unfinished),
+                    *(
+                        {"level": "note", "message": {"text": well_formed(sentence)}}
+                        for sentence in closing_sentences(report)
+                    ),
+                ],
             }
         ],
-        "results": [_result(finding, report, index_of[finding.rule], options) for finding in report.findings],
+        "results": [
+            _result(finding, report, index_of[finding.rule], causes.get(finding.cause), options)
+            for finding in report.findings
+        ],
     }
 
 
@@ -80,7 +94,9 @@ def _rule(name: str, text: RuleText) -> _JsonObject:
     return rule
 
 
-def _result(finding: Finding, report: Report, rule_index: int, options: Options) -> _JsonObject:
+def _result(
+    finding: Finding, report: Report, rule_index: int, cause: Cause | None, options: Options
+) -> _JsonObject:
     result: _JsonObject = {
         "ruleId": well_formed(finding.rule),
         "ruleIndex": rule_index,
@@ -90,9 +106,23 @@ def _result(finding: Finding, report: Report, rule_index: int, options: Options)
         "partialFingerprints": {FINGERPRINT: well_formed(finding.id)},
         "properties": _properties(finding),
     }
+    if cause is not None:
+        result["relatedLocations"] = [_cause_location(cause, options)]
+        result["properties"]["cause"] = well_formed(cause.id)
+        result["properties"]["audience"] = cause.audience.value
     if finding.chain.steps:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, options)}]}]
     return result
+
+
+def _cause_location(cause: Cause, options: Options) -> _JsonObject:
+    words = f"the cause: {cause.call}" if cause.call else "the cause"
+    if cause.warms > 1:
+        words += f", which wakes {cause.warms} modules"
+    place: _JsonObject = {"artifactLocation": _artifact(cause.path, options)}
+    if cause.line >= 1:
+        place["region"] = {"startLine": cause.line}
+    return {"physicalLocation": place, "message": {"text": well_formed(words)}}
 
 
 def _message(finding: Finding, profile: str) -> str:
@@ -161,11 +191,24 @@ def _with_snippet(region: _JsonObject, text: str) -> _JsonObject:
     return {**region, "snippet": {"text": well_formed(text)}} if text else region
 
 
-def _notification(file: Skipped, options: Options) -> _JsonObject:
+def _not_analysed(file: Skipped, options: Options) -> _JsonObject:
+    place = {"artifactLocation": _artifact(file.path, options)}
+    return _notification("warning", f"not analysed: {one_line(file.reason)}", place)
+
+
+def _not_finished(unfinished: Unfinished, options: Options) -> _JsonObject:
+    place: _JsonObject = {"artifactLocation": _artifact(unfinished.path, options)}
+    if unfinished.line >= 1:
+        place["region"] = {"startLine": unfinished.line}
+    text = f"{unfinished.module} was not followed to its end: the {unfinished.what} ended here"
+    return _notification("note", text, place)
+
+
+def _notification(level: str, text: str, place: _JsonObject) -> _JsonObject:
     return {
-        "level": "warning",
-        "message": {"text": well_formed(f"not analysed: {one_line(file.reason)}")},
-        "locations": [{"physicalLocation": {"artifactLocation": _artifact(file.path, options)}}],
+        "level": level,
+        "message": {"text": well_formed(text)},
+        "locations": [{"physicalLocation": place}],
     }
 
 

@@ -1,9 +1,10 @@
-"""The tables of `--statistics`: findings per rule and per package, and what the analysis cost."""
+"""The tables of `--statistics`: causes per rule and per package, and what the analysis cost."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report
@@ -20,15 +21,25 @@ def render(report: Report, options: Options) -> str:
     """Write the tables; they end with what was read and how long it took."""
     letters = alphabet(options.encoding)
     lines: list[str] = []
-    if report.findings:
-        lines += _table("rule", lambda finding: finding.rule, report.findings, letters)
+    causes = _causes(report)
+    if causes:
+        lines += _table("rule", lambda finding: finding.rule, causes, letters)
         lines.append("")
-        lines += _table(
-            "package", lambda finding: finding.module.partition(".")[0] or "(none)", report.findings, letters
-        )
+        lines += _table("package", _package_of, causes, letters)
         lines.append("")
     lines += _cost(report)
     return "\n".join(lines) + "\n"
+
+
+def _causes(report: Report) -> tuple[Finding, ...]:
+    """One finding for each cause: the one to mend first, as sure as the cause is."""
+    by_id = {finding.id: finding for finding in report.findings}
+    told = [cause for cause in report.causes if cause.findings[0] in by_id]
+    return tuple([replace(by_id[cause.findings[0]], verdict=cause.verdict) for cause in told])
+
+
+def _package_of(finding: Finding) -> str:
+    return finding.module.partition(".")[0] or "(none)"
 
 
 def _table(
@@ -48,7 +59,7 @@ def _table(
         yield _row(letters.pad(name, width), [cell[key, verdict] for verdict in _SUREST_FIRST], totals[key])
     if len(ranked) > _MOST_ROWS:
         rest = sum(totals[key] for key in ranked[_MOST_ROWS:])
-        yield f"and {plural(rest, 'finding')} in {plural(len(ranked) - _MOST_ROWS, f'more {title}')}"
+        yield f"and {plural(rest, 'cause')} in {plural(len(ranked) - _MOST_ROWS, f'more {title}')}"
     sums = [sum(finding.verdict is verdict for finding in findings) for verdict in _SUREST_FIRST]
     yield _row(letters.pad("total", width), sums, len(findings))
 

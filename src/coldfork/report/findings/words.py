@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain, StepKind
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
@@ -55,10 +56,10 @@ def confirmation_counts(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{counts[name]} {head}" for name, (head, _) in _CONFIRMATIONS.items() if counts[name])
 
 
-def help_sentence(finding: Finding) -> str:
+def help_sentence(finding: Finding, remedy: str) -> str:
     """The remedy and the next command to type."""
     command = f"read more: coldfork rule {finding.rule}"
-    remedy = one_line(finding.remedy).rstrip(".")
+    remedy = one_line(remedy).rstrip(".")
     return f"{remedy}; {command}" if remedy else command
 
 
@@ -73,9 +74,9 @@ def chain_sentence(chain: Chain) -> str:
     return " -> ".join(symbols)
 
 
-def verdict_counts(findings: Iterable[Finding]) -> str:
+def verdict_counts(causes: Iterable[Cause]) -> str:
     """`3 certain, 1 possible`: surest first, verdicts that do not occur left out."""
-    counts = Counter(finding.verdict for finding in findings)
+    counts = Counter(cause.verdict for cause in causes)
     surest_first = sorted(counts, key=lambda verdict: -verdict.rank)
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in surest_first)
 

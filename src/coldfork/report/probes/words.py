@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
+from coldfork.model.causes import Audience, Cause
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import EffectKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
@@ -129,6 +130,24 @@ def as_report(probing: Probing) -> Report:
         ),
         statistics=Statistics(len(probing.modules), 0, 0, probing.seconds),
         failing=len(findings),
+        causes=tuple(_cause(finding) for finding in findings),
+    )
+
+
+def _cause(finding: Finding) -> Cause:
+    """A line that was seen to wake the device: no other line can be its cause."""
+    return Cause(
+        id=finding.id,
+        path=finding.path,
+        line=finding.line,
+        call=finding.chain.sink.symbol,
+        accelerator=finding.accelerator,
+        effect=finding.effect,
+        verdict=finding.verdict,
+        condition=None,
+        audience=Audience.LIBRARY,
+        remedy=finding.remedy,
+        findings=(finding.id,),
     )
 
 

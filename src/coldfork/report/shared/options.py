@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from coldfork.model.causes import Audience, Cause
 from coldfork.model.effects import Verdict
-from coldfork.model.findings import Finding
 
 Source = Callable[[str, int], str]
 
@@ -34,12 +34,18 @@ class Options:
     rules: Mapping[str, RuleText] = field(default_factory=dict)
     """The rules that were checked, with their texts, whether or not they found anything."""
     fail_on: Verdict = Verdict.CONDITIONAL
-    """Findings at least this sure make the check fail."""
+    """Causes at least this sure make the check fail."""
+    fail_for: frozenset[str] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
+    """Causes that concern these make the check fail."""
+    tests: bool = False
+    """Show what builds, examples and tests do as well."""
+    all_ways: bool = False
+    """List every module that a cause warms, and every line that comes to it."""
     locate: Callable[[str], str] = lambda path: path
     """Turns a path of the report into one that an editor can open from where the user stands."""
     source: Source = lambda path, line: ""
     """The text of a line of a file that a recording names; empty where it is not to be shown or cannot be."""
 
-    def fails(self, finding: Finding) -> bool:
-        """Whether this finding makes the check fail."""
-        return finding.verdict.rank >= self.fail_on.rank
+    def fails(self, cause: Cause) -> bool:
+        """Whether this cause makes the check fail."""
+        return cause.verdict.rank >= self.fail_on.rank and cause.audience in self.fail_for

@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import TextIO
 
 from coldfork.report.shared.characters import alphabet, cells
+from coldfork.report.shared.quantities import approximately
 from coldfork.report.shared.terminals import columns, is_terminal
 
 _BAR = 24
 _INTERVAL = 0.1
 _FALLBACK_WIDTH = 80
+_WORTH_SAYING = 5.0
 
 
 class ProgressBar:
@@ -26,6 +28,7 @@ class ProgressBar:
         stream: TextIO | None,
         *,
         enabled: bool | None = None,
+        guesses: bool = False,
         clock: Callable[[], float] = time.monotonic,
         width: Callable[[], int] | None = None,
     ) -> None:
@@ -33,11 +36,17 @@ class ProgressBar:
         self._clock = clock
         self._width = width or (lambda: columns(stream) or _FALLBACK_WIDTH)
         self._active = is_terminal(stream) if enabled is None else enabled and stream is not None
-        self._next_time = clock() + _INTERVAL
+        self._guesses = guesses
+        """Whether to say how long the rest will take: that makes sense where the total is known."""
+        self._began = clock()
+        self._next_time = self._began + _INTERVAL
         self._shown = 0
 
-    def update(self, stage: str, done: int, total: int) -> None:
-        """Say that `done` of `total` are through with a stage; a total of 0 means that nobody knows it."""
+    def update(self, stage: str, done: int, total: int, what: str = "") -> None:
+        """Say that `done` of `total` are through with a stage, and what is at hand.
+
+        A total of 0 means that nobody knows it.
+        """
         if not self._active:
             return
         now = self._clock()
@@ -45,7 +54,7 @@ class ProgressBar:
         if now < self._next_time:
             return
         self._next_time = now + _INTERVAL
-        line = self._line(stage, done, total)
+        line = self._line(stage, done, total, what, now - self._began)
         # Blanks instead of an escape sequence: they erase on terminals that know no escape sequences too.
         self._write("\r" + line + " " * (self._shown - cells(line)))
         self._shown = cells(line)
@@ -64,14 +73,16 @@ class ProgressBar:
     ) -> None:
         self.close()
 
-    def _line(self, stage: str, done: int, total: int) -> str:
+    def _line(self, stage: str, done: int, total: int, what: str, elapsed: float) -> str:
         letters = alphabet(getattr(self._stream, "encoding", None))
         name = letters.clean(stage)
+        behind = f"  {letters.clean(what)}" if what else ""
         if total <= 0:
-            return letters.cut(f"{name} {done}", self._width() - 1)
+            return letters.cut(f"{name} {done}{behind}", self._width() - 1)
         filled = min(_BAR, max(0, done * _BAR // total))
         bar = "#" * filled + "-" * (_BAR - filled)
-        return letters.cut(f"{name} [{bar}] {done}/{total}", self._width() - 1)
+        left = _time_left(done, total, elapsed) if self._guesses else ""
+        return letters.cut(f"{name} [{bar}] {done}/{total}{left}{behind}", self._width() - 1)
 
     def _write(self, text: str) -> None:
         if self._stream is None:
@@ -81,3 +92,11 @@ class ProgressBar:
             self._stream.flush()
         except (OSError, ValueError):
             self._active = False
+
+
+def _time_left(done: int, total: int, elapsed: float) -> str:
+    """How long the rest will take, if it goes on as it began; nothing where that is soon over anyway."""
+    if not 0 < done < total:
+        return ""
+    left = elapsed / done * (total - done)
+    return f", about {approximately(left)} left" if left >= _WORTH_SAYING else ""

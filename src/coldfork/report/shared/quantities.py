@@ -26,3 +26,12 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min"
+
+
+def approximately(seconds: float) -> str:
+    """A duration that is only guessed: `20 s`, `4 min`, `2 h`; it claims no more than is known."""
+    if seconds < 90:
+        return f"{max(5, round(seconds / 5) * 5)} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600)} h"

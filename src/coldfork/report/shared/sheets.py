@@ -53,10 +53,10 @@ _MOST_ROWS = 24
 _INDENT = " " * 6
 
 
-def column(names: Iterable[str], narrowest: int = _NARROWEST) -> int:
+def column(names: Iterable[str], narrowest: int = _NARROWEST, most: int = _WIDEST) -> int:
     """How wide the first column is; a name that is too long for it sticks out."""
     widths = (cells(name) + 2 for name in names)
-    return max((narrowest, *(width for width in widths if width <= _WIDEST)))
+    return max((narrowest, *(width for width in widths if width <= most)))
 
 
 def row(number: int | None, name: str, width: int, behind: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from coldfork.model.effects import Effect
 from coldfork.model.observations import IgnoreComment, Observation
 
 
@@ -17,6 +18,12 @@ class Case:
     """The knowledge base's remedies: the sentence of each id that an effect may name."""
     idle_ignores: tuple[IgnoreComment, ...] = ()
     """Comments, reduced to those of their rules that suppressed nothing; filled for the last rule only."""
+    programs: frozenset[str] = frozenset()
+    """The modules that are started, and that nobody imports."""
+
+    def is_program(self, effect: Effect) -> bool:
+        """Whether the effect is one of a program, which runs and is not imported."""
+        return effect.module in self.programs
 
     def remedy(self, remedy_id: str | None) -> str | None:
         """The sentence of a remedy, when the effect names one that is known."""

@@ -16,7 +16,7 @@ def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     named = []
     for finding in sorted(findings, key=place):
         essence = _essence(finding)
-        named.append(replace(finding, id=_digest(essence, seen[essence])))
+        named.append(replace(finding, id=digest(essence, seen[essence])))
         seen[essence] += 1
     return tuple(named)
 
@@ -32,6 +32,7 @@ def _essence(finding: Finding) -> str:
     return "\0".join((finding.rule, finding.module, *finding.chain.symbols, site))
 
 
-def _digest(essence: str, ordinal: int) -> str:
+def digest(essence: str, ordinal: int) -> str:
+    """The id of what has this essence; `ordinal` tells equal ones apart."""
     material = f"{essence}\0{ordinal}".encode(errors="surrogatepass")
     return blake2b(material, digest_size=10).hexdigest()

@@ -17,6 +17,9 @@ _TORCH_FLAG = {
 
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
+#: How the remedy begins of an import that the target version would let be lazy.
+LAZILY = "make the import lazy (with __lazy_modules__ where Pythons before 3.15 are supported too), or "
+
 _VERBS = {Verdict.CERTAIN: "", Verdict.CONDITIONAL: "can ", Verdict.POSSIBLE: "may "}
 
 _PLACES = {
@@ -47,9 +50,14 @@ def verb(verdict: Verdict, certain: str, otherwise: str) -> str:
     return certain if verdict is Verdict.CERTAIN else _VERBS[verdict] + otherwise
 
 
-def wakes(effect: Effect) -> str:
+def doing(effect: Effect, runs: bool) -> str:
+    """What has the effect: importing the module, or running it where it is a program."""
+    return f"{'running' if runs else 'importing'} {effect.module}"
+
+
+def wakes(effect: Effect, runs: bool) -> str:
     """The title of a waking effect: who wakes what."""
-    return f"importing {effect.module} {verb(effect.verdict, 'wakes', 'wake')} {effect.accelerator}"
+    return f"{doing(effect, runs)} {verb(effect.verdict, 'wakes', 'wake')} {effect.accelerator}"
 
 
 def where(effect: Effect) -> str:
@@ -59,10 +67,11 @@ def where(effect: Effect) -> str:
     return named.format(name) if name and name != effect.module else plain
 
 
-def cost(effect: Effect) -> str:
+def cost(effect: Effect, runs: bool) -> str:
     """Why a woken device matters, in one sentence."""
     certain = effect.verdict is Verdict.CERTAIN
-    subject = "every process that imports this module" if certain else "a process in which this happens"
+    always = "the process that runs this program" if runs else "every process that imports this module"
+    subject = always if certain else "a process in which this happens"
     if effect.accelerator in _FORK_UNSAFE_RUNTIMES:
         return f"{subject} leaves locks and threads behind that break in a fork: forked workers can hang"
     sentence = f"{subject} can no longer fork workers that use {device(effect.accelerator)}"
@@ -80,6 +89,13 @@ def device(accelerator: str) -> str:
 def on_first_use(effect: Effect) -> str:
     """How to make this position lazy: the remedy when the knowledge base names no better call."""
     return _ON_FIRST_USE.get(effect.position, "compute it on first use")
+
+
+def lazily(effect: Effect) -> str:
+    """The remedy to name first for an import that the target version would let be lazy."""
+    if effect.imported is None or not effect.imported.may_be_lazy:
+        return ""
+    return LAZILY
 
 
 def dotted(path: str) -> str:

@@ -14,7 +14,7 @@ from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor
 from coldfork.source.capture.statements.binding import assign
 from coldfork.source.semantics import constants
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node, code_of
+from coldfork.source.syntax.nodes import Node, Span, code_of
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.syntax.walk import children
 from coldfork.source.values.kinds import Const, External
@@ -28,6 +28,11 @@ def evaluate(f: Following, node: Node) -> Value:
     for part in children(node):
         f.evaluate(part)
     return f.fresh("it")
+
+
+#: The tests of a comprehension, each with where it stands.
+Tests = tuple[tuple[Node, Span], ...]
+_MOST_ITEMS = 8
 
 
 def _const(f: Following, node: Node) -> Value:
@@ -73,6 +78,8 @@ def _index(f: Following, node: Node) -> Value:
 
 def _lambda(f: Following, node: Node) -> Value:
     _, raw = node
+    for default in children(node):
+        f.evaluate(default)
     code = code_of(raw)
     return Func(f.frame.func.module, code, code.name, code.line or f.frame.line, f.frame.env)
 
@@ -125,38 +132,52 @@ def _compare(f: Following, node: Node) -> Value:
     first = f.evaluate(left)
     others = [f.evaluate(one) for one in comparators]
     outcomes = [compared(*pair) for pair in zip([first, *others], operators, others, strict=False)]
+    for index, operator in enumerate(operators[:-1]):
+        asked = _of_tensor(f, (first, *others)[index : index + 2], operator)
+        if asked is not None:  # whether the chain goes on
+            record_truth_test(f, asked, node, "the truth of ", "")
     if None not in outcomes:
         return Const(all(outcomes))
     if len(others) == 1:
-        for one in (first, others[0]):
-            if (
-                type(one) is Object
-                and one.tensor is not None
-                and not operators[0].startswith(("is", "in", "not"))
-            ):
-                made = f.fresh("it")
-                made.tensor = Tensor(one.tensor.device, True)
-                return made
+        return _of_tensor(f, (first, others[0]), operators[0]) or f.fresh("it")
     return f.fresh("it")
+
+
+def _of_tensor(f: Following, pair: tuple[Value, ...], operator: str) -> Object | None:
+    """What comparing a tensor gives: another one."""
+    for one in pair:
+        if type(one) is Object and one.tensor is not None and not operator.startswith(("is", "in", "not")):
+            made = f.fresh("it")
+            made.tensor = Tensor(one.tensor.device, True)
+            return made
+    return None
 
 
 def _comprehension(f: Following, node: Node) -> Value:
     _, _, elements, generators, _ = node
     frame = f.frame
     outer, names = frame.conditions, dict(frame.env.names)
-    for target, iterable, tests in generators:
-        value = f.evaluate(iterable)
-        items = value.items() if type(value) is Object else []
-        one = items[0] if items else value.part(ANY) if type(value) is Object else f.fresh("item")
-        assign(f, target, one, f.level(iterable))
-        for test, span in tests:
-            ask_truth(f, test)
-            frame.conditions = (*frame.conditions, f.condition(span))
     made = f.fresh("items", SOME_CALL)
-    value = [f.evaluate(element) for element in elements][-1]
-    made.parts[ANY] = value
+    if all(_generates(f, *generator) for generator in generators):
+        made.parts[ANY] = [f.evaluate(element) for element in elements][-1]
     frame.conditions, frame.env.names = outer, names
     return made
+
+
+def _generates(f: Following, target: Node, iterable: Node, tests: Tests) -> bool:
+    """Bind the first item that may get past the tests; False where none does."""
+    value = f.evaluate(iterable)
+    known = value.elements() if type(value) is Object else None
+    items = value.items() if type(value) is Object and known is None else []
+    one = items[0] if items else value.part(ANY) if type(value) is Object and not known else f.fresh("item")
+    for item in known[:_MOST_ITEMS] if known is not None else [one]:
+        assign(f, target, item, f.level(iterable))
+        outcomes = [(ask_truth(f, test), span) for test, span in tests]
+        if not any(outcome is False for outcome, _ in outcomes):
+            unsure = [f.condition(span) for outcome, span in outcomes if outcome is None]
+            f.frame.conditions = (*f.frame.conditions, *unsure)
+            return True
+    return known is not None and len(known) > _MOST_ITEMS
 
 
 def _binary(f: Following, node: Node) -> Value:

@@ -93,8 +93,11 @@ class Names(Hierarchy[Base, list[Binding]]):
         if how == nodes.BY_IMPORT:
             dotted, aliased = payload
             return self.imported(dotted if aliased else dotted.partition(".")[0])
-        if how == nodes.BY_FROM:
-            source, level, wanted = payload
+        if how == nodes.BY_LAZY_IMPORT:
+            dotted, aliased, *_ = payload
+            return self.imported(dotted if aliased else dotted.partition(".")[0])
+        if how in (nodes.BY_FROM, nodes.BY_LAZY_FROM):
+            source, level, wanted, *_ = payload
             return self.from_module(module.absolute(source, level), wanted)
         if how == nodes.BY_VALUE:
             return self._constant(module, name, payload)

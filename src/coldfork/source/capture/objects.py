@@ -24,19 +24,25 @@ ANY = "[*]"
 class Env:
     """The names of a function, and of those around it."""
 
-    __slots__ = ("globals", "levels", "names", "outer", "own")
+    __slots__ = ("globals", "levels", "names", "nonlocals", "outer", "own")
 
     def __init__(self, outer: Env | None = None) -> None:
         self.names: dict[str, Value] = {}
         self.levels: dict[str, int] = {}
         self.outer = outer
         self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
         self.own: Object | None = None
         """The object whose method this is."""
 
     def holder(self, name: str) -> Env | None:
         """The nearest function that binds a name."""
         return next((env for env in self.outwards() if name in env.names), None)
+
+    def target(self, name: str) -> Env:
+        """The function whose name an assignment binds."""
+        outer = self.outer.holder(name) if self.outer is not None and name in self.nonlocals else None
+        return outer or self
 
     def outwards(self) -> Iterator[Env]:
         """This function and those around it, the innermost first."""

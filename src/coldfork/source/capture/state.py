@@ -22,6 +22,7 @@ class Frame:
     __slots__ = (
         "aliases",
         "arguments",
+        "broken",
         "column",
         "conditions",
         "continued",
@@ -39,6 +40,8 @@ class Frame:
         self.conditions: tuple[Condition, ...] = ()
         self.line = func.line
         self.column = 0
+        self.broken = False
+        """True when the round of a loop that is followed may have ended in `break`."""
         self.continued = False
         """True when the round of a loop that is followed has ended in `continue`."""
         self.end = func.line

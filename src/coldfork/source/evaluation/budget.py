@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from coldfork.source.evaluation.trace import Cut
+
 #: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
 _STATEMENTS = 20_000
 #: Tests build values of all kinds while they are collected; they get less.
@@ -12,23 +14,36 @@ _DEEPEST = 60
 class Budget:
     """What is left of the work that one module is worth."""
 
-    __slots__ = ("depth", "left")
+    __slots__ = ("cut", "depth", "left")
 
     def __init__(self) -> None:
         self.left = _STATEMENTS
         self.depth = 0
         """How many calls, each inside the next, are being followed."""
+        self.cut: Cut | None = None
+        """Where it came to its end first; None while it lasts."""
 
     def begin(self, of_test: bool) -> None:
         """Start over, for another module."""
         self.left = _STATEMENTS_OF_TESTS if of_test else _STATEMENTS
         self.depth = 0
+        self.cut = None
+
+    @property
+    def spent(self) -> bool:
+        """True when nothing is left for what could be left out."""
+        return self.left <= 0
 
     @property
     def exhausted(self) -> bool:
         """True when following another call would take too long for what it could show."""
-        return self.depth >= _DEEPEST or self.left <= 0
+        return self.depth >= _DEEPEST or self.spent
 
     def ran_out(self, before: int) -> bool:
         """True when a call that began with nearly all there ever is has used it up."""
-        return self.left <= 0 and before > _STATEMENTS // 2
+        return self.spent and before > _STATEMENTS // 2
+
+    def end_at(self, module: str, function: str, line: int) -> None:
+        """Say where following came to the end of the budget, if it did not before."""
+        if self.cut is None:
+            self.cut = Cut(module, function, line)

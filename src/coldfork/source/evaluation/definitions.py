@@ -13,8 +13,9 @@ from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.syntax.nodes import Code, Node, code_of
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
-#: A module, a class in it (empty for the module itself), and a name.
-Key = tuple[str, str, str]
+#: A module, a class in it (empty for the module itself), and a name; of a name that is bound again later,
+#: how many of its bindings have been made.
+Key = tuple[str, str, str] | tuple[str, str, str, int]
 
 
 class Definitions:

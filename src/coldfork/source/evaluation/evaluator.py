@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.calls import decorators, functions, known_effects
 from coldfork.source.evaluation.definitions import Definitions
@@ -13,12 +15,20 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.journal import Journal
 from coldfork.source.evaluation.memo import Memo
-from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
+from coldfork.source.evaluation.objects import (
+    attributes,
+    classes,
+    containers,
+    import_edges,
+    lazy_imports,
+    names,
+)
 from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE
-from coldfork.source.evaluation.trace import Failure, Site, SiteEdge
+from coldfork.source.evaluation.trace import Cut, Failure, Site, SiteEdge
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
+from coldfork.source.evaluation.unread_texts import UnreadTexts
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.module import Module
 from coldfork.source.program.package_environment import PackageEnvironments
@@ -40,10 +50,12 @@ class Evaluator(Interpreter):
         self.memo = Memo(self.journal)
         self.budget = Budget()
         self.unproductive_calls = UnproductiveCalls()
+        self.unread_texts = UnreadTexts()
         self.environment = EnvironmentVariables()
         self.running = RunningModule()
         self.failing = []
         self.joining = 0
+        self.presumes = True
         self.first_yield_only = False
         self._classes = classes.Classes(self)
         self._package_environments = PackageEnvironments(program)
@@ -67,9 +79,10 @@ class Evaluator(Interpreter):
                 return ended
         return 0
 
-    def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
+    def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
         frame = Frame(module, env)
         frame.quiet = True
+        frame.before = before
         self.failing.append({})
         mark = self.journal.mark()
         try:
@@ -80,8 +93,8 @@ class Evaluator(Interpreter):
             self.failing.pop()
             self.journal.forget(mark)
 
-    def run_module(self, module: Module) -> tuple[list[Site], list[SiteEdge]]:
-        """What importing this one module does by itself: wakes, and imports of others."""
+    def run_module(self, module: Module) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], Cut | None]:
+        """What importing this one module does by itself: wakes, and imports; and where following it ended."""
         self.environment.begin(self._package_environments.environment(module))
         self.budget.begin(of_test=is_test(module.name, module.path))
         self.memo.begin()
@@ -99,13 +112,45 @@ class Evaluator(Interpreter):
         finally:
             self.journal.roll_back()
             self.running.end()
-        return frame.sites, frame.site_edges
+        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cut
+
+    def run_body(
+        self,
+        module: Module,
+        run: Callable[[Frame], None],
+        environment: dict[str, str | None],
+        variables: dict[tuple[str, str], Value],
+    ) -> tuple[Site, ...]:
+        """The wakes of a call in a process whose environment and module variables are known.
+
+        What is certain is certain in every run, not in nearly all of them.
+        """
+        self.presumes = False
+        self.environment.begin(environment)
+        self.budget.begin(of_test=False)
+        self.memo.begin()
+        self.failing.clear()
+        self.joining = 0
+        env = Env()
+        self.running.begin(module, env)
+        self.running.rebound.update(variables)
+        frame = Frame(module, env)
+        frame.toplevel = True
+        try:
+            run(frame)
+        except Raised:
+            pass
+        finally:
+            self.running.end()
+            self.presumes = True
+        return () if self.budget.cut is not None else tuple(frame.sites)
 
     # -- what the parts need of each other: they are given the evaluator, as methods are ----------------
 
     compare = compare_pair
     attribute = attributes.attribute
     module_attribute = attributes.module_attribute
+    imported = names.imported_value
     external = attributes.external
     run_lazily = functions.run_lazily
     item = containers.item
@@ -114,6 +159,7 @@ class Evaluator(Interpreter):
     decorated = decorators.decorated
     apply_decorators = decorators.apply
     define_class = class_statements.define_class
+    read_lazily = lazy_imports.read_lazily
     record_import = import_edges.record_import
     record_missing_name = import_edges.record_missing_name
     guards_hold = binding_guards.guards_hold

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Conditions, Edge, Failure, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Conditions, Cut, Edge, Failure, Link, Site, SiteEdge, Wake
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
@@ -31,6 +31,12 @@ class CallResult(NamedTuple):
     """What is sure to have woken when the call raises; None when it does not."""
     outright: bool = False
     """True when the call raises whatever the state of the program."""
+    stays: Conditions = ()
+    """What has to hold for the program not to be left in the call."""
+    cut: Cut | None = None
+    """Where following the call came to the end of the budget."""
+    made_up: bool = False
+    """True when the value is an object that stands for any of the annotated class."""
 
     @property
     def strict(self) -> frozenset[str]:
@@ -56,6 +62,7 @@ class Frame:
     """One call, module body or class body that is being followed."""
 
     __slots__ = (
+        "before",
         "binds",
         "cls",
         "column",
@@ -68,7 +75,9 @@ class Frame:
         "function",
         "gate",
         "globals",
+        "left_with",
         "line",
+        "loop_musts",
         "module",
         "must",
         "nominal_presumed",
@@ -82,6 +91,7 @@ class Frame:
         "returns",
         "site_edges",
         "sites",
+        "stays",
         "step_kind",
         "symbol",
         "toplevel",
@@ -100,6 +110,8 @@ class Frame:
         """Bindings of the module or class body being run: names bound once are looked up, not stored."""
         self.toplevel = False
         self.quiet = False
+        self.before = 0
+        """The line of a module body that is only looked at: names mean what they do before it."""
         self.conditions: Conditions = ()
         self.presumed: tuple[str, ...] = ()
         self.off: Condition | None = None
@@ -128,7 +140,13 @@ class Frame:
         self.nonlocals: frozenset[str] | set[str] = frozenset()
         self.raise_musts: list[set[str]] = []
         """What was sure to have woken where the code may raise."""
+        self.loop_musts: list[set[str]] = []
+        """What was sure to have woken where a round of the innermost loop is left before its end."""
+        self.left_with: list[dict[str, Value]] = []
+        """The variables where the innermost loop is left by `break`, for one who presumes nothing."""
         self.gate = 0
+        self.stays: Conditions = ()
+        """What has to hold for the program to get here, and not to be left before."""
 
     def at(self, line: int, end_line: int) -> None:
         """What happens from here on happens at these lines."""
@@ -146,6 +164,13 @@ class Frame:
     def leave(self, outer: tuple[Position, str]) -> None:
         """Stand again where `enter` found the frame."""
         self.position, self.symbol = outer
+
+    def stay(self, conditions: Conditions) -> None:
+        """What follows runs only if these hold: else the program is left."""
+        if conditions:
+            self.stays = _unique(self.stays + conditions)
+            self.exit_musts.append(set(self.must))
+            self.conditions = _unique(self.conditions + conditions)
 
     def wake(self, wake: Wake, must: bool) -> None:
         """Note a way to a sink that starts at the current line; its link describes what is called there."""
@@ -180,6 +205,7 @@ class Frame:
                     self.symbol,
                     found,
                     sure and not conditions and self.off is None,
+                    sure,
                 )
             )
             return
@@ -195,8 +221,11 @@ class Frame:
             return
         conditions = _unique(self.conditions + edge.conditions)
         presumed = _merge(self.presumed, edge.presumed)
+        off = edge.off or self.off is not None
         if self.toplevel:
-            found = Edge(edge.target, conditions, presumed, edge.link, edge.off or self.off is not None)
+            found = edge
+            if conditions or presumed or off is not edge.off:
+                found = Edge(edge.target, conditions, presumed, edge.link, off)
             self.site_edges.append(
                 SiteEdge(
                     self.line,
@@ -207,15 +236,14 @@ class Frame:
                     found,
                     statement,
                     self.gate > 0,
+                    self.tries > 0,
                 )
             )
             return
         known = self.edges.get(edge.target)
         if known is None or len(conditions) < len(known.conditions):
             link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
-            self.edges[edge.target] = Edge(
-                edge.target, conditions, presumed, link, edge.off or self.off is not None
-            )
+            self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, off)
 
 
 _KIND_OF = {position: StepKind(position.value) for position in Position if position.value in set(StepKind)}

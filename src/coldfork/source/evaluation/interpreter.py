@@ -19,6 +19,7 @@ from coldfork.source.evaluation.memo import Memo
 from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.trace import Failure
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
+from coldfork.source.evaluation.unread_texts import UnreadTexts
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.semantics.method_order import Member
@@ -39,6 +40,7 @@ class Interpreter(ABC):
     budget: Budget
     journal: Journal
     unproductive_calls: UnproductiveCalls
+    unread_texts: UnreadTexts
     environment: EnvironmentVariables
     running: RunningModule
     failing: list[dict[tuple[str, bool], Failure]]
@@ -46,6 +48,8 @@ class Interpreter(ABC):
     """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
     joining: int
     """How many of the ways being followed have a sibling that was followed before."""
+    presumes: bool
+    """Whether what nearly always holds is taken for granted; else every way is as likely as another."""
     first_yield_only: bool
     """Set for the generator that `next` is about to run."""
 
@@ -60,8 +64,11 @@ class Interpreter(ABC):
         """Run a block; how it ended, as one of the codes in `flow.branches`."""
 
     @abstractmethod
-    def quietly(self, module: Module, env: Env | None, node: Node) -> Value:
-        """The value of an expression whose effects belong to somebody else."""
+    def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
+        """The value of an expression whose effects belong to somebody else.
+
+        With `before`, a line of the module: names mean what they do when that line has not run yet.
+        """
 
     @abstractmethod
     def call(
@@ -118,8 +125,16 @@ class Interpreter(ABC):
         """`value.name`, with what reading it runs."""
 
     @abstractmethod
+    def read_lazily(self, frame: Frame, value: Value) -> Value:
+        """What reading a name gives that a lazy import has bound: the import happens."""
+
+    @abstractmethod
     def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
         """An attribute of a module that its body does not bind."""
+
+    @abstractmethod
+    def imported(self, target: str, name: str) -> Value:
+        """What `from target import name` yields."""
 
     @abstractmethod
     def external(self, dotted: str) -> Value:

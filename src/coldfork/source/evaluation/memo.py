@@ -8,9 +8,11 @@ every name that is being worked out has a level, and it is known which levels we
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from coldfork.source.evaluation.frame import CallResult
-from coldfork.source.evaluation.journal import Journal
+from coldfork.source.evaluation.journal import Journal, Mark, Rebinding
+from coldfork.source.values.kinds import Value
 
 #: A function, by its module and its code.
 Place = tuple[str, int]
@@ -25,11 +27,15 @@ class Memo:
     """Finished results of calls, and the levels of what is being worked out now."""
 
     __slots__ = (
+        "_cuts_outside",
         "_journal",
         "_levels_of",
         "_passing",
         "_pending",
+        "_reached",
+        "_rebinding",
         "_results",
+        "_states",
         "cut",
         "entry",
         "level",
@@ -41,6 +47,12 @@ class Memo:
         self._results: dict[object, CallResult] = {}
         self._passing: dict[object, tuple[int, CallResult]] = {}
         """What calls came to on top of outstanding changes: good until the next change."""
+        self._rebinding: dict[object, tuple[CallResult, Rebinding]] = {}
+        """Calls that rebind module variables, as functions do that make something when it is first wanted."""
+        self._states: set[int] = set()
+        """The journal's generations that they lead to."""
+        self._reached: dict[tuple[int, object], CallResult] = {}
+        """What calls came to in a state that such a call leads to, be it while another module is followed."""
         self._levels_of: dict[Place, list[int]] = {}
         """Levels at which functions are being followed, by where they stand."""
         self._pending: dict[object, int] = {}
@@ -52,11 +64,14 @@ class Memo:
         self.level = 0
         self.cut = _NEVER
         """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
+        self._cuts_outside: list[int] = []
+        """The same for what lies around, innermost last: what was needed there does not concern this."""
 
     def begin(self) -> None:
         """Start over, for another module, when nothing is followed; finished results stay."""
         self._passing.clear()
         self.level, self.cut = 0, _NEVER
+        self._cuts_outside.clear()
 
     # -- levels -------------------------------------------------------------------------------------
 
@@ -81,6 +96,17 @@ class Memo:
         """True when nothing that is still being worked out was needed around here."""
         return self.cut > self.level
 
+    def begin_apart(self) -> None:
+        """Begin to work out something of its own: what was needed before was not needed for it."""
+        self._cuts_outside.append(self.cut)
+        self.cut = _NEVER
+
+    def end_apart(self) -> bool:
+        """It has been worked out; True when nothing was needed for it that is not finished."""
+        settled = self.settled
+        self.cut = min(self.cut, self._cuts_outside.pop())
+        return settled
+
     # -- calls --------------------------------------------------------------------------------------
 
     def recall(self, key: object) -> CallResult | None:
@@ -90,7 +116,17 @@ class Memo:
             passing = self._passing.get(key)
             if passing is not None and passing[0] == self._journal.generation:
                 return passing[1]
+            return self._reached.get((self._journal.generation, key))
         return known
+
+    def repeat(self, key: object, variables: dict[Any, Value]) -> CallResult | None:
+        """Have a call rebind module variables once more, where nothing has been changed; what it comes to."""
+        known = None if self._journal.outstanding else self._rebinding.get(key)
+        if known is None:
+            return None
+        result, rebinding = known
+        self._journal.rebind(variables, rebinding)
+        return result
 
     def is_followed(self, place: Place) -> bool:
         """True inside a call of the function."""
@@ -103,6 +139,7 @@ class Memo:
         if again is not None or len(levels) >= _RECURSION:
             self.need_unfinished(levels[0] if again is None else again)
             return False
+        self.begin_apart()
         self.level += 1
         levels.append(self.level)
         self._pending[key] = self.level
@@ -113,16 +150,44 @@ class Memo:
         self._levels_of[place].pop()
         self._pending.pop(key, None)
         self.leave()
+        self.end_apart()
 
-    def remember(self, key: object, result: CallResult, shared_before: int, regardless: bool) -> None:
+    def copy(self, known: object, key: object, result: CallResult) -> None:
+        """Keep a result for another call than the one it is known for, if it is known for good."""
+        if known in self._results:
+            self._results[key] = result
+
+    def remember_state(
+        self, key: object, result: CallResult, since: Mark, variables: dict[Any, Value]
+    ) -> None:
+        """Keep what a call came to that rebound variables, when nothing had been changed before.
+
+        Keep also what came to something behind such a call alone, and changed nothing itself. It began at
+        `since`.
+        """
+        journal = self._journal
+        if self.cut < self.level or journal.peculiar != since.peculiar:
+            return
+        if since.generation in self._states:
+            if journal.is_as_at(since):
+                self._reached[since.generation, key] = result
+        elif since.generation == 0:
+            rebinding = journal.rebound_since(since, variables)
+            if rebinding is not None:
+                self._rebinding[key] = result, rebinding
+                self._states.add(rebinding.generation)
+
+    def remember(self, key: object, result: CallResult, shared_before: int, regardless: bool) -> bool:
         """Keep what the call at this level came to, if it will come to that again.
 
         `shared_before` is what the journal counted when the call began: a call that changes what others can
-        see is followed each time. `regardless` keeps the result even so.
+        see is followed each time. `regardless` keeps the result even so. True when it is kept for good.
         """
         journal = self._journal
         holds = self.cut >= self.level and journal.shared == shared_before
         if regardless or (holds and not journal.outstanding):
             self._results[key] = result
-        elif holds:
+            return True
+        if holds:
             self._passing[key] = journal.generation, result
+        return False

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from coldfork.source.program.module import Module
 from coldfork.source.values.kinds import Env, Value
+from coldfork.source.values.lazy_imports import Imported
 
 
 class RunningModule:
     """The module at hand; none while nothing is followed."""
 
-    __slots__ = ("env", "module", "rebound")
+    __slots__ = ("env", "imported", "module", "rebound")
 
     def __init__(self) -> None:
         self.module: Module | None = None
@@ -17,11 +18,14 @@ class RunningModule:
         """The variables that the body binds more than once."""
         self.rebound: dict[tuple[str, str], Value] = {}
         """Module variables, of any module, that functions have rebound since the module began."""
+        self.imported: set[Imported] = set()
+        """The lazy imports that the body has made happen."""
 
     def begin(self, module: Module, env: Env) -> None:
         """Follow another module from here on."""
         self.module, self.env = module, env
         self.rebound.clear()
+        self.imported.clear()
 
     def end(self) -> None:
         """The module has been followed."""

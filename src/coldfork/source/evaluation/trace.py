@@ -85,6 +85,8 @@ class Site(NamedTuple):
     symbol: str
     wake: Wake
     certain: bool
+    sure: bool = False
+    """True when it happens on the way that is being followed, whatever led there."""
 
 
 class SiteEdge(NamedTuple):
@@ -98,6 +100,8 @@ class SiteEdge(NamedTuple):
     edge: Edge
     statement: bool
     gated: bool
+    tried: bool = False
+    """True inside a `try` that may handle its failing."""
 
 
 class Failure(NamedTuple):
@@ -106,3 +110,11 @@ class Failure(NamedTuple):
     condition: Condition
     even: bool
     kind: str
+
+
+class Cut(NamedTuple):
+    """Where following a module came to the end of its budget."""
+
+    module: str
+    function: str
+    line: int

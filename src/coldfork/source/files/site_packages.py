@@ -7,14 +7,29 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from coldfork.model.errors import UsageError
+from coldfork.model.observations import Origin
 
-_DIST_INFO = re.compile(r"^(.+?)-([^-]+)\.(?:dist-info|egg-info)$")
+DIST_INFO = re.compile(r"^(.+?)-([^-]+)\.(?:dist-info|egg-info)$")
+
+
+class Environment(NamedTuple):
+    """The folders of an environment, and how it was found."""
+
+    folders: tuple[Path, ...]
+    origin: Origin
 
 
 def search_path(python: Path | None, site_packages: Sequence[Path]) -> tuple[Path, ...]:
     """The folders to look for dependencies in, `.pth` files and editable installs followed."""
+    return environment(python, site_packages).folders
+
+
+def environment(python: Path | None, site_packages: Sequence[Path]) -> Environment:
+    """The environment that was named, else the active or neighbouring one, else the one coldfork runs in."""
+    origin = Origin.NAMED
     if site_packages:
         for folder in site_packages:
             if not folder.is_dir():
@@ -23,13 +38,13 @@ def search_path(python: Path | None, site_packages: Sequence[Path]) -> tuple[Pat
     elif python is not None:
         folders = _folders_of(python)
     else:
-        folders = _folders_of_default()
+        folders, origin = _folders_of_default()
     found: list[Path] = []
     for folder in folders:
         for entry in (folder, *_mounted(folder)):
             if entry not in found:
                 found.append(entry)
-    return tuple(found)
+    return Environment(tuple(found), origin)
 
 
 def _folders_of(python: Path) -> list[Path]:
@@ -56,20 +71,24 @@ def _under_prefix(prefix: Path) -> list[Path]:
     return found
 
 
-def _folders_of_default() -> list[Path]:
+def _folders_of_default() -> tuple[list[Path], Origin]:
     """The active or neighbouring virtual environment, else the one coldfork itself runs in."""
     active = os.environ.get("VIRTUAL_ENV")
-    for prefix in ([Path(active)] if active else []) + [Path(".venv")]:
+    candidates = [(Path(active), Origin.ACTIVE)] if active else []
+    for prefix, origin in (*candidates, (Path(".venv"), Origin.NEIGHBOUR)):
         found = _under_prefix(prefix)
         if found:
-            return found
-    return [Path(p) for p in sys.path if p.endswith(("site-packages", "dist-packages")) and os.path.isdir(p)]
+            # Who activates the environment that coldfork was installed in need not mean its packages.
+            ours = origin is Origin.ACTIVE and os.path.realpath(prefix) == os.path.realpath(sys.prefix)
+            return found, Origin.OWN if ours else origin
+    own = [Path(p) for p in sys.path if p.endswith(("site-packages", "dist-packages")) and os.path.isdir(p)]
+    return own, Origin.OWN
 
 
 def _mounted(folder: Path) -> list[Path]:
     """Folders that the `.pth` files of a site-packages folder add; lines that would run code are not run."""
     found = []
-    for name in sorted(_names(folder)):
+    for name in sorted(names_in(folder)):
         if not name.endswith(".pth") or name.startswith("."):
             continue
         try:
@@ -93,7 +112,7 @@ _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*?\})\s*$", re.MULTILINE | re.DOT
 def _editable_finders(folder: Path) -> list[Path]:
     """Parents of packages that setuptools' editable finders map, read as data."""
     found = []
-    for name in _names(folder):
+    for name in names_in(folder):
         if not (name.startswith("__editable___") and name.endswith("_finder.py")):
             continue
         try:
@@ -113,7 +132,8 @@ def _editable_finders(folder: Path) -> list[Path]:
     return found
 
 
-def _names(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
+    """What lies in a folder; nothing when it cannot be read."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -124,11 +144,16 @@ def versions(search: Sequence[Path]) -> dict[str, str]:
     """Installed distributions by normalised name, known from their metadata folders' names."""
     found: dict[str, str] = {}
     for folder in search:
-        for name in _names(folder):
-            matched = _DIST_INFO.match(name)
+        for name in names_in(folder):
+            matched = DIST_INFO.match(name)
             if matched is not None:
-                found.setdefault(re.sub(r"[-_.]+", "-", matched.group(1)).lower(), matched.group(2))
+                found.setdefault(normalised(matched.group(1)), matched.group(2))
     return found
+
+
+def normalised(distribution: str) -> str:
+    """The name of a distribution as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 class Distributions:
@@ -144,8 +169,8 @@ class Distributions:
         if self._entry_points is None:
             self._entry_points = {}
             for folder in self._search:
-                for name in sorted(_names(folder)):
-                    matched = _DIST_INFO.match(name)
+                for name in sorted(names_in(folder)):
+                    matched = DIST_INFO.match(name)
                     # Ours wake nothing and claim nothing: what is said must not depend on our being there.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")

@@ -6,11 +6,14 @@ import gc
 import marshal
 import os
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
 Work = Callable[[Any], Any]
 _LENGTH = struct.Struct("<Q")
+#: Platforms on which `os.fork` is there and always fails.
+_WITHOUT_PROCESSES = ("emscripten", "wasi")
 
 
 class Worker:
@@ -80,4 +83,4 @@ def can_fork() -> bool:
     """True where this process may fork helpers: the platform can, and no thread could be cut off by it."""
     import threading
 
-    return hasattr(os, "fork") and threading.active_count() == 1
+    return hasattr(os, "fork") and sys.platform not in _WITHOUT_PROCESSES and threading.active_count() == 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
+from coldfork.model.observations import Progress
 from coldfork.source.files.finder import Located
 from coldfork.source.files.packs import Stamp, content_hash, hash_of, stamp
 from coldfork.source.files.reading import CannotRead, read_bytes
@@ -19,23 +20,26 @@ _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4
 _UNPACKING = 0.08
 """What this process does besides, while it takes over what the others have read, as a part of its share."""
-Progress = Callable[[str, int, int], None]
+_SHOWN_PARTS = 3
 #: The stamp and the hash of a file when it was read, and its summary as bytes.
 Stored = tuple[Stamp, bytes, bytes]
 
 
-def _read(path: str, target_version: tuple[int, int]) -> tuple[Summary, bytes]:
-    """The summary of a file, and the hash of what was read: the file may be another one by now."""
+def _read(path: str, target_version: tuple[int, int], remembering: bool) -> tuple[Summary, bytes]:
+    """The summary of a file; if it is for remembering, with the hash of what was read.
+
+    The file itself may be another one by now.
+    """
     try:
         raw = read_bytes(path)
     except CannotRead as problem:
         return unreadable(problem.reason), content_hash(path)
-    return summarise(raw, target_version), hash_of(raw)
+    return summarise(raw, target_version), hash_of(raw) if remembering else b""
 
 
-def _packed(path: str, target_version: tuple[int, int]) -> tuple[bytes, bytes]:
+def _packed(path: str, target_version: tuple[int, int], remembering: bool) -> tuple[bytes, bytes]:
     """The same with the summary as bytes."""
-    summary, digest = _read(path, target_version)
+    summary, digest = _read(path, target_version, remembering)
     return marshal.dumps(tuple(summary)), digest
 
 
@@ -73,7 +77,7 @@ class Loader:
 
     def _summary_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
-        found, digest = _read(path, self.target_version)
+        found, digest = _read(path, self.target_version, self._remembering)
         self._record(path, before, digest, marshal.dumps(tuple(found)) if self._remembering else None)
         self._ready[path] = found
         return found
@@ -125,7 +129,7 @@ class Loader:
             for done, (path, before) in enumerate(missing.items()):
                 self._summary_now(path, before)
                 if progress is not None and done % 32 == 0:
-                    progress("reading", done, len(missing))
+                    progress("reading", done, len(missing), _shown(path))
             return
         self._share(missing, workers, progress)
 
@@ -136,10 +140,10 @@ class Loader:
         if self._workers is None:
             if total < _WORTH_A_WORKER or self.jobs < 2 or not can_fork():
                 return []
-            target_version = self.target_version
+            target_version, remembering = self.target_version, self._remembering
 
             def parse(share: Any) -> Any:
-                return {path: _packed(path, target_version) for path in share}
+                return {path: _packed(path, target_version, remembering) for path in share}
 
             self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
         return self._workers
@@ -161,7 +165,7 @@ class Loader:
         for done, path in enumerate(shares[0]):
             self._summary_now(path, missing[path])
             if progress is not None and done % 16 == 0:
-                progress("reading", done * hands, len(missing))
+                progress("reading", done * hands, len(missing), _shown(path))
         for worker, share in zip(workers, shares[1:], strict=True):
             packed = worker.answer() or {}
             for path in share:
@@ -181,3 +185,9 @@ class Loader:
 
 def _size(before: Stamp | None) -> int:
     return 0 if before is None else before[0]
+
+
+def _shown(path: str) -> str:
+    """The end of a path, from which people know the file: all of it in a package that was installed."""
+    _, installed, inside = path.rpartition("-packages/")
+    return inside if installed else "/".join(path.split("/")[-_SHOWN_PARTS:])

@@ -16,6 +16,7 @@ class Module:
         "bit",
         "broken",
         "codes",
+        "lazy",
         "located",
         "name",
         "own",
@@ -32,6 +33,8 @@ class Module:
         self.own = located.own
         self.package = name if located.is_package else name.rpartition(".")[0]
         self.summary = summary
+        self.lazy = summary.lazy
+        """The names that a lazy import binds, and the submodules that one names."""
         self.source: bytes | None = None
         self.codes: dict[int, Code | None] = {}
         self.bit = 0

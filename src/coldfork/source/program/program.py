@@ -39,6 +39,8 @@ class Program:
         self.consulted = 0
         """Modules looked at since this was last cleared, a bit each: what a result depends on."""
         self.bits: dict[str, int] = {HIERARCHY: 1}
+        self.inside_missing: dict[str, int] = {}
+        """For names inside packages that are not here: the bits of those packages."""
         self.derived: dict[str, tuple[str, ...]] = {}
         """For every module of the analysis, what its top-level classes derive from: last parts of names."""
         self.unparsed: list[Module] = []
@@ -46,9 +48,13 @@ class Program:
 
     def bit(self, name: str) -> int:
         """The bit that stands for a module in `consulted`."""
-        bit = self.bits.get(name)
+        bit = self.bits.get(name) or self.inside_missing.get(name)
         if bit is None:
-            bit = self.bits[name] = 1 << len(self.bits)
+            top = name.partition(".")[0]
+            if top != name and self.finder.find(name) is None and self.finder.find(top) is None:
+                bit = self.inside_missing[name] = self.bit(top)  # where it is missing, all inside is
+            else:
+                bit = self.bits[name] = 1 << len(self.bits)
         return bit
 
     def module(self, name: str) -> Module | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from coldfork.model.captures import CaptureEffect, CaptureKind
+from coldfork.model.causes import Audience, CheckedModule, Import
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
-from coldfork.model.observations import IgnoreComment, Unreadable
+from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Edge, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Cut, Edge, Link, Site, SiteEdge, Wake
 from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import ModuleResult
 from coldfork.source.values.conditions import Condition
@@ -23,6 +24,15 @@ class Answer(NamedTuple):
     ignores: tuple[IgnoreComment, ...]
     modules: int
     captured: tuple[CaptureEffect, ...] = ()
+    absent: tuple[str, ...] = ()
+    """Packages that the checked code imports, come what may, and that were not found."""
+    affected: tuple[str, ...] | None = None
+    """The paths of the checked modules that what changed can affect; None when nobody asked."""
+    checked: tuple[CheckedModule, ...] = ()
+    imports: tuple[Import, ...] = ()
+    unset: tuple[tuple[str, str], ...] = ()
+    """Packages, and environment variables without which some of what they import was left alone."""
+    unfinished: tuple[Unfinished, ...] = ()
 
 
 def encode_answer(answer: Answer) -> Any:
@@ -33,6 +43,12 @@ def encode_answer(answer: Answer) -> Any:
         [(i.path, i.line, i.column, i.rules, i.reason, i.covers) for i in answer.ignores],
         answer.modules,
         [_captured(effect) for effect in answer.captured],
+        answer.absent,
+        answer.affected,
+        [(m.name, m.path, str(m.audience), m.imported) for m in answer.checked],
+        [tuple(one) for one in answer.imports],
+        answer.unset,
+        [(u.module, u.function, u.path, u.line, u.what) for u in answer.unfinished],
     )
 
 
@@ -75,6 +91,7 @@ def _effect(effect: Effect) -> Any:
             imported.importers,
             imported.gated,
             imported.woken_elsewhere,
+            imported.may_be_lazy,
         )
         if imported is not None
         else None,
@@ -84,14 +101,25 @@ def _effect(effect: Effect) -> Any:
 
 def decode_answer(data: Any) -> Answer:
     """The answer that was encoded."""
-    effects, unreadable, ignores, modules, captured = data
+    effects, unreadable, ignores, modules, captured, absent, affected, checked, imports, unset, unfinished = (
+        data
+    )
     return Answer(
         tuple([_to_effect(effect) for effect in effects]),
         tuple([Unreadable(*each) for each in unreadable]),
         tuple([IgnoreComment(*each) for each in ignores]),
         modules,
         tuple([_to_captured(effect) for effect in captured]),
-    )
+        absent,
+        affected,
+        tuple([
+            CheckedModule(name, path, Audience(audience), is_imported)
+            for name, path, audience, is_imported in checked
+        ]),
+        tuple([Import(*one) for one in imports]),
+        unset,
+        tuple([Unfinished(*each) for each in unfinished]),
+    )  # fmt: skip
 
 
 def _to_effect(data: Any) -> Effect:
@@ -114,10 +142,20 @@ def encode(result: ModuleResult) -> Any:
         for s in result.sites
     )
     edges = tuple(
-        (e.line, e.end_line, e.column, str(e.position), e.symbol, _edge(e.edge), e.statement, e.gated)
+        (
+            e.line,
+            e.end_line,
+            e.column,
+            str(e.position),
+            e.symbol,
+            _edge(e.edge),
+            e.statement,
+            e.gated,
+            e.tried,
+        )
         for e in result.edges
     )
-    return sites, edges
+    return sites, edges, result.cut
 
 
 def _wake(wake: Wake) -> Any:
@@ -152,10 +190,11 @@ def _edge(edge: Edge) -> Any:
 
 def decode(data: Any) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges = data
+    sites, edges, cut = data
     return ModuleResult(
         tuple([_to_site(site) for site in sites]),
         tuple([_to_site_edge(edge) for edge in edges]),
+        Cut(*cut) if cut is not None else None,
     )
 
 
@@ -165,8 +204,9 @@ def _to_site(data: Any) -> Site:
 
 
 def _to_site_edge(data: Any) -> SiteEdge:
-    line, end_line, column, position, symbol, edge, statement, gated = data
-    return SiteEdge(line, end_line, column, _POSITIONS[position], symbol, _to_edge(edge), statement, gated)
+    line, end_line, column, position, symbol, edge, statement, gated, tried = data
+    made = _to_edge(edge)
+    return SiteEdge(line, end_line, column, _POSITIONS[position], symbol, made, statement, gated, tried)
 
 
 _POSITIONS = {position.value: position for position in Position}
@@ -208,17 +248,25 @@ class Translation:
         self._same = list(program.bits)[: len(names)] == names
         self._bits = [program.bit(name) for name in names]
         self._same = self._same or list(program.bits) == names
+        self._eights: dict[tuple[int, int], int] = {}
+        """What eight neighbouring bits become, by their place and themselves: sets share most of them."""
 
     def __call__(self, mask: int) -> int:
         """The same set of modules in this program's bits."""
         if self._same:
             return mask
         translated = 0
-        index = 0
-        while mask:
-            zeros = (mask & -mask).bit_length() - 1
-            index += zeros
-            translated |= self._bits[index]
-            mask >>= zeros + 1
-            index += 1
+        for place, eight in enumerate(mask.to_bytes((mask.bit_length() + 7) // 8, "little")):
+            if eight:
+                known = self._eights.get((place, eight))
+                if known is None:
+                    known = self._eights[place, eight] = self._translated(place, eight)
+                translated |= known
+        return translated
+
+    def _translated(self, place: int, eight: int) -> int:
+        translated = 0
+        for offset, bit in enumerate(self._bits[8 * place : 8 * place + 8]):
+            if eight >> offset & 1:
+                translated |= bit
         return translated

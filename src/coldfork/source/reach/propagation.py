@@ -5,12 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from itertools import count
+from itertools import count, groupby
 from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
-from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
 from coldfork.source.values.conditions import Condition
 
 
@@ -19,6 +19,8 @@ class ModuleResult(NamedTuple):
 
     sites: tuple[Site, ...]
     edges: tuple[SiteEdge, ...]
+    cut: Cut | None = None
+    """Where following it came to the end of its budget."""
 
 
 class Reached(NamedTuple):
@@ -36,8 +38,14 @@ class Reached(NamedTuple):
 
 
 Reaches = dict[str, dict[str, Reached]]
+#: Who imports a module, and by which line.
+Importers = dict[str, list[tuple[str, SiteEdge]]]
 #: The variables that are set by the time a line of a module runs: worked out only when asked.
 Environments = Callable[[str, int], Mapping[str, str | None]]
+
+
+#: Where a module's own line stands among the ways of that module.
+_OWN = (-1, 0)
 
 
 @cache
@@ -66,7 +74,7 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
     if edge.link is not None:
         link = _append(edge.link, link)
     link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
-    conditions = tuple(dict.fromkeys(edge.conditions + wake.conditions))
+    conditions = tuple(dict.fromkeys(edge.conditions + _installed(site, wake.link) + wake.conditions))
     presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
     through = Wake(
         wake.accelerator,
@@ -79,7 +87,18 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
         wake.off or edge.off,
         wake.unless,
     )
-    return Reached(through, reached.certain and not edge.conditions, reached.rooted)
+    sure = conditions == wake.conditions
+    return Reached(through, reached.certain and sure, reached.rooted)
+
+
+def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
+    """What a `try` around an import allows to be missing further in: the library whose import wakes."""
+    if not site.tried:
+        return ()
+    while link.following is not None:
+        link = link.following
+    _, blamed, library = link.symbol.partition("import ")
+    return (Condition(words=f"{library.partition('.')[0]} is installed"),) if blamed else ()
 
 
 def runs_again(importer: str, link: Link | None) -> bool:
@@ -126,6 +145,7 @@ def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
 
 def reach(
     results: Mapping[str, ModuleResult],
+    importers: Importers,
     waking_imports: Mapping[str, tuple[Reached, ...]],
     environment: Environments,
 ) -> Reaches:
@@ -134,28 +154,25 @@ def reach(
     `waking_imports` are modules without source that the knowledge base blames; `environment` gives the
     variables that are set by the time a line of a module runs.
     """
-    importers: dict[str, list[tuple[str, SiteEdge]]] = {}
-    for name, result in results.items():
-        for site_edge in result.edges:
-            for target in targets(site_edge.edge.target, name):
-                importers.setdefault(target, []).append((name, site_edge))
     settled: Reaches = {}
     ticket = count()
-    queue: list[tuple[tuple[object, ...], int, str, Reached]] = []
+    queue: list[tuple[tuple[object, ...], tuple[int, int], int, str, Reached]] = []
+    places = {id(edge): place for result in results.values() for place, edge in enumerate(result.edges)}
 
-    def offer(name: str, reached: Reached) -> None:
+    def offer(name: str, reached: Reached, place: tuple[int, int]) -> None:
+        """Take a way into account; of equal ways the one counts that the module's own text has first."""
         known = settled.get(name, {}).get(reached.wake.accelerator)
         if known is None:
-            heapq.heappush(queue, (reached.order, next(ticket), name, reached))
+            heapq.heappush(queue, (reached.order, place, next(ticket), name, reached))
 
     for name, result in results.items():
         for reached in best_of(result.sites).values():
-            offer(name, reached)
+            offer(name, reached, _OWN)
     for name, every in waking_imports.items():
         for reached in every:
-            offer(name, reached)
+            offer(name, reached, _OWN)
     while queue:
-        _, _, name, reached = heapq.heappop(queue)
+        *_, name, reached = heapq.heappop(queue)
         here = settled.setdefault(name, {})
         if reached.wake.accelerator in here:
             continue
@@ -164,7 +181,8 @@ def reach(
             if reached.wake.accelerator not in settled.get(importer, {}) and not kept_cold(
                 reached, importer, edge.line, environment
             ):
-                offer(importer, combine(importer, edge, name, reached))
+                place = places[id(edge)], name.count(".")
+                offer(importer, combine(importer, edge, name, reached), place)
     return _first_executed(settled, results, environment)
 
 
@@ -175,28 +193,33 @@ def _first_executed(
 ) -> Reaches:
     """Where a module is sure to wake, report the way that runs first, not the shortest.
 
-    A module's way only leads through modules that were settled before it, so that import cycles end.
+    A module's way only leads through modules that are nearer to the device, and by the shortest way through
+    those that are as near, so that import cycles end.
     """
     chosen: Reaches = {}
-    for name, here in settled.items():
-        result = results.get(name)
-        for accelerator, known in here.items():
-            best = known
-            if result is not None and known.certain:
-                best = _first_in(name, result, accelerator, known, chosen, environment)
-            chosen.setdefault(name, {})[accelerator] = best
+    every = [(name, one) for name, here in settled.items() for one in here.values()]
+    every.sort(key=lambda each: each[1].order)
+    for _, group in groupby(every, key=lambda each: each[1].order):
+        alike = list(group)
+        for name, known in alike:
+            chosen.setdefault(name, {})[known.wake.accelerator] = known
+        first = [_first_in(name, known, results, chosen, environment) for name, known in alike]
+        for (name, _), best in zip(alike, first, strict=True):
+            chosen[name][best.wake.accelerator] = best
     return chosen
 
 
 def _first_in(
     name: str,
-    result: ModuleResult,
-    accelerator: str,
     known: Reached,
+    results: Mapping[str, ModuleResult],
     chosen: Reaches,
     environment: Environments,
 ) -> Reached:
     """The first line of a module that is sure to wake the accelerator."""
+    result, accelerator = results.get(name), known.wake.accelerator
+    if result is None or not known.certain:
+        return known
     first = (1 << 30, known)
     for site in result.sites:
         if (
@@ -243,23 +266,3 @@ def closure(entries: Iterable[str], results: Mapping[str, ModuleResult]) -> dict
                 if target not in reached:
                     heapq.heappush(queue, (len(needed), next(ticket), target, needed))
     return reached
-
-
-def importer_counts(names: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, int]:
-    """How many of the modules in `results` import each of `names`, directly or not."""
-    importers: dict[str, set[str]] = {}
-    for name, result in results.items():
-        for site_edge in result.edges:
-            for target in targets(site_edge.edge.target, name):
-                importers.setdefault(target, set()).add(name)
-    counts: dict[str, int] = {}
-    for name in names:
-        seen: set[str] = set()
-        pending = [name]
-        while pending:
-            for importer in importers.get(pending.pop(), ()):
-                if importer not in seen and importer != name:
-                    seen.add(importer)
-                    pending.append(importer)
-        counts[name] = len(seen)
-    return counts

@@ -71,6 +71,10 @@ class Quotations:
             text = " ".join(part.decode("utf-8", "replace").strip() for part in raw)
         return f"not ({text})" if condition.negated else text
 
+    def has_main_guard(self, module: str) -> bool:
+        """True when the module has a part that runs only where it is started: `if __name__ == "__main__"`."""
+        return any(line.startswith("if __name__ ==") for line in self._source(module))
+
     def text(self, module: str, line: int) -> str:
         """The source line, stripped."""
         lines = self._source(module)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
-from coldfork.model.observations import IgnoreComment, Unreadable
+from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
+from coldfork.source.reach.audiences import Audiences
+from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards
+from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.propagation import (
     ModuleResult,
     Reached,
-    Reaches,
     closure,
     combine,
-    importer_counts,
     kept_cold,
     reach,
     runs_again,
@@ -27,6 +29,7 @@ from coldfork.source.reach.propagation import (
 )
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
+from coldfork.source.syntax.lazy_imports import FIRST
 from coldfork.source.values.conditions import Condition
 
 
@@ -48,12 +51,13 @@ class Reporter:
         self.found = found
         self.entries = entries
         self._quotations = quotations
+        self._importers = importers_of(self.results)
+        self._reaches = reach(self.results, self._importers, self._blamed_imports(), self._environment)
 
     # -- effects ------------------------------------------------------------------------------------
 
     def effects(self) -> tuple[Effect, ...]:
         """Every effect at a line of the checked code."""
-        reaches = reach(self.results, self._blamed_imports(), self._environment)
         conditions = closure(self.entries, self.results) if self.entries else None
         made: dict[tuple[object, ...], Effect] = {}
         for name in self.found.files:
@@ -63,7 +67,7 @@ class Reporter:
             if result is None:
                 continue
             above = conditions[name] if conditions is not None else ()
-            for effect in [*self._own(name, result, above), *self._imported(name, result, reaches, above)]:
+            for effect in [*self._own(name, result, above), *self._imported(name, result, above)]:
                 key = _sameness(effect)
                 known = made.get(key)
                 if known is None or _order(effect) < _order(known):
@@ -87,7 +91,17 @@ class Reporter:
                 needs = (Condition(words=fact.condition),) if fact.condition else ()
                 link = Link(StepKind.SINK, f"import {name}", None, None, None)
                 presumed = (fact.presumes,) if fact.presumes else ()
-                wake = Wake(fact.accelerator, fact.does, needs, presumed, 1, link, fact.remedy, bool(needs))
+                wake = Wake(
+                    fact.accelerator,
+                    fact.does,
+                    needs,
+                    presumed,
+                    1,
+                    link,
+                    fact.remedy,
+                    bool(needs),
+                    fact.unless_env,
+                )
                 if fact.does in WAKING:
                     reached.append(Reached(wake, not needs, not needs))
             if reached:
@@ -98,15 +112,13 @@ class Reporter:
         for site in result.sites:
             yield self._effect(name, site, site.wake, site.certain and not above, above, None)
 
-    def _imported(
-        self, name: str, result: ModuleResult, reaches: Reaches, above: tuple[Condition, ...]
-    ) -> Iterable[Effect]:
+    def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
         path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
         for site_edge in result.edges:
             for target in targets(site_edge.edge.target, name):
-                reached = reaches.get(target)
+                reached = self._reaches.get(target)
                 if not reached:
                     continue
                 own = target in self.found.files
@@ -130,10 +142,17 @@ class Reporter:
                         importers=0,
                         gated=site_edge.gated,
                         woken_elsewhere=own,
+                        may_be_lazy=self._may_be_lazy(name, site_edge),
                     )
                     yield self._effect(
                         name, site_edge, through.wake, through.certain and not above, above, imported
                     )
+
+    def _may_be_lazy(self, name: str, site: SiteEdge) -> bool:
+        if self.program.target_version < FIRST or not site.statement:
+            return False
+        state = self.program.module(name)
+        return state is not None and may_be_lazy(state.summary.body, site.line)
 
     @staticmethod
     def _leads_back(name: str, link: Link | None) -> bool:
@@ -173,7 +192,9 @@ class Reporter:
             text=self._quotations.text(name, site.line),
             position=site.position,
             chain=self._quotations.chain(wake.link),
-            condition=None if verdict is Verdict.CERTAIN else self._quotations.words_of(conditions),
+            condition=None
+            if verdict is Verdict.CERTAIN
+            else self._quotations.words_of(conditions) or "nothing before it ends what it is a part of",
             presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
@@ -185,14 +206,31 @@ class Reporter:
         names = {e.module for e in effects if e.imported is not None and e.imported.own}
         if not names:
             return effects
-        own = {name: result for name, result in self.results.items() if name in self.found.files}
-        counts = importer_counts(names, own)
+        counts = importer_counts(names, self._importers, self.found.files)
         return [
             replace(e, imported=replace(e.imported, importers=counts[e.module]))
             if e.imported is not None and e.module in counts
             else e
             for e in effects
         ]
+
+    # -- whom it concerns ---------------------------------------------------------------------------
+
+    def modules(self, effects: Iterable[Effect]) -> tuple[CheckedModule, ...]:
+        """The checked modules, and whom each of them concerns."""
+        audiences = Audiences(self.program, self.found, self._importers, self._quotations)
+        return audiences.modules({effect.module for effect in effects})
+
+    def imports(self, effects: Iterable[Effect]) -> tuple[Import, ...]:
+        """The imports that lead to the lines that wake a device, or to an import of a waking package."""
+        seeds = {e.module for e in effects if e.kind in WAKING and not (e.imported and e.imported.own)}
+        towards = imports_towards(seeds, self._importers, self._reaches, self._environment)
+        return tuple([
+            Import(
+                importer, self._quotations.path_of(importer), one.line, target, not one.edge.conditions
+            )
+            for importer, one, target in towards
+        ])  # fmt: skip
 
     # -- what is not an effect ----------------------------------------------------------------------
 
@@ -212,6 +250,15 @@ class Reporter:
             )
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
         return tuple(sorted(found, key=lambda u: u.path))
+
+    def unfinished(self) -> tuple[Unfinished, ...]:
+        """Modules that were not followed to their end."""
+        found = [
+            Unfinished(name, cut.function, self._quotations.path_of(cut.module), cut.line)
+            for name, result in self.results.items()
+            if (cut := result.cut) is not None
+        ]
+        return tuple(sorted(found, key=lambda u: u.module))
 
     def ignores(self) -> tuple[IgnoreComment, ...]:
         """Ignore comments of the checked code."""

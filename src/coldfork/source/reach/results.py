@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from coldfork.model.observations import Progress
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.objects.classes import base_names
+from coldfork.source.files.reading import CannotRead, read_bytes
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
+from coldfork.source.values.conditions import variable_of
 
 #: With fewer modules than this, evaluating them is done before a second process has started.
 _WORTH_A_WORKER = 250
@@ -52,6 +56,9 @@ class Results:
         """Every module that has a result: the checked ones and those they import."""
         self.evaluated = False
         """True once a module was followed that was not known."""
+        self._checked: Mapping[str, str] = MappingProxyType({})
+        self._optional: dict[str, tuple[str, str]] = {}
+        self._named: dict[str, bool] = {}
         self._evaluator: Evaluator | None = None
 
     @property
@@ -63,8 +70,25 @@ class Results:
                 found.setdefault(name, (reason, line, column))
         return found
 
-    def evaluate(self, roots: Iterable[str], progress: Progress | None = None) -> None:
-        """Evaluate the roots and everything they import, as far as it is not known."""
+    @property
+    def unset(self) -> tuple[tuple[str, str], ...]:
+        """Packages, and the environment variables without which some of what they import was left alone."""
+        left = (where for target, where in self._optional.items() if target not in self.by_name)
+        return tuple(sorted(set(left)))
+
+    def evaluate(
+        self,
+        roots: Iterable[str],
+        progress: Progress | None = None,
+        checked: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Evaluate the roots and everything they import, as far as it is not known.
+
+        What is not among the files of the `checked` modules imports as it does where nobody sets an
+        environment variable for it: what PyTorch imports to debug itself is as large as what it always
+        imports. A variable that the checked files name is theirs to set.
+        """
+        self._checked = checked
         level = self._expanded(roots)
         if not self.known:  # nearly all that may be imported is: following all of it at once shares it best
             ahead = read_ahead(self.program, self.loader, level, progress)
@@ -80,13 +104,32 @@ class Results:
                 if not isinstance(result, ModuleResult):
                     result = decode(result)
                 self.by_name[name] = result
-                for site_edge in result.edges:
-                    found.extend(targets(site_edge.edge.target, name))
+                found.extend(self._imported(name, result))
             level = [
                 name
                 for name in dict.fromkeys(found)
                 if name not in self.by_name and has_source(self.program, name)
             ]
+
+    def _imported(self, name: str, result: ModuleResult) -> Iterator[str]:
+        """The modules that importing one runs."""
+        for site_edge in result.edges:
+            edge = site_edge.edge
+            variable = "" if name in self._checked or not edge.off else variable_of(edge.conditions)
+            for target in targets(edge.target, name):
+                if not variable or not has_source(self.program, target) or self._is_named(variable):
+                    yield target
+                else:
+                    self._optional.setdefault(target, (name.partition(".")[0], variable))
+
+    def _is_named(self, variable: str) -> bool:
+        """True when one of the checked files names an environment variable."""
+        known = self._named.get(variable)
+        if known is None:
+            spelled = variable.encode("utf-8", "surrogatepass")
+            known = any(spelled in _source_of(path) for path in self._checked.values())
+            self._named[variable] = known
+        return known
 
     def _expanded(self, roots: Iterable[str]) -> list[str]:
         names: dict[str, None] = {}
@@ -117,7 +160,7 @@ class Results:
         for name in self._along(lanes[::hands][::-1], apart):
             self.known[name] = self._evaluate_one(name)
             if progress is not None and len(self.known) % 16 == 0:
-                progress("following imports", len(self.known) * hands, len(names))
+                progress("following imports", len(self.known) * hands, len(names), name)
         for worker in workers:
             answered, bits = worker.answer() or ([], [])
             worker.close()
@@ -145,7 +188,7 @@ class Results:
         if state is None:
             return Outcome(ModuleResult((), ()), (), program.bit(name))
         try:
-            sites, edges = self._evaluator.run_module(state)
+            result = self._evaluator.run_module(state)
         except Exception as problem:  # a fault of ours must not cost the other modules' findings
             self._evaluator = None
             reason = (
@@ -153,7 +196,7 @@ class Results:
             )
             return Outcome(ModuleResult((), ()), ((name, reason, 1, 0),), program.consulted)
         broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
-        return Outcome(ModuleResult(tuple(sites), tuple(edges)), broken, program.consulted)
+        return Outcome(ModuleResult(*result), broken, program.consulted)
 
 
 def _lanes(names: Sequence[str]) -> list[list[str]]:
@@ -163,9 +206,6 @@ def _lanes(names: Sequence[str]) -> list[list[str]]:
     for start in range(0, len(names), _HANDFUL):
         lanes[start // _HANDFUL % count] += names[start : start + _HANDFUL]
     return lanes
-
-
-Progress = Callable[[str, int, int], None]
 
 
 def read_ahead(
@@ -201,6 +241,14 @@ def read_ahead(
         level = [name for name in following if name not in seen and has_source(program, name)]
         seen.update(following)
     return names_read
+
+
+def _source_of(path: str) -> bytes:
+    """What a file holds; nothing when it cannot be read."""
+    try:
+        return read_bytes(path)
+    except CannotRead:
+        return b""
 
 
 def has_source(program: Program, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import numbers
+import sys
 import types
 import typing
 from types import ModuleType
@@ -25,10 +26,26 @@ def belongs(own: type, name: str) -> bool | None:
     """Whether an object of one class is an object of another, by its dotted name; None for a foreign one."""
     parent, _, last = name.rpartition(".")
     module = _MODULES.get(parent)
+    if module is None:
+        return False if _is_class_of_a_library(name) else None
     try:
-        return issubclass(own, getattr(module, last)) if module is not None else None
+        return issubclass(own, getattr(module, last))
     except (AttributeError, TypeError):  # no such name, or no class
         return None
+
+
+def _is_class_of_a_library(name: str) -> bool:
+    """Whether a dotted name looks like a class elsewhere to which nothing of Python's own belongs.
+
+    Names that Python gives to its abstract classes, and those of unions such as `ArrayLike`, say nothing.
+    """
+    top, _, rest = name.partition(".")
+    last = rest.rpartition(".")[2]
+    if not last[:1].isupper() or last.isupper() or top in sys.stdlib_module_names or "(" in name:
+        return False
+    return not (
+        last.endswith(("Like", "Type", "Types")) or any(hasattr(one, last) for one in _MODULES.values())
+    )
 
 
 def any_of(outcomes: list[bool | None]) -> bool | None:

@@ -35,8 +35,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "is": lambda one, other: type(one) is type(other) and one == other,
     "is not": lambda one, other: type(one) is not type(other) or one != other,
 }
-
-
+#: How a container is made of its items; a dictionary is made of two of them.
 _CONTAINERS: dict[str, Callable[[Iterable[Any]], object]] = {"list": list, "tuple": tuple, "set": set}
 
 
@@ -53,11 +52,22 @@ def container(kind: str, items: Iterable[Const | None]) -> Const | None:
         return None
 
 
+def dictionary(keys: Iterable[Const | None], values: Iterable[Const | None]) -> Const | None:
+    """A dictionary as the constant that it is; None where not all of it is constants."""
+    names, held = container("list", keys), container("list", values)
+    if names is None or held is None:
+        return None
+    try:
+        return Const(dict(zip(names.value, held.value, strict=True)))
+    except TypeError:  # a key that no dictionary takes
+        return None
+
+
 def compare(name: str, left: object, right: object) -> bool | None:
     """What comparing two constants gives; None where Python refuses to."""
     try:
         return bool(_COMPARISONS[name](left, right))
-    except TypeError:
+    except (TypeError, ValueError):  # the latter of a number that no byte can be: `-1 in b"a"`
         return None
 
 

@@ -7,7 +7,7 @@ import re
 _PLACES = re.compile(rb"\bgraph\(|\bcapture_begin\(|\bmake_graphed_callables\(")
 _ALIAS = re.compile(rb"\btorch\.cuda(?:\.graphs)?[ \t]+import[^\n]*\bgraph[ \t]+as[ \t]+(\w+)")
 _OURS = re.compile(rb"\b(?:graph|capture|capture_begin|make_graphed_callables|check)\(")
-#: One of these stands in every file that captures, after a first look for what nearly all of them have.
+#: One of these stands in every file that captures.
 _CAPTURING = (
     b".graph(", b"capture_begin(", b"make_graphed_callables", b"coldfork", b"torch.cuda import",
     b"torch.cuda.graphs import",
@@ -15,8 +15,8 @@ _CAPTURING = (
 
 
 def capturing(source: bytes) -> bool:
-    """True when a file may capture a graph; asked of every file, so the first look is a single word."""
-    return b"raph" in source and any(word in source for word in _CAPTURING)
+    """True when a file that holds "raph" may capture a graph."""
+    return any(word in source for word in _CAPTURING)
 
 
 def places(source: bytes) -> list[int]:

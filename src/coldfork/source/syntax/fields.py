@@ -60,7 +60,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.DICT: _fields(keys=Holds.OPTIONALS, values=_MANY),  # the key of ** is None
     nodes.INDEX: _fields(object=_ONE, index=_ONE, line=_LINE),
     nodes.LAMBDA: _fields(code=Holds.LAMBDA_CODE),
-    # "list", "set", "dict" or "generator"; a "dict" has two elements, the key and the value
+    # "list", "set", "dict" or "generator"; a "dict" has two elements, key and value, or one that is unpacked
     nodes.COMPREHENSION: _fields(kind=_PLAIN, elements=_MANY, generators=Holds.GENERATORS, line=_LINE),
     nodes.BINARY: _fields(operator=_PLAIN, left=_ONE, right=_ONE, line=_LINE),
     nodes.WALRUS: _fields(name=_PLAIN, value=_ONE),
@@ -90,6 +90,11 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.RAISE: _fields(line=_LINE, value=Holds.OPTIONAL, cause=Holds.OPTIONAL),
     nodes.IMPORT: _fields(line=_LINE, end_line=_LINE, names=_PLAIN),  # (module, alias or None), ...
     nodes.FROM: _fields(line=_LINE, end_line=_LINE, module=_PLAIN, level=_PLAIN, names=_PLAIN),
+    # A lazy import is declared, or else lazy if `__lazy_modules__` names the module.
+    nodes.LAZY_IMPORT: _fields(line=_LINE, end_line=_LINE, declared=_PLAIN, names=_PLAIN),
+    nodes.LAZY_FROM: _fields(
+        line=_LINE, end_line=_LINE, declared=_PLAIN, module=_PLAIN, level=_PLAIN, names=_PLAIN
+    ),
     nodes.DEF: _fields(
         line=_LINE, name=_PLAIN, decorators=Holds.DECORATORS, header=Holds.HEADER, code=Holds.CODE
     ),

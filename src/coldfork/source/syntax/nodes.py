@@ -68,6 +68,8 @@ DELETE = 51
 LOADS = 52  # what annotations read
 ASYNC_FOR = 53
 ASYNC_WITH = 54
+LAZY_IMPORT = 55  # from Python 3.15 on: names are bound, and modules run when one of them is read
+LAZY_FROM = 56
 
 # -- assignment targets -----------------------------------------------------------------------------
 TO_NAME = 60
@@ -94,6 +96,8 @@ BY_CLASS = 3  # the CLASS node
 BY_VALUE = 4  # an expression
 BY_STATEMENT = 5  # a statement that has to be run to know
 BY_TYPE = 6  # an annotation without a value
+BY_LAZY_IMPORT = 7  # (module, whether it was given an alias, declared, line)
+BY_LAZY_FROM = 8  # (module, level, name, declared, line)
 
 # -- guards around a binding --------------------------------------------------------------------------
 WHEN = 0  # (WHEN, test, wanted, line, span)

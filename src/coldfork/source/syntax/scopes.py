@@ -29,6 +29,8 @@ class Scope:
         self.imports: list[ImportRecord] = parent.imports if parent else []
         self.stars: list[Node] = parent.stars if parent else []
         self.loads: dict[str, int] = parent.loads if parent else {}
+        self.annotations: list[Node] = []
+        """The annotations of names that wait until somebody reads them, as statements."""
 
     def bind(self, name: str, how: int, payload: Any, line: int) -> None:
         """Record one way in which `name` gets its value."""
@@ -39,27 +41,32 @@ class Scope:
         return {name: tuple(entries) for name, entries in self.binds.items()}
 
 
-def boring(node: Node) -> bool:
-    """True when evaluating the expression can have no effect on a device."""
+def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
+    """True when evaluating the expression can have no effect on a device; reading a lazy name may."""
     opcode = node[0]
-    if opcode == nodes.NAME or opcode == nodes.CONST:
+    if opcode == nodes.CONST or (opcode == nodes.NAME and not lazy):
         return True  # nearly all there is, and asked of every assignment
+    if opcode == nodes.NAME:
+        _, name, _ = node
+        return name not in lazy
     if opcode == nodes.JOINED:
         return all(
             part[0] == nodes.CONST for part in children(node)
         )  # the rest is formatted, by code of its own
-    return opcode in _BORING and all(boring(part) for part in children(node))
+    return opcode in _BORING and all(boring(part, lazy) for part in children(node))
 
 
-def prune(block: Block, scope: Scope) -> Block:
+def prune(block: Block, scope: Scope, lazy: frozenset[str] = frozenset()) -> Block:
     """Drop what only binds a name that nothing else binds: look-ups find it without running it."""
-    return tuple([node for node in block if not _only_binds(node, scope)])
+    return tuple([node for node in block if not _only_binds(node, scope, lazy)])
 
 
-def _only_binds(node: Node, scope: Scope) -> bool:
+def _only_binds(node: Node, scope: Scope, lazy: frozenset[str]) -> bool:
     if node[0] == nodes.ASSIGN:
         _, _, _, targets, value = node
-        return all(t[0] == nodes.TO_NAME and len(scope.binds[t[1]]) == 1 for t in targets) and boring(value)
+        return all(t[0] == nodes.TO_NAME and len(scope.binds[t[1]]) == 1 for t in targets) and boring(
+            value, lazy
+        )
     if node[0] == nodes.DEF:
         _, _, name, decorators, header, _ = node
         return not decorators and header is None and len(scope.binds[name]) == 1

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from typing import Any, NamedTuple
 
 from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.capture_hints import capturing
 from coldfork.source.syntax.ignore_comments import find_ignore_comments
+from coldfork.source.syntax.lazy_imports import declare, may_be_listed, may_be_spelt
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Block, Code, Node, code_of
 from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.skeleton import skeleton
 from coldfork.source.syntax.syntax_errors import parse
+from coldfork.source.syntax.words import FUTURE, GLOBAL, GRAPH, LAZY, MARK, words
 
 _POSTPONED = re.compile(
     rb"^from[ \t]+__future__[ \t]+import[^\n]*(?:\n[^\n)]*)*?\bannotations\b", re.MULTILINE
 )
-_GLOBAL = re.compile(rb"^[ \t]+global[ \t]+([^\n#;]+)", re.MULTILINE)
+_GLOBAL = re.compile(rb"global[ \t]+([^\n#;]+)")
 
 
 class Summary(NamedTuple):
@@ -38,6 +40,10 @@ class Summary(NamedTuple):
     error: tuple[str, int, int] | None = None
     captures: bool = False
     """True when the file may capture a CUDA graph."""
+    lazy: frozenset[str] = frozenset()
+    """The names that lazy imports bind, and the dotted ones of the submodules that they name."""
+    deferred: bool = False
+    """True when annotations are evaluated as soon as somebody reads them."""
 
 
 def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
@@ -56,19 +62,33 @@ def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
 
 
 def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
-    postponed = target_version >= (3, 14) or (
-        b"__future__" in source and _POSTPONED.search(source) is not None
+    held = words(source)
+    written_out = bool(held & FUTURE) and _POSTPONED.search(source) is not None
+    deferred = target_version >= (3, 14) and not written_out
+    postponed = deferred or written_out
+    # A misplaced `lazy import` in a function is an error of the file, so no function may be left out.
+    # Nor may a header be left out whose default values read a name that an import binds lazily.
+    lazily = bool(held & LAZY) and (may_be_listed(source, target_version) or may_be_spelt(source))
+    blanked = None if lazily else skeleton(source)
+    tree = (
+        _parse_quietly(blanked.text) if blanked is not None and (blanked.spans or blanked.imports) else None
     )
-    blanked = skeleton(source)
-    tree: ast.Module | None = None
     spans: dict[int, tuple[int, int]] = {}
-    if blanked is not None and blanked.spans:
-        tree = _parse_quietly(blanked.text)
-        if tree is not None:
-            spans = {line: (span.start, span.end) for line, span in blanked.spans.items()}
-    if tree is None:
+    if tree is not None and blanked is not None:
+        spans = blanked.spans
+        context = Context(
+            0,
+            postponed,
+            spans,
+            blanked.runs,
+            target_version=target_version,
+            imports=blanked.imports,
+            deferred=deferred,
+        )
+    else:
         tree = parse(source)
-    context = Context(0, postponed, spans, blanked.runs if blanked is not None and spans else {})
+        lazy = declare(tree, source, target_version) if lazily else frozenset()
+        context = Context(0, postponed, lazy=lazy, target_version=target_version, deferred=deferred)
     body, scope = lower_module(context, tree.body)
     loads = dict(scope.loads)
     if blanked is not None and spans and not postponed:
@@ -83,28 +103,32 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
         tuple(dict.fromkeys(scope.imports)),
         tuple(scope.stars),
         postponed,
-        frozenset(_rebound(source)),
-        tuple(tuple(mark) for mark in find_ignore_comments(source)),
+        frozenset(_rebound(source) if held & GLOBAL else ()),
+        tuple(tuple(mark) for mark in find_ignore_comments(source)) if held & MARK else (),
         None,
-        capturing(source),
+        bool(held & GRAPH) and capturing(source),
+        context.lazy,
+        deferred,
     )
 
 
 def _rebound(source: bytes) -> set[str]:
     """Names of the module that some function declares `global`."""
-    if b"global " not in source:
-        return set()
     found: set[str] = set()
-    for match in _GLOBAL.finditer(source):
-        found.update(name.strip().decode("utf-8", "replace") for name in match.group(1).split(b","))
+    at = -1
+    while (
+        at := source.find(b"global", at + 1)
+    ) >= 0:  # sooner done than by one expression for the whole line
+        before = source[source.rfind(b"\n", 0, at) + 1 : at]
+        match = _GLOBAL.match(source, at) if before and not before.strip(b" \t") else None
+        if match is not None:
+            found.update(name.strip().decode("utf-8", "replace") for name in match.group(1).split(b","))
     return found
 
 
 def _parse_quietly(source: bytes) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
+        return parse_any(source)
     except (SyntaxError, ValueError):
         return None
 
@@ -117,9 +141,7 @@ def function_code(source: bytes, start: int, end: int, line: int) -> Code | None
         text = b"if 1:\n" + text
         offset -= 1
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree: Any = ast.parse(text)
+        tree: Any = parse_any(text)
         node = tree.body[0]
         if isinstance(node, ast.If):
             node = node.body[0]

@@ -5,46 +5,51 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 
 from coldfork.source.files.reading import CannotRead
+from coldfork.source.syntax.newer.parsing import parse_any
 
-_PYTHON_2 = re.compile(
+# Patterns for one line, compiled when there is an error to explain.
+_PYTHON_2 = (
     rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,"
-    rb"|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)",
-    re.MULTILINE,
+    rb"|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)"
 )
 _NEWER = (
     (
         (3, 14),
-        re.compile(
+        (
             rb"\b[rRfF]?[tT][rR]?['\"]|^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*[\w., \t]+:"
-            rb"|^[ \t]*except[ \t]+[\w.]+,",
-            re.MULTILINE,
+            rb"|^[ \t]*except[ \t]+[\w.]+,"
         ),
     ),
-    ((3, 13), re.compile(rb"^[ \t]*(?:class|def|type)[ \t]+\w+\[[^\]\n]*=[^\]\n]*\]", re.MULTILINE)),
-    (
-        (3, 12),
-        re.compile(
-            rb"^[ \t]*type[ \t]+\w+|^[ \t]*(?:async[ \t]+)?(?:class|def)[ \t]+\w+\[|\bf['\"]", re.MULTILINE
-        ),
-    ),
+    ((3, 13), rb"^[ \t]*(?:class|def|type)[ \t]+\w+\[[^\]\n]*=[^\]\n]*\]"),
+    ((3, 12), rb"^[ \t]*type[ \t]+\w+|^[ \t]*(?:async[ \t]+)?(?:class|def)[ \t]+\w+\[|\bf['\"]"),
 )
 
 
 def parse(source: bytes) -> ast.Module:
     """Parse a whole file; `CannotRead` says in words what is wrong and which Python would read it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
+        return parse_any(source)
     except SyntaxError as error:
         raise CannotRead(
             _explain(error, source), error.lineno or 1, max(0, (error.offset or 1) - 1)
         ) from None
     except ValueError as error:
         raise CannotRead(str(error)) from None
+
+
+def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -> None:
+    """Refuse `except A, b:` where it cannot be what it is from Python 3.14 on, a list of two exceptions."""
+    first, *others = listed.elts
+    if target_version is None or target_version >= (3, 14) or len(others) != 1:
+        return
+    (second,) = others
+    bare = (first.lineno, first.col_offset) == (listed.lineno, listed.col_offset)
+    if bare and isinstance(second, ast.Name) and second.id.islower():
+        raise CannotRead(
+            "is Python 2 source (multiple exception types must be parenthesized)", first.lineno, 0
+        )
 
 
 def explain_body(source: bytes, start: int, end: int) -> str:
@@ -65,10 +70,10 @@ def _explain(error: SyntaxError, source: bytes) -> str:
     line = lines[(error.lineno or 1) - 1] + b"\n" if 0 < (error.lineno or 1) <= len(lines) else b""
     running = sys.version_info[:2]
     message = (error.msg or "invalid syntax").rstrip(".")
-    if _PYTHON_2.search(line):
+    if re.search(_PYTHON_2, line):
         return f"is Python 2 source ({message})"
     for version, pattern in _NEWER:
-        if version > running and pattern.search(line):
+        if version > running and re.search(pattern, line):
             return (
                 f"uses syntax of Python {version[0]}.{version[1]}, "
                 f"which Python {running[0]}.{running[1]} cannot read; "

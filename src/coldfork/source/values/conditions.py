@@ -18,6 +18,8 @@ class Condition(NamedTuple):
     """What is presumed when the path that needs this condition is not the nominal one."""
     possible: bool = False
     """True for dynamic dispatch that could not be narrowed."""
+    variable: str = ""
+    """The environment variable that has to be set for it to hold."""
 
 
 def negated(condition: Condition) -> Condition:
@@ -26,6 +28,12 @@ def negated(condition: Condition) -> Condition:
         return condition._replace(
             words=condition.words.removeprefix("not: ")
             if condition.words.startswith("not: ")
-            else f"not: {condition.words}"
+            else f"not: {condition.words}",
+            variable="",
         )
     return condition._replace(negated=not condition.negated)
+
+
+def variable_of(conditions: tuple[Condition, ...]) -> str:
+    """An environment variable that has to be set for all of them to hold; empty where none has."""
+    return next((condition.variable for condition in conditions if condition.variable), "")

@@ -41,9 +41,10 @@ class Const(Value):
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is Const and type(self.value) is type(other.value) and bool(self.value == other.value)
-        )
+        if not isinstance(other, Const):
+            return False
+        mine, others = self.value, other.value
+        return type(mine) is type(others) and bool(mine == others)
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))

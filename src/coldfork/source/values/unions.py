@@ -23,6 +23,7 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
+from coldfork.source.values.texts import Ending
 
 _MOST_ALTERNATIVES = 8
 
@@ -69,8 +70,8 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
 def truth(value: Value) -> bool | None:
     """Whether a single value is true; None when nobody knows."""
     kind = type(value)
-    if kind is Const:
-        return bool(value.value)  # type: ignore[attr-defined]
+    if isinstance(value, Const):
+        return bool(value.value)
     if kind is Unknown:
         return True if value.truthy else None  # type: ignore[attr-defined]
     if kind is Sequence or kind is Mapping:
@@ -80,6 +81,8 @@ def truth(value: Value) -> bool | None:
     if kind is External:
         return True if value.is_module else None  # type: ignore[attr-defined]
     if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property):
+        return True
+    if kind is Ending:
         return True
     if kind is Instance:
         return None if value.open else True  # type: ignore[attr-defined]

@@ -9,29 +9,25 @@ from __future__ import annotations
 
 from _thread import _count as python_threads
 from _thread import get_ident
-from functools import partial
 from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import Reason
+from coldfork.model.forking.judgement import NOTHING_KNOWN, Purpose
+from coldfork.observe.forking import holdings
 from coldfork.start.evidence import circumstances, runtimes, servers, target
 from coldfork.start.process.snapshot import HERE
 from coldfork.start.process.wakers import WAKERS
 from coldfork.start.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+    from coldfork.model.forking.judgement import Deed
+    from coldfork.observe.forking.holding import Holding
 
     Piece = Callable[[Surroundings], "Reason | Iterable[Reason] | None"]
 
-RUNTIMES: tuple[Piece, ...] = (
-    *(partial(runtimes.device, accelerator) for accelerator in runtimes.DEVICES),
-    runtimes.openmp_pool,
-    runtimes.openmp_unreadable,
-    runtimes.numba_on_gnu_openmp,
-    runtimes.tokenizers_pool,
-    runtimes.strange_threads,
-    runtimes.python_threads,
-)
+RUNTIMES: tuple[Piece, ...] = (runtimes.runtimes,)
 """What a forked child would be handed."""
 
 SURROUNDINGS: tuple[Piece, ...] = (
@@ -88,19 +84,25 @@ def found_in(surroundings: Surroundings, pieces: Iterable[Piece]) -> list[Reason
 
 
 class _LastAnswer:
-    """What was found the last time, which holds while the states, the threads and the asker are the same."""
+    """What was held the last time, which holds while the states, the threads and the asker are the same."""
 
     def __init__(self) -> None:
         self._for: tuple[object, ...] | None = None
-        self._found: tuple[Reason, ...] = ()
+        self._found: tuple[Holding, ...] = ()
 
-    def now(self) -> tuple[Reason, ...]:
-        asked = (HERE.readings(), HERE.generation, get_ident(), python_threads(), _numba(), WAKERS.count)
+    def now(self) -> tuple[Holding, ...]:
+        asked = (
+            HERE.readings(),
+            HERE.generation,
+            get_ident(),
+            python_threads(),
+            _numba(),
+            HERE.setting(holdings.GRPC),
+        )
         if self._for is None or any(
             old is not new and old != new for old, new in zip(self._for, asked, strict=True)
         ):
-            said = found_in(Surroundings(), RUNTIMES)
-            self._found = tuple(sorted(said, key=lambda reason: -reason.weight.rank))
+            self._found = tuple(holdings.held(Surroundings()))
             self._for = asked
         return self._found
 
@@ -108,12 +110,17 @@ class _LastAnswer:
 _LAST = _LastAnswer()
 
 
-def against_fork() -> tuple[Reason, ...]:
-    """What a child forked by this thread now would be handed and could not use; empty if nothing.
-
-    Those of weight `harm` (`Reason.vetoes`) break it; a `doubt` could not be ruled out.
-    """
+def held_here() -> tuple[Holding, ...]:
+    """What this thread holds now that a child forked from it might not be able to use; empty if nothing."""
     return _LAST.now()
+
+
+def against_fork(
+    purpose: Purpose = Purpose.PLAIN, does: Mapping[str, Deed] = NOTHING_KNOWN
+) -> tuple[Reason, ...]:
+    """What speaks against a fork by this thread now, for a child of this purpose; what weighs most first."""
+    found = runtimes.judged(held_here(), purpose, WAKERS.of, does)
+    return tuple(sorted(found, key=lambda reason: -reason.weight.rank))
 
 
 def _numba() -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import Reason, Weight
+from coldfork.model.forking.judgement import Purpose
 from coldfork.start.static_reach.answers import Reached
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ def imports_of_target(surroundings: Surroundings) -> Reason | None:
     """What the target's module imports, which may wake a device in the child or cannot be told."""
     # What was typed in has no module of its own that a child could import.
     if surroundings.target is None or surroundings.target.has_no_file:
+        return None
+    if surroundings.target.purpose is not Purpose.PROCESS:
+        # What a worker of a known kind does by itself is known.
         return None
     answer = surroundings.reach_of(surroundings.target)
     if answer.reached is Reached.NOTHING:

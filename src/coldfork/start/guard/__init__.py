@@ -1,4 +1,4 @@
-"""The fork guard: examines this process before each fork, and refuses one whose child would be broken.
+"""The fork guard: examines this process before each fork, and says or refuses what would break the child.
 
 This module is imported at the start of every interpreter that has the file of `coldfork guard install`, so it
 imports nothing but what such an interpreter has anyway; the rest comes when something happens.
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 VARIABLE = "COLDFORK_GUARD"
 OFF = "off"
-MODES = ("raise", "warn", "log", OFF)
-DEFAULT = "raise"
+MODES = ("strict", "raise", "warn", "log", OFF)
+DEFAULT = "warn"
 
 
 def guard(mode: str | None = None) -> Guarding:
-    """Examine this process before each fork from here on, and refuse those that would break the child.
+    """Examine this process before each fork from here on, and say which would break the child.
 
-    `"raise"` raises `UnsafeForkError` in place of the fork, `"warn"` and `"log"` let it happen and say so,
-    `"off"` ends it. Without a mode, the variable COLDFORK_GUARD decides, and without that it is `"raise"`.
+    `"warn"` and `"log"` let the fork happen and say so; `"raise"` raises `UnsafeForkError` in place of a fork
+    whose child is known to break, and `"strict"` also where the child breaks if it touches what it is handed;
+    `"off"` ends it. Without a mode, the variable COLDFORK_GUARD decides, and without that it is `"warn"`.
     The call takes effect at once and for the whole process. As `with guard(...):` it ends with the block.
     """
     chosen = checked(mode) if mode is not None else from_environment() or DEFAULT

@@ -1,4 +1,4 @@
-"""Who is about to fork: forks that run another program at once pass, and a warning names the user's line."""
+"""Who is about to fork: a warning names the line that wanted a process."""
 
 from __future__ import annotations
 
@@ -8,26 +8,16 @@ if TYPE_CHECKING:
 
 _OURS = "coldfork.start.guard"
 
-FORK_THEN_EXEC = frozenset(
-    {
-        # Lib/os.py: spawnv and its seven sisters fork, and the child calls exec or _exit.
-        ("os", "_spawnvef"),
-        # Lib/pty.py: the child of forkpty calls execlp.
-        ("pty", "spawn"),
-        # Lib/http/server.py, until Python 3.14: the child calls execve on the script.
-        ("http.server", "run_cgi"),
-        # ptyprocess/ptyprocess.py, under pexpect and IPython's `!`: the child calls execv or execvpe.
-        ("ptyprocess.ptyprocess", "spawn"),
-        # gunicorn/arbiter.py: the child of SIGUSR2 calls execvpe; its workers are forks like any other.
-        ("gunicorn.arbiter", "reexec"),
-    }
+_MACHINERY = (
+    "coldfork.start",
+    "concurrent.futures",
+    "multiprocessing",
+    "os",
+    "pty",
+    "subprocess",
+    "threading",
+    "torch.utils.data",
 )
-"""Functions whose forked child runs another program at once, and so inherits nothing but files."""
-
-_NEAR = 2
-"""So many frames are looked at: the caller of the fork, and for `pty.fork` the caller of that."""
-
-_MACHINERY = ("coldfork.start", "concurrent.futures", "multiprocessing", "os", "pty", "threading")
 """Modules through which others fork; a warning points past them."""
 
 
@@ -36,18 +26,6 @@ def caller_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
         frame = frame.f_back
     return frame
-
-
-def runs_a_program(frame: FrameType) -> bool:
-    """Whether the fork is one of those that run another program at once."""
-    at: FrameType | None = frame
-    for _ in range(_NEAR):
-        if at is None:
-            return False
-        if (at.f_globals.get("__name__"), at.f_code.co_name) in FORK_THEN_EXEC:
-            return True
-        at = at.f_back
-    return False
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
@@ -59,3 +37,9 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
             return at
         at = at.f_back
     return frame
+
+
+def users_place(frame: FrameType | None) -> tuple[str, int] | None:
+    """The file and the line of that frame."""
+    at = users_frame(frame)
+    return None if at is None else (at.f_code.co_filename, at.f_lineno or 0)

@@ -1,4 +1,4 @@
-"""What follows when something speaks against a fork: an error in its place, a warning, or a line in a log."""
+"""What follows a judgement: an error in place of the fork, a warning, or a line in a log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import logging
 import warnings
 from typing import TYPE_CHECKING
 
+from coldfork.model.decisions import fork_judgement
 from coldfork.model.errors import UnsafeForkError, UnsafeForkWarning
+from coldfork.model.forking.judgement import Judgement
 from coldfork.start.guard import messages
 from coldfork.start.guard.callers import users_frame
 
@@ -18,20 +20,35 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("coldfork")
 
 
+REFUSED = {"raise": Judgement.BREAKS, "strict": Judgement.BREAKS_IF}
+"""The least that each mode refuses; the others refuse nothing."""
+
+
 def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | None) -> None:
-    """Raise, warn or log, as the mode asks."""
-    if mode == "raise":
+    """Refuse, warn or log, as the mode asks."""
+    least = REFUSED.get(mode)
+    if least is not None and fork_judgement(reasons).rank >= least.rank:
         raise UnsafeForkError(messages.refusal(call, reasons), reasons, call)
-    line = messages.line(call, reasons)
+    line = messages.line(call.partition(" ")[0], reasons)
     if mode == "log":
         LOG.warning("%s", line)
-    else:
+    elif mode == "warn":
         _warn(line, users_frame(frame))
+    else:
+        _only_warn(line, users_frame(frame))
 
 
 def let_through(call: str, reasons: tuple[Reason, ...], reason: str) -> None:
     """Log a fork that was allowed although something speaks against it."""
     LOG.info("%s let through: %s. Against it: %s", call, reason, messages.clauses(reasons))
+
+
+def _only_warn(line: str, frame: FrameType | None) -> None:
+    """Warn, and refuse nothing by it: where warnings are errors, the log has it."""
+    try:
+        _warn(line, frame)
+    except UnsafeForkWarning:
+        LOG.warning("%s", line)
 
 
 def _warn(line: str, frame: FrameType | None) -> None:

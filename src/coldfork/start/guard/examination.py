@@ -9,14 +9,19 @@ from _thread import get_ident
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from coldfork.observe.forking.questions import BODIES, known_deeds
 from coldfork.observe.probes import hip, opencl, tokenizers
-from coldfork.start.evidence import table
+from coldfork.start.evidence import runtimes, table
 from coldfork.start.process import snapshot
+from coldfork.start.process.wakers import WAKERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from coldfork.model.decisions import Reason
+    from coldfork.model.forking.judgement import Purpose
+    from coldfork.observe.forking.bodies import Body
+    from coldfork.observe.forking.holding import Holding
     from coldfork.observe.probes.loader import Loader
     from coldfork.observe.states import Poller
     from coldfork.start.guard.observation import WakeObservation
@@ -32,7 +37,7 @@ _HARD = 2
 
 
 class ForkExamination:
-    """Asks what speaks against a fork, and asks again only when something has changed."""
+    """Asks what this process holds, and asks again only when something has changed."""
 
     def __init__(self) -> None:
         self._examined: object = None
@@ -40,33 +45,39 @@ class ForkExamination:
         self._snapshot = snapshot.HERE
         self._remember = snapshot.HERE.examination.lineage.remember
 
-    def against(self, observation: WakeObservation | None) -> tuple[Reason, ...]:
-        """What would break a child that this thread forks now; noted for the child, too."""
+    def held(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
+        """What a child that this thread forks now might not be able to use; noted for the child, too."""
         unchanged = self._unchanged
-        vetoes: tuple[Reason, ...] = ()
+        found: tuple[Holding, ...] = ()
         if unchanged is None or not unchanged.still():
-            vetoes = self._anew(observation)
+            found = self._anew(observation)
         # So that the child can tell poisoned from cold.
         self._remember(self._snapshot.latest)
-        return vetoes
+        return found
 
-    def _anew(self, observation: WakeObservation | None) -> tuple[Reason, ...]:
+    def reasons(
+        self, found: tuple[Holding, ...], purpose: Purpose, bodies: Iterable[Body] = ()
+    ) -> tuple[Reason, ...]:
+        """What speaks against a fork of a child that calls these, with what can be done about it here."""
+        does = known_deeds(found, lambda: BODIES(bodies))
+        reasons = tuple(runtimes.judged(found, purpose, WAKERS.of, does))
+        return exact_remedies(reasons, self._snapshot.examination.loader) if reasons else ()
+
+    def _anew(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
         if self._unchanged is None:
             self._begin_comparing(observation)
         unchanged = self._unchanged
         # Taken before, so that a change in the middle is one since.
         key = None if unchanged is None else unchanged.key()
-        found = table.against_fork()
+        found = tuple(one for one in table.held_here() if not one.doubtful)
         if self._snapshot.latest is not self._examined:
             # Only what has changed can have been woken since, and then it is good to know by whom.
             self._examined = self._snapshot.latest
             if observation is not None:
                 observation.poll()
-                found = table.against_fork()
-        vetoes = tuple(reason for reason in found if reason.vetoes)
         if unchanged is not None:
-            unchanged.note(None if vetoes else key)
-        return exact_remedies(vetoes, self._snapshot.examination.loader) if vetoes else ()
+            unchanged.note(None if found else key)
+        return found
 
     def _begin_comparing(self, observation: WakeObservation | None) -> None:
         """From the second examination on: many a process forks once."""

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldfork.model.decisions import fork_judgement
+from coldfork.model.forking.judgement import Judgement
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from coldfork.model.decisions import Reason
     from coldfork.model.states import Waker
 
+_UNSEEN = "nothing in the child can see that, so that this is all the warning there is"
+_STRICT = 'it is let through, because it may work; guard("strict") refuses it'
+
 
 def refusal(call: str, reasons: Sequence[Reason]) -> str:
     """Why a fork was refused, who is to blame, and what to do instead."""
-    return "\n".join(
-        [f"{call} was refused, and no process was started: {clauses(reasons)}", *_below(reasons)]
-    )
+    first = f"{call} was refused, and no process was started: {clauses(reasons)}"
+    return "\n".join([first, *_conditions(reasons), *_below(reasons)])
 
 
 def line(call: str, reasons: Sequence[Reason]) -> str:
     """The same in one line, for a fork that happens in spite of it."""
     help_ = next(iter(_remedies(reasons)), None)
-    return f"{call} hands its child what it cannot use: {clauses(reasons)}" + (
-        f"; help: {help_}" if help_ else ""
-    )
+    story = [f"{call} hands its child what it cannot use: {clauses(reasons)}", *conditions(reasons)]
+    if help_:
+        story.append(f"help: {help_}")
+    if fork_judgement(reasons) is Judgement.BREAKS_IF:
+        story.append(_STRICT)
+    return "; ".join(story)
 
 
-def note(reasons: Sequence[Reason], parent: int) -> str:
+def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None = None) -> str:
     """What is added to a framework's error in a poisoned child: what is known about its parent."""
-    first = f"coldfork: this process was forked from process {parent} in spite of this:"
+    where = "" if place is None else f", at {place[0]}:{place[1]},"
+    first = f"coldfork: this process was forked from process {parent}{where} in spite of this:"
     texts = dict.fromkeys(f"  {reason.text}" for reason in reasons)
     return "\n".join([first, *texts, *_below(reasons, blocks=False)])
+
+
+def conditions(reasons: Sequence[Reason]) -> list[str]:
+    """What breaks the child, each once; where no hook in the child can see it, that this is all there is."""
+    told = dict.fromkeys(reason.condition for reason in reasons if reason.condition is not None)
+    unseen = [one for one in reasons if one.judgement is Judgement.BREAKS_IF and not one.watched]
+    return [*filter(None, told), _UNSEEN] if unseen else [*filter(None, told)]
 
 
 def clauses(reasons: Sequence[Reason]) -> str:
     """The reasons in one sentence."""
     return "; ".join(dict.fromkeys(reason.text for reason in reasons))
+
+
+def _conditions(reasons: Sequence[Reason]) -> Iterator[str]:
+    for condition in conditions(reasons):
+        yield f"  = {condition}"
 
 
 def _below(reasons: Sequence[Reason], *, blocks: bool = True) -> Iterator[str]:

@@ -11,6 +11,7 @@ from os import getpid
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import guard_threads
 from coldfork.observe.imports import Imports
+from coldfork.observe.waking_calls import WakingCalls
 from coldfork.start.process.wakers import WAKERS
 
 TYPE_CHECKING = False
@@ -83,8 +84,9 @@ class WakeObservation:
         self._sensor.begun = self._hear_threads
         self._sensor.forked = self._attribution.forked
         self._imports = Imports(
-            self._attribution, None, self._switch, lambda load: loaded(load.name), trouble
+            self._attribution, None, self._switch, lambda load: self._loaded(load.name, loaded), trouble
         )
+        self._waking = WakingCalls(self._attribution, trouble)
 
     @property
     def poller(self) -> Poller | None:
@@ -103,6 +105,7 @@ class WakeObservation:
         # What is awake by now was woken before anybody watched.
         self._attribution.start()
         self._imports.install()
+        self._waking.install()
 
     def end(self) -> None:
         """Remove the wrappers."""
@@ -110,6 +113,7 @@ class WakeObservation:
             return
         self._watches = False
         self._imports.remove()
+        self._waking.remove()
         self._hear_no_more()
         self._hear_no_more = lambda: None
 
@@ -117,6 +121,10 @@ class WakeObservation:
         """Ask now whether something woke since it was asked last."""
         if self._watches:
             self._attribution.poll()
+
+    def _loaded(self, name: str, also: Callable[[str], None]) -> None:
+        self._waking.loaded(name)
+        also(name)
 
     def _switch(self, load: Load | None) -> None:
         """A module is about to be loaded: from the first native one on there is something to ask."""

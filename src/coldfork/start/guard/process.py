@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.model.decisions import Reason
+    from coldfork.start.guard.child_notes import Notes
     from coldfork.start.guard.examination import ForkExamination
     from coldfork.start.guard.observation import WakeObservation
-    from coldfork.start.guard.poisoned_children import Notes
     from coldfork.start.guard.protocols import ModeRequest, Permission
 
     Action = Callable[[tuple[Any, ...]], None]
@@ -113,7 +113,8 @@ class ProcessGuard:
         """Examine before multiprocessing makes its pipes; False where nobody asked for it."""
         if self.mode == OFF:
             return False
-        self._examine(f"multiprocessing {getattr(process, 'name', 'process')}", sys._getframe(2))
+        call = f"multiprocessing {getattr(process, 'name', 'process')}"
+        self._examine(call, sys._getframe(2), process)
         self._cleared.add(get_ident())
         return True
 
@@ -121,14 +122,25 @@ class ProcessGuard:
         """The launch is over, in the parent."""
         self._cleared.discard(get_ident())
 
-    def against(self, call: str) -> tuple[Reason, ...]:
-        """What would break a child forked now; empty too where it cannot be found out."""
+    def against(self, call: str, frame: FrameType | None, process: Any = None) -> tuple[Reason, ...]:
+        """What speaks against a fork now, for what the child is for; empty where that cannot be found out."""
         try:
-            if self._examination is None:
+            examination = self._examination
+            if examination is None:
                 from coldfork.start.guard.examination import ForkExamination
 
-                self._examination = ForkExamination()
-            return self._examination.against(self.observation)
+                examination = self._examination = ForkExamination()
+            found = examination.held(self.observation)
+            if not found:
+                return ()
+            from coldfork.model.forking.judgement import Purpose
+            from coldfork.observe.forking import bodies, purposes
+
+            if process is not None:
+                purpose, _ = purposes.of_process(process)
+                return examination.reasons(found, Purpose(purpose), bodies.of_process(process))
+            purpose, target = purposes.purpose_and_target(frame)
+            return examination.reasons(found, Purpose(purpose), bodies.of_purpose(purpose, target))
         except Exception as error:
             self._trouble(call, error)
             return ()
@@ -140,10 +152,11 @@ class ProcessGuard:
             self.listen()
             self._actions["os.fork"] = lambda _: self._before("os.fork")
             self._actions["os.forkpty"] = lambda _: self._before("os.forkpty")
+            self._actions["subprocess.Popen"] = lambda _: self._before_program()
             self._guard_launches()
         else:
-            self._actions.pop("os.fork", None)
-            self._actions.pop("os.forkpty", None)
+            for event in ("os.fork", "os.forkpty", "subprocess.Popen"):
+                self._actions.pop(event, None)
         if any(mode != OFF for mode in modes):
             if "import" not in self._actions:
                 self.observe()
@@ -179,34 +192,41 @@ class ProcessGuard:
             # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
-        self._examine(call, sys._getframe())
+        from coldfork.start.guard.callers import caller_frame
 
-    def _examine(self, call: str, frame: FrameType | None) -> None:
+        self._examine(call, caller_frame(sys._getframe()))
+
+    def _before_program(self) -> None:
+        """Examine before subprocess forks, if a function of this program runs in the child first."""
+        from coldfork.start.guard.callers import caller_frame
+
+        frame = caller_frame(sys._getframe())
+        if frame is not None and frame.f_locals.get("preexec_fn") is not None:
+            self._examine("subprocess.Popen", frame)
+
+    def _examine(self, call: str, frame: FrameType | None, process: Any = None) -> None:
         if self._handed_on:
             self._handed_on.pop(get_ident(), None)
-        reasons = self.against(call)
+        reasons = self.against(call, frame, process)
         if not reasons:
             return
         from coldfork.start.guard import consequences
-        from coldfork.start.guard.callers import caller_frame, runs_a_program
+        from coldfork.start.guard.callers import users_place
 
-        frame = caller_frame(frame)
-        if frame is not None and runs_a_program(frame):
-            return
         allowing = ALLOWED.get()
         if allowing is not None and allowing.pid == os.getpid():
             consequences.let_through(call, reasons, allowing.reason)
         else:
             consequences.speak(self.mode, call, reasons, frame)
-        self._hand_on(reasons)
+        self._hand_on(reasons, users_place(frame))
 
-    def _hand_on(self, reasons: tuple[Reason, ...]) -> None:
+    def _hand_on(self, reasons: tuple[Reason, ...], place: tuple[str, int] | None) -> None:
         """Let the child that is forked in spite of it know why its framework fails."""
-        from coldfork.start.guard.poisoned_children import Notes
+        from coldfork.start.guard.child_notes import Notes
 
         if self.notes is None:
             self.notes = Notes()
-        self.notes.prepare()
+        self.notes.prepare(place)
         self._handed_on[get_ident()] = reasons
 
     def _forked_in_parent(self) -> None:

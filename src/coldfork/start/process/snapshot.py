@@ -15,10 +15,10 @@ from coldfork.observe.probes import hip, opencl, tokenizers
 from coldfork.observe.probes.jax import Clients
 from coldfork.observe.probes.loader import Gate
 from coldfork.observe.probes.maps import Maps, mapped
+from coldfork.observe.probes.openmp_pools import Stack, Stacks
 from coldfork.observe.probes.process import ProbedProcess, forked_without_exec
 from coldfork.observe.probes.torch_flags import TorchFlags
 from coldfork.observe.probes.virtual_device import VirtualDevice
-from coldfork.start.process.openmp_pools import Stack, Stacks
 
 if TYPE_CHECKING:
     from coldfork.observe.probes.examination import Examination

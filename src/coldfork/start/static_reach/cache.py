@@ -6,18 +6,16 @@ coldfork itself are the same. Installing a package changes the folder it goes to
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from hashlib import blake2b
 from math import inf
 from time import time
 from typing import TYPE_CHECKING, Any
 
 from coldfork import __version__
-from coldfork.model.folders import user_cache
+from coldfork.observe.forking.other_process import profile
+from coldfork.observe.kept_files import KeptFile, digest
 from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
-from coldfork.start.static_reach.check_process import profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,36 +29,31 @@ _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 class KeptAnswer:
     """The answer for one module, if it is kept and still holds."""
 
-    def __init__(self, file: str | None, stamp: str | None) -> None:
+    def __init__(self, file: KeptFile, stamp: str | None) -> None:
         self._file = file
         self._stamp = stamp
 
     @classmethod
     def of(cls, place: Place, search: Sequence[str]) -> KeptAnswer:
         """Where the answer lies, and what it has to rest on."""
-        folder = user_cache(os.environ, sys.platform)
-        stamp = _stamp(place, search) if folder else None
-        if folder is None or stamp is None:
-            return cls(None, None)
-        name = _digest((place.module, place.path, profile(), *sys.version_info, __version__))
-        return cls(os.path.join(folder, "reach", f"{name}.json"), stamp)
+        name = digest((place.module, place.path, profile(), *sys.version_info, __version__))
+        file = KeptFile.of("reach", name)
+        stamp = _stamp(place, search) if file.possible else None
+        return cls(KeptFile(None) if stamp is None else file, stamp)
 
     @property
     def possible(self) -> bool:
         """Whether an answer can be kept at all."""
-        return self._file is not None
+        return self._file.possible
 
     def read(self) -> ReachAnswer | None:
         """The answer, or None if there is none that holds."""
-        if self._file is None:
-            return None
+        stored = self._file.read()
         try:
-            with open(self._file, encoding="utf-8") as file:
-                stored = json.load(file)
-            if stored["stamp"] != self._stamp or time() > stored.get("until", inf):
+            if stored is None or stored["stamp"] != self._stamp or time() > stored.get("until", inf):
                 return None
             return ReachAnswer(**{**stored["answer"], "reached": Reached(stored["answer"]["reached"])})
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return None
 
     def write(self, answer: ReachAnswer) -> None:
@@ -68,8 +61,6 @@ class KeptAnswer:
 
         That there was none is kept for some minutes, so that not every process of a tree waits for it.
         """
-        if self._file is None:
-            return
         fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
         stored: dict[str, Any] = {
             "stamp": self._stamp,
@@ -77,17 +68,7 @@ class KeptAnswer:
         }
         if answer.reached is Reached.UNKNOWN:
             stored["until"] = time() + _IN_VAIN_SECONDS
-        beside = f"{self._file}.{os.getpid()}"
-        try:
-            os.makedirs(os.path.dirname(self._file), mode=0o700, exist_ok=True)
-            with open(beside, "w", encoding="utf-8") as file:
-                json.dump(stored, file)
-            os.replace(beside, self._file)
-        except OSError:
-            try:
-                os.unlink(beside)
-            except OSError:
-                pass
+        self._file.write(stored)
 
 
 def _stamp(place: Place, search: Sequence[str]) -> str | None:
@@ -101,7 +82,7 @@ def _stamp(place: Place, search: Sequence[str]) -> str | None:
         if len(files) > _MOST_FILES:
             return None
     folders = [(folder, _changed(folder)) for folder in search]
-    return _digest((*sorted(files), *folders))
+    return digest((*sorted(files), *folders))
 
 
 def _on_the_way(place: Place) -> Iterator[tuple[str, int, int]]:
@@ -141,7 +122,3 @@ def _changed(folder: str) -> int:
         return os.stat(folder or os.curdir).st_mtime_ns
     except OSError:
         return 0
-
-
-def _digest(parts: tuple[Any, ...]) -> str:
-    return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

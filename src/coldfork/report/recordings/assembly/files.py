@@ -40,6 +40,7 @@ def recording(content: Iterable[bytes], name: str) -> Recording:
         command=words(head.get("command")),
         cwd=_text(head.get("cwd")),
         device=_text(head.get("device")),
+        follow=head.get("follow") is not False,
         environment=_environment(head.get("environment")),
         processes=processes,
         cut=cut,

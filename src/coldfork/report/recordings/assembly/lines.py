@@ -7,7 +7,7 @@ that makes no sense is counted and skipped, and never ends the reading.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -34,13 +34,43 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
     tid: Number = 0
 
 
+class Ancestor(msgspec.Struct, kw_only=True, frozen=True):
+    """A process that stood above another one when that began."""
+
+    pid: Number
+    start: Number | None = None
+    command: Command = None
+
+
 class ProcessLine(Line, tag="process", tag_field="event", frozen=True, kw_only=True):
     """A process begins."""
 
     ppid: int | None = None
+    start: Number | None = None
     how: str = ""
+    of: int | None = None
     command: Command = None
+    ancestors: tuple[Ancestor, ...] = ()
+    by: Number | None = None
+    watched: bool = True
+    reason: str | None = None
     states: tuple[State, ...] = ()
+
+
+class SeenLine(Line, tag="seen", tag_field="event", frozen=True, kw_only=True):
+    """A process was seen from outside."""
+
+    ppid: int | None = None
+    start: Number | None = None
+    command: Command = None
+    python: str | None = None
+    hidden: str | None = None
+
+
+class RunningLine(Line, tag="running", tag_field="event", frozen=True, kw_only=True):
+    """A process lived on when the recording ended."""
+
+    start: Number | None = None
 
 
 class ImportLine(Line, tag="import", tag_field="event", frozen=True, kw_only=True):
@@ -76,21 +106,52 @@ class EffectLine(Line, tag="effect", tag_field="event", frozen=True, kw_only=Tru
     stack: tuple[Frame, ...] = ()
 
 
+class HeldThing(msgspec.Struct, kw_only=True, frozen=True):
+    """Something that the process held at a fork."""
+
+    name: str
+    doubtful: bool = False
+
+
+class DeedLine(msgspec.Struct, kw_only=True, frozen=True):
+    """What the forked child was known to do with one of them."""
+
+    who: str
+    call: str
+    steps: tuple[tuple[str, int, str], ...] = ()
+
+
 class ForkLine(Line, tag="fork", tag_field="event", frozen=True, kw_only=True):
     """The process forked."""
 
     child: Number | None = None
+    start: Number | None = None
+    number: int | None = None
     stack: tuple[Frame, ...] = ()
     states: tuple[State, ...] = ()
     thread: str | None = None
+    purpose: str | None = None
+    holds: tuple[HeldThing, ...] = ()
+    does: Mapping[str, DeedLine] = msgspec.field(default_factory=dict)
+
+
+class ForkedLine(Line, tag="forked", tag_field="event", frozen=True, kw_only=True):
+    """A fork led to this process."""
+
+    number: int
+    child: Number
+    start: Number | None = None
 
 
 class SpawnLine(Line, tag="spawn", tag_field="event", frozen=True, kw_only=True):
     """The process started a fresh one."""
 
     child: Number | None = None
+    start: Number | None = None
     method: str = "spawn"
     command: Command = None
+    python: str | None = None
+    hidden: str | None = None
     stack: tuple[Frame, ...] = ()
     states: tuple[State, ...] = ()
 
@@ -106,8 +167,10 @@ class ExecLine(Line, tag="exec", tag_field="event", frozen=True, kw_only=True):
 class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
     """The process ends."""
 
+    start: Number | None = None
     status: int | None = None
     signal: int | None = None
+    python: str | None = None
     states: tuple[State, ...] = ()
 
 
@@ -127,19 +190,22 @@ class TroubleLine(Line, tag="trouble", tag_field="event", frozen=True, kw_only=T
     detail: str | None = None
 
 
-Event = (
+Told = (
     ProcessLine
+    | SeenLine
+    | RunningLine
     | ImportLine
     | WakeLine
     | StateLine
     | EffectLine
     | ForkLine
+    | ForkedLine
     | SpawnLine
     | ExecLine
     | ExitLine
-    | CutLine
     | TroubleLine
 )
+Event = Told | CutLine
 
 
 class Lines:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 
-from coldfork.model.states import Level, State, Status
-from coldfork.model.timelines import Cut, Departure, Happening, How, Process, Stretch, Trouble, Wake
+import msgspec
+
+from coldfork.model.forking.judgement import Deed, Held, Purpose, held
+from coldfork.model.timelines import Cut, Departure, Happening, How, Process, Trouble, Wake
 from coldfork.report.recordings.assembly.import_trees import nested
 from coldfork.report.recordings.assembly.lines import (
     CutLine,
@@ -14,16 +17,21 @@ from coldfork.report.recordings.assembly.lines import (
     Event,
     ExecLine,
     ExitLine,
+    ForkedLine,
     ForkLine,
     ImportLine,
     ProcessLine,
+    RunningLine,
+    SeenLine,
     SpawnLine,
     StateLine,
+    Told,
     TroubleLine,
     WakeLine,
     words,
 )
-from coldfork.report.recordings.assembly.parentage import Departing, Life, link
+from coldfork.report.recordings.assembly.parentage import Departing, Life, Start, link
+from coldfork.report.recordings.assembly.stretches import stretches
 
 Assembled = tuple[tuple[Process, ...], Cut | None, tuple[Trouble, ...]]
 
@@ -52,17 +60,14 @@ class _Lives:
         self._current: dict[int, Life] = {}
         self._dropped: dict[int, int] = {}
         self._all: list[Life] = []
+        self._by_pid: defaultdict[int, list[Life]] = defaultdict(list)
 
     def take(self, event: Event) -> None:
         """Add one event to the life it belongs to."""
         if isinstance(event, CutLine):
             self._cut(event)
             return
-        if isinstance(event, ProcessLine):
-            life = self._begin(event)
-        else:
-            begin = event.start if isinstance(event, ImportLine) else event.t
-            life = self._current.get(event.pid) or self._new(event.pid, begin)
+        life = self._life_of(event)
         life.end = max(life.end, event.t)
         match event:
             case ImportLine():
@@ -75,12 +80,18 @@ class _Lives:
                 life.moments.append((event.t, event.states))
             case ForkLine():
                 self._fork(life, event)
+            case ForkedLine():
+                self._forked(life, event)
             case SpawnLine():
                 life.departings.append(Departing(event, How.SPAWN))
             case ExecLine():
                 life.departings.append(Departing(event, How.EXEC))
             case ExitLine():
                 self._exit(life, event)
+            case SeenLine():
+                self._see(life, event)
+            case RunningLine():
+                life.running = True
             case TroubleLine():
                 self.troubles.append((life, event))
 
@@ -88,43 +99,106 @@ class _Lives:
         """Every process with its number and its parent, those that only a parent knows included."""
         return link(self._all)
 
-    def _begin(self, line: ProcessLine) -> Life:
-        how = How(line.how) if line.how in set(How) else How.UNKNOWN
-        life = self._current.get(line.pid)
-        if life is None or life.first is not None:
-            life = self._new(line.pid, line.t)
-        # What it imported before it could say that it began belongs to it, too.
-        life.first, life.how, life.command = line, how, words(line.command)
-        if line.states:
-            life.moments.append((line.t, line.states))
+    def _life_of(self, event: Told) -> Life:
+        if isinstance(event, ProcessLine):
+            return self._begin(event)
+        if isinstance(event, SeenLine | RunningLine) or (isinstance(event, ExitLine) and event.start):
+            return self._from_outside(event.pid, event.start, event.t)
+        life = self._current.get(event.pid) or self._new(event.pid, _begin_of(event))
+        if life.first is None:
+            life.watched = True
         return life
 
-    def _new(self, pid: int, begin: float) -> Life:
-        life = self._current[pid] = Life(pid, How.UNKNOWN, begin, end=begin)
+    def _begin(self, line: ProcessLine) -> Life:
+        how = How(line.how) if line.how in set(How) else How.UNKNOWN
+        former = self._current.get(line.pid)
+        life = former
+        if life is None or life.first is not None or not _same_start(life, line.start):
+            life = self._new(line.pid, line.t)
+            if former is not None and line.start is not None and former.start == line.start:
+                life.above = former
+        # What it imported before it could say that it began belongs to it, too.
+        life.first, life.how, life.command = line, how, words(line.command)
+        life.start, life.watched, life.unseen = line.start, line.watched, line.reason or ""
+        life.python = None if line.watched else life.python or "python"
+        if line.ppid is not None:
+            life.parents.insert(0, line.ppid)
+        if line.states:
+            life.moments.append((line.t, line.states))
+        life.below = line.by
+        self._stand_above(life, line)
+        return life
+
+    def _stand_above(self, life: Life, line: ProcessLine) -> None:
+        """The processes between this one and the program, which may not be Python and say nothing."""
+        for ancestor in line.ancestors:
+            above = self._from_outside(ancestor.pid, ancestor.start, line.t)
+            above.command = above.command or words(ancestor.command)
+            if life.above is None:
+                life.above = above
+            if above.pid is not None and not life.parents:
+                life.parents.append(above.pid)
+            life = above
+
+    def _from_outside(self, pid: int, start: int | None, at: float) -> Life:
+        """The process that somebody else tells of; `start` tells it from others of its number."""
+        current = self._current.get(pid)
+        if current is not None and _same_start(current, start):
+            current.start = current.start or start
+            return current
+        for life in reversed(self._by_pid[pid]):
+            if life.start == start:
+                return life
+        life = self._new(pid, at, current=current is None or current.first is None)
+        life.start, life.watched = start, False
+        return life
+
+    def _see(self, life: Life, line: SeenLine) -> None:
+        if line.ppid is not None:
+            life.parents.append(line.ppid)
+        if not life.watched:
+            life.command = life.command or words(line.command)
+            life.python = line.python or life.python
+            life.unseen = line.hidden or life.unseen
+
+    def _new(self, pid: int, begin: float, *, current: bool = True) -> Life:
+        life = Life(pid, How.UNKNOWN, begin, end=begin)
+        if current:
+            self._current[pid] = life
         self._all.append(life)
+        self._by_pid[pid].append(life)
         return life
 
     def _fork(self, life: Life, line: ForkLine) -> None:
         """A fork may be written twice: just before it, and again when the child is known."""
         last = life.departings[-1] if life.departings else None
-        if line.child is not None and last is not None and isinstance(last.line, ForkLine):
-            if last.line.child is None and last.line.tid == line.tid:
-                before = last.line
-                last.line = ForkLine(
-                    t=before.t,
-                    pid=before.pid,
-                    tid=before.tid,
+        if line.child is not None and last is not None and isinstance(before := last.line, ForkLine):
+            if before.child is None and before.tid == line.tid:
+                last.line = msgspec.structs.replace(
+                    before,
                     child=line.child,
                     stack=before.stack or line.stack,
                     states=before.states or line.states,
                     thread=before.thread or line.thread,
+                    purpose=before.purpose or line.purpose,
+                    holds=before.holds or line.holds,
+                    does=before.does or line.does,
                 )
                 return
         life.departings.append(Departing(line, How.FORK))
 
+    def _forked(self, life: Life, line: ForkedLine) -> None:
+        for going in reversed(life.departings):
+            if isinstance(going.line, ForkLine) and going.line.number == line.number:
+                going.line = msgspec.structs.replace(going.line, child=line.child, start=line.start)
+                return
+
     def _exit(self, life: Life, line: ExitLine) -> None:
         """An end may be recorded twice: from inside with the states, from outside with the status."""
         life.ended = True
+        life.looked_at_end = life.looked_at_end or bool(line.states)
+        if not life.watched:
+            life.python = line.python or life.python
         life.status = life.status if line.status is None else line.status
         life.signal = life.signal if line.signal is None else line.signal
         life.moments.append((line.t, line.states))
@@ -135,6 +209,14 @@ class _Lives:
         self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
         first = self.cut or Cut(at, line.reason)
         self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)
+
+
+def _begin_of(event: Told) -> float:
+    return event.start if isinstance(event, ImportLine) else event.t
+
+
+def _same_start(life: Life, start: int | None) -> bool:
+    return life.start is None or start is None or life.start == start
 
 
 def _process(life: Life, before: list[Process]) -> Process:
@@ -150,6 +232,10 @@ def _process(life: Life, before: list[Process]) -> Process:
         begin=life.begin,
         end=life.end,
         watched=life.watched,
+        python=life.python,
+        unseen=life.unseen or _why_unseen(life),
+        running=life.running,
+        looked_at_end=life.looked_at_end,
         ended=life.ended,
         status=life.status,
         signal=life.signal,
@@ -166,104 +252,46 @@ def _process(life: Life, before: list[Process]) -> Process:
     return replace(process, stretches=stretches(process, moments, forked_from, fork_states))
 
 
+def _why_unseen(life: Life) -> str:
+    """What follows from others, of a process that was not watched and where nobody knows why."""
+    parent = life.parent
+    if life.watched or parent is None:
+        return ""
+    if not parent.watched and (parent.python or parent.unseen):
+        return "the process that started it was not watched"
+    if not life.python:
+        return ""
+    if life.signal is not None:
+        return f"killed by signal {life.signal} before anything was heard of it"
+    program = life.command[0].rpartition("/")[2] if life.command else ""
+    became = "" if program.startswith(("python", "pypy")) else "it became Python after it was started, and "
+    return f"{became}nothing was heard of it"
+
+
 def _departure(going: Departing) -> Departure:
     line = going.line
     method = line.method if isinstance(line, SpawnLine) else going.how.value
     thread = line.thread if isinstance(line, ForkLine) else None
     child = None if going.child is None else going.child.number
-    return Departure(line.t, going.how, method, line.tid, thread, line.stack, line.states, child)
-
-
-_ASLEEP = (Status.ABSENT, Status.COLD)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What was known of one accelerator at one moment."""
-
-    at: float
-    accelerator: str
-    status: Status
-    level: Level | None
-    reason: str | None
-    inferred: bool = False
-    seen_waking: bool = False
-
-
-def stretches(
-    process: Process,
-    moments: Iterable[tuple[float, tuple[State, ...]]],
-    forked_from: Process | None,
-    fork_states: Sequence[State],
-) -> tuple[Stretch, ...]:
-    """The states of a process over time, from what it said itself and, if it was forked, from its parent."""
-    known = [
-        _Known(at, state.accelerator, state.status, state.level, state.reason)
-        for at, states in moments
-        for state in states
-    ]
-    known += [
-        _Known(wake.at, wake.accelerator, Status.AWAKE, wake.level, None, seen_waking=True)
-        for wake in process.wakes
-    ]
-    told_at_birth = {item.accelerator for item in known if item.at <= process.begin}
-    if forked_from is not None:
-        inherited = _inherited(process.begin, forked_from, fork_states)
-        known += [item for item in inherited if item.accelerator not in told_at_birth]
-    # A wake comes before what is said at the same moment: it is how that came about.
-    known.sort(key=lambda item: (item.at, not item.seen_waking))
-    accelerators = dict.fromkeys(item.accelerator for item in known)
-    return tuple(
-        stretch
-        for name in accelerators
-        for stretch in _of_one([item for item in known if item.accelerator == name], process.end)
+    purpose, things, does = _handed_on(line)
+    return Departure(
+        line.t,
+        going.how,
+        method,
+        line.tid,
+        thread,
+        line.stack,
+        line.states,
+        child,
+        purpose=purpose,
+        held=things,
+        does=does,
     )
 
 
-def state_at(process: Process, accelerator: str, moment: float) -> Stretch | None:
-    """The state of an accelerator at a moment; None when nothing is known of it."""
-    begun = (one for one in reversed(process.stretches) if one.begin <= moment)
-    return next((one for one in begun if one.accelerator == accelerator), None)
-
-
-def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterable[_Known]:
-    """What a fork leaves in the child: poison where the parent was awake, doubt where it was in doubt."""
-    at_fork = {state.accelerator: state.status for state in states}
-    for stretch in parent.stretches:
-        if stretch.accelerator not in at_fork:
-            last = state_at(parent, stretch.accelerator, begin)
-            if last is not None:
-                at_fork[stretch.accelerator] = last.status
-    origin = f"forked from process {parent.pid}"
-    for name, status in at_fork.items():
-        if status in (Status.AWAKE, Status.POISONED):
-            reason = f"{origin}, where it was {status.value}"
-            yield _Known(begin, name, Status.POISONED, None, reason, inferred=True)
-        elif status is Status.UNKNOWN:
-            reason = f"{origin}, where its state was unknown"
-            yield _Known(begin, name, Status.UNKNOWN, None, reason, inferred=True)
-
-
-def _of_one(known: list[_Known], end: float) -> list[Stretch]:
-    """The stretches of one accelerator; what was asleep and is awake without a wake was unknown between."""
-    made: list[Stretch] = []
-    current, since, confirmed = known[0], known[0].at, known[0].at
-    for item in known[1:]:
-        if (item.status, item.level) == (current.status, current.level):
-            confirmed = item.at
-            continue
-        until = item.at
-        if item.status is Status.AWAKE and current.status in _ASLEEP and not item.seen_waking:
-            until = confirmed
-        made.append(_stretch(current, since, until))
-        if until < item.at:
-            reason = f"it was {current.status.value} before and awake after, and nobody saw what woke it"
-            made.append(Stretch(item.accelerator, until, item.at, Status.UNKNOWN, None, reason))
-        current, since, confirmed = item, item.at, item.at
-    made.append(_stretch(current, since, max(end, since)))
-    # A state that was corrected at the very moment it was recorded is no stretch of time.
-    return [one for one in made if one.end > one.begin or one is made[-1]]
-
-
-def _stretch(known: _Known, begin: float, end: float) -> Stretch:
-    return Stretch(known.accelerator, begin, end, known.status, known.level, known.reason, known.inferred)
+def _handed_on(line: Start) -> tuple[Purpose | None, tuple[Held, ...], dict[str, Deed]]:
+    if not isinstance(line, ForkLine) or line.purpose not in set(Purpose):
+        return None, (), {}
+    does = {name: Deed(one.who, one.call, one.steps) for name, one in line.does.items()}
+    things = tuple(held(one.name, doubtful=one.doubtful) for one in line.holds)
+    return Purpose(str(line.purpose)), things, does

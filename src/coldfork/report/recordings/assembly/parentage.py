@@ -1,7 +1,13 @@
-"""Who started whom: finds the child of every fork, spawn and exec, and the parent of every process."""
+"""Who started whom: finds the child of every fork, spawn and exec, and the parent of every process.
+
+A process is known by its number and the moment of its start, which the kernel keeps through every `exec`.
+Where a recording lacks that, it is known by its parent and by what was started; and where two could be
+meant, by nothing: who cannot be told has no line, rather than a wrong one.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,6 +34,7 @@ _ARRIVALS = {
     How.SPAWN: frozenset({How.SPAWN, How.SUBPROCESS, How.FORK, How.UNKNOWN}),
     How.EXEC: frozenset({How.EXEC, How.SUBPROCESS, How.UNKNOWN}),
 }
+_SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "ash", "busybox"})
 
 
 Start = ForkLine | SpawnLine | ExecLine
@@ -40,9 +47,18 @@ class Life:
     pid: int | None
     how: How
     begin: float
+    start: int | None = None
     first: ProcessLine | None = None
+    parents: list[int] = field(default_factory=list)
+    """The numbers of its parent, by what it said itself and by who saw it."""
+    above: Life | None = None
+    """The process that stood above it, or, of one that was executed, its former life."""
+    below: int | None = None
+    """The number of the nearest watched process above it, for one whose parent had ended before it began."""
     command: tuple[str, ...] = ()
     watched: bool = True
+    python: str | None = None
+    unseen: str = ""
     end: float = 0.0
     number: int = -1
     parent: Life | None = None
@@ -50,6 +66,8 @@ class Life:
     ended: bool = False
     status: int | None = None
     signal: int | None = None
+    running: bool = False
+    looked_at_end: bool = False
     imports: list[ImportLine] = field(default_factory=list)
     wakes: list[WakeLine] = field(default_factory=list)
     happenings: list[EffectLine] = field(default_factory=list)
@@ -74,8 +92,11 @@ def link(lives: list[Life]) -> list[Life]:
     _match(everybody, departings)
     for life, going in departings:
         if going.child is None and going.how is not How.EXEC:
-            going.child = _unwatched(life, going)
+            going.child = Life(_named_child(going), going.how, going.line.t, watched=False, by=going)
+            going.child.parent = life
             everybody.append(going.child)
+        if going.child is not None and not going.child.watched:
+            _describe(going.child, going)
     everybody.sort(key=_started)
     _name_parents(everybody, departings)
     for number, life in enumerate(everybody):
@@ -87,9 +108,9 @@ def _match(everybody: Iterable[Life], departings: list[tuple[Life, Departing]]) 
     by_pid: defaultdict[int | None, list[Life]] = defaultdict(list)
     by_parent: defaultdict[int | None, list[Life]] = defaultdict(list)
     for life in everybody:
-        if life.first is not None:
-            by_pid[life.pid].append(life)
-            by_parent[life.first.ppid].append(life)
+        by_pid[life.pid].append(life)
+        for parent in dict.fromkeys(life.parents):
+            by_parent[parent].append(life)
     taken: defaultdict[How, set[int]] = defaultdict(set)
     # Those whose child is named choose first; the others take what is left.
     for life, going in sorted(departings, key=lambda pair: _named_child(pair[1]) is None):
@@ -110,22 +131,61 @@ def _match(everybody: Iterable[Life], departings: list[tuple[Life, Departing]]) 
 
 
 def _fits(other: Life, life: Life, going: Departing) -> bool:
-    late_enough = other.begin >= going.line.t - _CLOCK_SLACK
-    nameless_spawn = going.how is How.SPAWN and _named_child(going) is None
-    if nameless_spawn and other.how is How.FORK:
+    line = going.line
+    if other is life or other.how not in _ARRIVALS[going.how]:
         return False
-    return other is not life and late_enough and other.how in _ARRIVALS[going.how]
+    if isinstance(line, ForkLine | SpawnLine) and line.start is not None and other.start is not None:
+        return line.start == other.start
+    if other.begin < line.t - _CLOCK_SLACK:
+        return False
+    if isinstance(line, ForkLine):
+        number = None if other.first is None else other.first.of
+        return line.number is None or number is None or line.number == number
+    if isinstance(line, SpawnLine) and line.child is None:
+        # A child that its own parent names is nobody else's.
+        named = other.by is not None and _named_child(other.by) is not None
+        return not named and other.how is not How.FORK and _is_of(words(line.command), other.command)
+    return True
+
+
+def _is_of(started: tuple[str, ...], seen: tuple[str, ...]) -> bool:
+    """Whether a process with this command can be what was started with that one."""
+    if not started or not seen or started == seen:
+        return True
+    if len(started) == 1:
+        # A text for the shell, which stands before it or has executed what it says.
+        if seen[-1] == started[0] and seen[0].rpartition("/")[2] in _SHELLS:
+            return True
+        try:
+            started = tuple(shlex.split(started[0]))
+        except ValueError:
+            return False
+        started = started[1:] if started[:1] == ("exec",) else started
+    # The first word may be a name or a path, and a script follows its interpreter.
+    rest = started[1:]
+    if rest and seen[-len(rest) :] != rest:
+        return False
+    named = started[0].rpartition("/")[2] if started else ""
+    before = seen[: len(seen) - len(rest)]
+    return named in {word.rpartition("/")[2] for word in before}
 
 
 def _named_child(going: Departing) -> int | None:
     return going.line.pid if isinstance(going.line, ExecLine) else going.line.child
 
 
-def _unwatched(life: Life, going: Departing) -> Life:
+def _describe(life: Life, going: Departing) -> None:
+    """Say of a process that does not speak for itself what its parent knows of it."""
     line = going.line
-    command = () if isinstance(line, ForkLine) else words(line.command)
-    pid = _named_child(going)
-    return Life(pid, going.how, line.t, None, command, watched=False, end=line.t, parent=life, by=going)
+    life.begin = min(life.begin, line.t)
+    life.end = max(life.end, line.t)
+    if isinstance(line, ForkLine | SpawnLine):
+        life.start = line.start if life.start is None else life.start
+    if isinstance(line, SpawnLine):
+        life.command = words(line.command) or life.command
+        life.python = line.python or life.python
+        life.unseen = line.hidden or life.unseen
+    life.how = going.how if life.how is How.UNKNOWN else life.how
 
 
 def _started(life: Life) -> tuple[float, float]:
@@ -137,11 +197,34 @@ def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, De
     owner = {id(going): life for life, going in departings}
     alive: dict[int | None, Life] = {}
     for life in everybody:
-        # A process that another program became has itself for a parent, in its former life.
-        if life.parent is None and life.by is not None and life.by.how is How.EXEC:
-            life.parent = owner[id(life.by)]
-        elif life.parent is None and life.first is not None:
-            life.parent = alive.get(life.first.ppid)
-        if life.parent is None and life.by is not None:
-            life.parent = owner[id(life.by)]
+        by = life.by
+        if life.parent is None and by is not None and (by.how is How.EXEC or _named_child(by) is not None):
+            # A process that another program became has itself for a parent, in its former life.
+            life.parent = owner[id(by)]
+        if life.parent is None:
+            life.parent = life.above
+        if life.parent is None:
+            life.parent = next((alive[pid] for pid in life.parents if pid in alive), None)
+        if life.parent is None and by is not None:
+            life.parent = owner[id(by)]
+        if life.parent is None and life.below in alive:
+            life.parent = _told_to_start(alive[life.below], life)
         alive[life.pid] = life
+
+
+def _told_to_start(ancestor: Life, orphan: Life) -> Life:
+    """Who started a process whose parent had ended: the one program below its ancestor that was told to.
+
+    Without one, or with two, the ancestor itself is all that is known.
+    """
+    wanted = " ".join(orphan.command[1:])
+    told = [
+        going.child
+        for going in ancestor.departings
+        if going.child is not None
+        and not going.child.watched
+        and going.line.t <= orphan.begin
+        and wanted
+        and any(wanted in word for word in going.child.command)
+    ]
+    return told[0] if len(told) == 1 else ancestor

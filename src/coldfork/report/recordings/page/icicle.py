@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from coldfork.model.timelines import Import, Process, Recording
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import familiar
 from coldfork.report.recordings.page.markup import Markup, element, join
+from coldfork.report.recordings.page.packages import colour_of, package_of
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome
@@ -19,6 +21,7 @@ from coldfork.report.shared.quantities import duration
 PLAIN, ACTS, LEADS_TO_WAKE, WAKES = 0, 1, 2, 3
 
 _MOST_SLOW = 20
+_MOST_PACKAGES = 10
 
 
 def icicle(recording: Recording) -> Markup:
@@ -36,6 +39,7 @@ def icicle(recording: Recording) -> Markup:
             element("input", id="icicle-search", type="search", placeholder="module or path"),
         ),
         element("button", "Whole", id="icicle-whole", type="button"),
+        element("label", "Inside ", element("select", id="icicle-inside")),
         element("output", id="icicle-found", for_="icicle-search"),
         class_="controls",
     )
@@ -51,6 +55,7 @@ def icicle(recording: Recording) -> Markup:
         ),
         element("div", id="icicle-detail", class_="detail", aria_live="polite"),
         _legend(),
+        _package_legend(importing),
         element("p", _KEYS, class_="quiet"),
         id="icicle-section",
         hidden=True,
@@ -78,15 +83,18 @@ def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
     numbers: dict[str, int] = {}
     importing = [process for process in recording.processes if process.imports]
     importing.sort(key=lambda process: (process is not summed_up.wake_process, process.number))
+    processes = [
+        {
+            "label": f"{phrases.pid(process)} ({phrases.arrival(process)})",
+            "imports": _rows(process, numbers, recording.cwd),
+        }
+        for process in importing
+    ]
+    packages = sorted({printable(package_of(span.module)) for span in _every(importing)})
     return {
-        "processes": [
-            {
-                "label": f"{phrases.pid(process)} ({phrases.arrival(process)})",
-                "imports": _rows(process, numbers, recording.cwd),
-            }
-            for process in importing
-        ],
+        "processes": processes,
         "strings": list(map(printable, numbers)),
+        "packages": [[package, colour_of(package)] for package in packages],
     }
 
 
@@ -130,19 +138,40 @@ def _legend() -> Markup:
         ("wakes", "\u25c6 wakes an accelerator"),
         ("leads", "\u25c7 leads to the import that does"),
         ("acts", "\u2022 does something else that matters, or did not finish"),
-        ("plain", "does nothing to accelerators"),
+        ("plain", "does nothing to accelerators; its colour is that of its package"),
     )
     signs = (element("li", element("span", class_=f"cell {name}"), f" {words}") for name, words in items)
     return element("ul", join(signs), class_="legend")
 
 
-def _slowest(importing: Iterable[Process]) -> Markup:
-    """The slowest imports by their own time, for readers without a script."""
-    own: dict[str, float] = {}
+def _package_legend(importing: Sequence[Process]) -> Markup:
+    """The colours of the packages that took the most time of their own."""
+    own = _own_seconds(importing, lambda module: printable(package_of(module)))
+    items = (
+        element("li", element("span", class_=f"cell package-{colour_of(package)}"), f" {package or '?'}")
+        for package in list(own)[:_MOST_PACKAGES]
+    )
+    return element("ul", join(items), class_="legend", aria_label="Colours of the slowest packages")
+
+
+def _every(importing: Iterable[Process]) -> Iterator[Import]:
     for process in importing:
         for span, _ in walk(process.imports):
-            own[span.module] = own.get(span.module, 0.0) + span.own_seconds
-    slowest = sorted(own, key=lambda module: -own[module])[:_MOST_SLOW]
+            yield span
+
+
+def _own_seconds(importing: Iterable[Process], name: Callable[[str], str]) -> dict[str, float]:
+    """What modules took themselves, summed by a name made of theirs, the slowest first."""
+    own: defaultdict[str, float] = defaultdict(float)
+    for span in _every(importing):
+        own[name(span.module)] += span.own_seconds
+    return dict(sorted(own.items(), key=lambda item: -item[1]))
+
+
+def _slowest(importing: Iterable[Process]) -> Markup:
+    """The slowest imports by their own time, for readers without a script."""
+    own = _own_seconds(importing, str)
+    slowest = list(own)[:_MOST_SLOW]
     rows = join(
         element(
             "tr",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, How, Process, Recording
@@ -32,7 +32,7 @@ def reasons(recording: Recording) -> Iterator[str]:
         first_trouble = recording.troubles[0]
         detail = f": {first_trouble.what} {first_trouble.detail}".rstrip()
         yield f"the watcher failed in {plural(len(recording.troubles), 'place')} and went on{detail}"
-    yield from _doubtful_processes(recording.processes)
+    yield from _doubtful_processes(recording)
 
 
 def remarks(processes: Sequence[Process]) -> Iterator[str]:
@@ -45,30 +45,86 @@ def remarks(processes: Sequence[Process]) -> Iterator[str]:
             yield f"whether {name} was awake is unknown: {reason}"
 
 
-def _doubtful_processes(processes: Sequence[Process]) -> Iterator[str]:
+def _doubtful_processes(recording: Recording) -> Iterator[str]:
+    processes = recording.processes
     if not processes:
         yield "no process is in the recording"
-    unwatched = sum(not process.watched and not _is_other_program(process) for process in processes)
-    if unwatched:
-        yield f"{phrases.processes(unwatched)} {phrases.was(unwatched)} started and not watched"
-    endless = sum(
-        process.watched and not process.ended and process.executed_at is None for process in processes
-    )
-    if endless:
-        yield f"the end of {phrases.processes(endless)} was not recorded"
+    hidden = [process for process in processes if not process.watched and not _is_other_program(process)]
+    for why, several in _grouped(hidden, lambda process: _why_unseen(process, follow=recording.follow)):
+        yield f"{phrases.processes(len(several))} {phrases.was(len(several))} started and not watched{why}"
+    for why, several in _grouped(processes, _why_unfinished):
+        yield f"{why.format(phrases.processes(len(several)), phrases.was(len(several)))}"
     # Whoever runs a program for us waits for it, and writes down how it ended after all that it wrote itself.
     run = (process for process in processes if process.how is How.RUN and process.ended)
     if any(process.status is None and process.signal is None for process in run):
         yield "how the program ended was not recorded, nor what it may have done last"
+    for process in processes:
+        yield from _done_unseen(process)
     for name, reason in _unknown(processes):
         if name not in FORK_UNSAFE_RUNTIMES:
             yield f"the state of {name} was unknown for a while: {reason}"
 
 
+def _grouped(
+    processes: Iterable[Process], reason: Callable[[Process], str | None]
+) -> Iterable[tuple[str, list[Process]]]:
+    """Processes by a reason, those without one left out."""
+    found: dict[str, list[Process]] = {}
+    for process in processes:
+        why = reason(process)
+        if why is not None:
+            found.setdefault(why, []).append(process)
+    return found.items()
+
+
+def _why_unseen(process: Process, *, follow: bool) -> str:
+    """What kept coldfork out of a process, as far as that is known."""
+    if process.unseen:
+        ran = f", which ran {process.python}" if process.python else ""
+        return f"{ran}: {process.unseen}"
+    if process.python is None and process.how is not How.FORK:
+        return ""
+    if not follow:
+        return ": the processes that a program starts are watched with --follow only"
+    if process.signal is not None:
+        return f": killed by signal {process.signal} before anything was heard of it"
+    return ": nothing was heard of it"
+
+
+def _why_unfinished(process: Process) -> str | None:
+    """What is said of a process that was watched and whose end is missing."""
+    if not process.watched or process.ended or process.executed_at is not None:
+        return None
+    return (
+        "{0} {1} still running when the recording ended"
+        if process.running
+        else "the end of {0} was not recorded"
+    )
+
+
+def _done_unseen(process: Process) -> Iterator[str]:
+    """What a process may have woken after it was last looked at: one that is killed is not asked at its
+    end."""
+    if not process.watched or not process.ended or process.looked_at_end or process.executed_at is not None:
+        return
+    loaded = [
+        stretch.accelerator
+        for stretch in process.last_states.values()
+        if stretch.status is Status.COLD and stretch.accelerator not in FORK_UNSAFE_RUNTIMES
+    ]
+    if loaded and process.signal is not None:
+        names = phrases.listed(tuple(sorted(loaded)))
+        yield (
+            f"process {phrases.pid(process)} was killed by signal {process.signal} with {names} loaded: "
+            "whether it was woken just before was not seen"
+        )
+
+
 def _is_other_program(process: Process) -> bool:
     """Whether a process that was not watched runs a program of its own, and not a part of this one."""
-    fresh = not process.watched and process.how is How.SPAWN and bool(process.command)
-    return fresh and not phrases.is_of_multiprocessing(process)
+    if process.watched or process.python or process.unseen or process.how is How.FORK:
+        return False
+    return bool(process.command) and not phrases.is_of_multiprocessing(process)
 
 
 def _unknown(processes: Sequence[Process]) -> list[tuple[str, str]]:

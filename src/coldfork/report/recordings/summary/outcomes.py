@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from coldfork.model.states import Status, Waker
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, How, Process, Recording, Stretch, Wake
-from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary import forks, phrases
 from coldfork.report.recordings.summary.doubts import reasons, remarks
 
 
@@ -67,7 +67,7 @@ def outcome(recording: Recording) -> Outcome:
         "nothing was seen to wake an accelerator, but not everything was seen"
         if doubts
         else "no accelerator was woken",
-        notes=(*_notes(wakes, None), *remarks(processes)),
+        notes=(*forks.notes(processes), *_notes(wakes, None), *remarks(processes)),
         doubts=doubts,
         next_command="coldfork check",
         next_reason="looks for what wakes a device without running anything"
@@ -135,7 +135,12 @@ def _woken(
         wake.accelerator,
         wake,
         process,
-        notes=(_safe_children(process, wake.at), *_notes(wakes, wake), *remarks(processes)),
+        notes=(
+            *forks.notes(processes),
+            *_safe_children(process, wake.at),
+            *_notes(wakes, wake),
+            *remarks(processes),
+        ),
         doubts=doubts,
         next_command=command,
         next_reason=reason,
@@ -156,7 +161,12 @@ def _woken_unseen(
         stretch.accelerator,
         None,
         process,
-        notes=(_safe_children(process, stretch.begin), *_notes(wakes, None), *remarks(processes)),
+        notes=(
+            *forks.notes(processes),
+            *_safe_children(process, stretch.begin),
+            *_notes(wakes, None),
+            *remarks(processes),
+        ),
         doubts=doubts,
         next_command=command,
         next_reason=reason,
@@ -167,13 +177,16 @@ def _is_poison(stretch: Stretch, accelerator: str | None = None) -> bool:
     return stretch.status is Status.POISONED and accelerator in (None, stretch.accelerator)
 
 
-def _poison(processes: Iterable[Process]) -> list[tuple[Process, Stretch]]:
-    """Every poisoned process that went on as it was; devices before other runtimes, then by time."""
+def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
+    """Every process that what it was forked with has harmed; devices before other runtimes, then by time."""
+    judged = forks.judgements(processes)
     found = [
         (process, stretch)
         for process in processes
         for stretch in process.stretches
-        if _is_poison(stretch) and process.executed_at is None
+        if _is_poison(stretch)
+        and process.executed_at is None
+        and forks.is_harmed(process, stretch.accelerator, judged.get(process.number))
     ]
     return sorted(
         found, key=lambda pair: (pair[1].accelerator in FORK_UNSAFE_RUNTIMES, pair[0].begin, pair[0].number)
@@ -211,11 +224,15 @@ def _awake_unseen(processes: Iterable[Process]) -> tuple[Process, Stretch] | Non
     return min(found, key=lambda pair: pair[1].begin, default=None)
 
 
-def _safe_children(process: Process, since: float) -> str:
-    fresh = sum(going.at >= since and going.how is How.SPAWN for going in process.departures)
+def _safe_children(process: Process, since: float) -> Iterator[str]:
+    later = [going for going in process.departures if going.at >= since]
+    if any(going.how is How.FORK for going in later):
+        return
+    fresh = sum(going.how is How.SPAWN for going in later)
     if fresh:
-        return f"{phrases.processes(fresh)} spawned after that began fresh; none was forked"
-    return "no process was forked after that; one that is forked later cannot use it"
+        yield f"{phrases.processes(fresh)} spawned after that began fresh; none was forked"
+    else:
+        yield "no process was forked after that; one that is forked later cannot use it"
 
 
 def _notes(wakes: Iterable[tuple[Process, Wake]], reported: Wake | None) -> Iterator[str]:

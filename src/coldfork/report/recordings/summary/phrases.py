@@ -101,11 +101,15 @@ def departure(going: Departure) -> str:
 def ending(process: Process) -> str:
     """How a process ended, as far as that was seen."""
     if not process.watched:
-        return "not watched"
+        return f"not watched, {_how_it_ended(process)}" if process.ended else "not watched"
     if process.executed_at is not None and not process.ended:
         return "became another program"
     if not process.ended:
-        return "its end was not recorded"
+        return "still running" if process.running else "its end was not recorded"
+    return _how_it_ended(process)
+
+
+def _how_it_ended(process: Process) -> str:
     if process.signal is not None:
         return f"killed by signal {process.signal}"
     return "ended" if process.status is None else f"exit {process.status}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from coldfork.model.states import Status
 from coldfork.model.timelines import How, Process, Recording, Stretch
 from coldfork.report.recordings.summary import phrases
+from coldfork.report.recordings.summary.alike import fate, starts
 from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.shared.quantities import duration
 from coldfork.report.shared.sheets import Sheet
@@ -40,7 +41,7 @@ _Entry = tuple[Process | str, str, str]
 
 class _Tree:
     def __init__(self, recording: Recording, sheet: Sheet) -> None:
-        self._recording = recording
+        self._starts = starts(recording)
         self._sheet = sheet
         self.children: defaultdict[int | None, list[Process]] = defaultdict(list)
         for process in recording.processes:
@@ -77,10 +78,11 @@ class _Tree:
         arrival = phrases.arrival(process)
         if process.parent is None:
             return arrival
-        parent = self._recording.processes[process.parent]
-        for going in parent.departures:
-            if going.child == process.number and going.how is not How.EXEC:
-                return f"{arrival} {phrases.moment(going.at)} by {phrases.frame_place(going.site)}"
+        if process.how is How.EXEC:
+            return f"{arrival} {phrases.moment(process.begin)}"
+        going = self._starts.get(process.number)
+        if going is not None and going.how is not How.EXEC:
+            return f"{arrival} {phrases.moment(going.at)} by {phrases.frame_place(going.site)}"
         return f"{arrival} {phrases.moment(process.begin)}"
 
     def _below(self, process: Process, rest: str) -> Iterator[_Entry]:
@@ -99,10 +101,9 @@ class _Tree:
         met: Counter[object] = Counter()
         shown = []
         for child in children:
-            states = tuple((one.accelerator, one.status, one.level) for one in _worth_showing(child))
-            fate = (child.how, phrases.command(child), phrases.ending(child), states)
-            met[fate] += 1
-            if met[fate] <= _MOST_ALIKE or self.children[child.number]:
+            kind = fate(child, self._starts.get(child.number))
+            met[kind] += 1
+            if met[kind] <= _MOST_ALIKE or self.children[child.number]:
                 shown.append(child)
         return shown, len(children) - len(shown)
 

@@ -60,12 +60,11 @@ def plain(value: Value) -> Const | None:
     parts = [plain(value.parts[key]) for key in value.keys]
     if value.kind != "dict":
         return constants.container(value.kind, parts)
-    held = constants.container("list", parts)
     try:
-        keys = [ast.literal_eval(key)[0] for key in value.keys]
+        keys = [Const(ast.literal_eval(key)[0]) for key in value.keys]
     except (ValueError, SyntaxError):  # such as `[nan]`
         return None
-    return Const(dict(zip(keys, held.value, strict=True))) if held is not None else None
+    return constants.dictionary(keys, parts)
 
 
 def _is_tensor(value: Value) -> bool:

@@ -12,6 +12,21 @@ from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.kinds import Const, ModuleRef
 
 
+def _starred(f: Following, targets: tuple[Node, ...], value: Value) -> list[tuple[Node, Value]]:
+    """Targets of which one takes the rest, with what each gets; nothing where that cannot be told."""
+    elements = value.elements() if type(value) is Object else None
+    at = next((index for index, target in enumerate(targets) if target[0] == nodes.TO_STAR), None)
+    if at is None or elements is None or len(elements) < len(targets) - 1:
+        return []
+    behind = len(elements) - (len(targets) - at - 1)
+    rest = f.fresh("rest")
+    rest.kind, rest.keys = "list", tuple(f"[{index}]" for index in range(behind - at))
+    rest.parts.update(zip(rest.keys, elements[at:behind], strict=True))
+    _, starred = targets[at]
+    taking = (*targets[:at], starred, *targets[at + 1 :])
+    return list(zip(taking, [*elements[:at], rest, *elements[behind:]], strict=True))
+
+
 def assign(f: Following, target: Node, value: Value, level: int) -> None:
     """Bind a name, an attribute or an item."""
     op = target[0]
@@ -22,10 +37,14 @@ def assign(f: Following, target: Node, value: Value, level: int) -> None:
             shared = f.names.globals_of(f.frame.func.module)
             lazy_initialisation.store(f, shared, name, value)
         else:
-            env.names[name] = value
-            env.levels[name] = level
+            bound = env.target(name)
+            bound.names[name] = value
+            bound.levels[name] = level
     elif op == nodes.TO_TUPLE:
         _, targets = target
+        for one, part in _starred(f, targets, value):
+            assign(f, one, part, level)
+            targets = ()
         for index, one in enumerate(targets):
             part = value.part(f"[{index}]") if type(value) is Object else f.fresh("item")
             assign(f, one, part, level)

@@ -8,19 +8,19 @@ from coldfork.source.capture.calls.external_calls import captures
 from coldfork.source.capture.calls.recording import ask_truth
 from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Env, Object
+from coldfork.source.capture.objects import Env, Object, Value
 from coldfork.source.capture.state import FIXED
 from coldfork.source.capture.statements import lazy_initialisation
 from coldfork.source.capture.statements.binding import assign
 from coldfork.source.capture.statements.branches import Way, follow_ways
+from coldfork.source.capture.statements.loops import for_, while_
 from coldfork.source.capture.statements.matching import match_
+from coldfork.source.semantics import constants
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, line_of, place_of
 from coldfork.source.syntax.walk import children
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Const
-
-_MOST_ITEMS = 8
 
 
 def execute(f: Following, block: Block) -> bool:
@@ -54,65 +54,6 @@ def _if(f: Following, node: Node) -> bool:
     if truth is not None:
         return f.execute(body if truth else orelse)
     return follow_ways(f, [Way(f.condition(span), body), Way(f.condition(span, True), orelse)])
-
-
-def _for(f: Following, node: Node) -> bool:
-    _, line, target, iterable, body, orelse = node
-    value = f.evaluate(iterable)
-    level = f.level(iterable)
-    known = value.elements() if type(value) is Object else None
-    if known == []:
-        return f.execute(orelse)
-    items = known or (value.items() if type(value) is Object else [])
-    exact = bool(items) and type(value) is Object and not value.before
-    if _counts(iterable):
-        exact, items = True, [Object("i", False)]
-    if not items and type(value) is Object:
-        items = [value.part(ANY)]
-    frame = f.frame
-    outer = frame.conditions
-    if not exact:
-        words = f"the loop at line {line} of {frame.func.module.name} runs"
-        frame.conditions = (*outer, Condition(words=words))
-    partly = known is None or len(known) > _MOST_ITEMS
-    for item in items[:_MOST_ITEMS] or [f.fresh("item")]:
-        assign(f, target, item, level)
-        if _round(f, body, line, partly):
-            break
-    frame.conditions = outer
-    f.execute(orelse)
-    return False
-
-
-def _round(f: Following, body: Block, line: int, partly: bool) -> bool:
-    """Follow one round of a loop; True when there is no further one."""
-    f.run.rounds += [line] if partly else []
-    left = f.execute(body) and not f.frame.continued
-    f.frame.continued = False
-    if partly:
-        f.run.rounds.pop()
-    return left
-
-
-def _counts(iterable: Node) -> bool:
-    """True for `range(3)`."""
-    match iterable:
-        case (nodes.CALL, (nodes.NAME, "range", _), (*_, (nodes.CONST, int(last))), *_):
-            return last > 0
-    return False
-
-
-def _while(f: Following, node: Node) -> bool:
-    _, line, test, body, orelse, span = node
-    value = ask_truth(f, test)
-    if value is not False:
-        frame = f.frame
-        outer = frame.conditions
-        if value is None:
-            frame.conditions = (*outer, f.condition(span))
-        _round(f, body, line, True)
-        frame.conditions = outer
-    return f.execute(orelse)
 
 
 def _try(f: Following, node: Node) -> bool:
@@ -170,21 +111,35 @@ def _assign(f: Following, node: Node) -> bool:
 
 
 def _augmented(f: Following, node: Node) -> bool:
-    _, _, _, target, _, value = node
-    f.evaluate(value)
+    _, _, _, target, operator, value = node
+    given = f.evaluate(value)
     env = f.frame.env
     match target:
         case (nodes.TO_NAME, name) if name not in env.globals:
             env.levels[name] = max(env.levels.get(name, FIXED), f.level(value))
             held = env.names.get(name)
+            env = env.target(name)
+            held = env.names.get(name)
             if isinstance(held, Const) or (type(held) is Object and held.kind == "tuple"):
-                env.names[name] = f.fresh(name)
+                env.names[name] = _combined(f, operator, held, given, name)
             elif held is not None:
                 forget_contents([held])
-        case (nodes.TO_ATTR | nodes.TO_INDEX, *_):
+        case (nodes.TO_ATTR, expression, name, _):
+            owner = f.evaluate(expression)
+            held = owner.parts.get(name) if type(owner) is Object else None
+            if type(owner) is Object and isinstance(held, Const):
+                lazy_initialisation.store(f, owner, name, _combined(f, operator, held, given, name))
+        case (nodes.TO_INDEX, *_):
             for part in children(target):
                 f.evaluate(part)
     return False
+
+
+def _combined(f: Following, operator: str, held: Value, given: Value, name: str) -> Value:
+    """What an operator with assignment makes of a number or a text."""
+    if isinstance(held, Const) and isinstance(given, Const):
+        return constants.combine(operator, held.value, given.value) or f.fresh(name)
+    return f.fresh(name)
 
 
 def _delete(f: Following, node: Node) -> bool:
@@ -217,10 +172,14 @@ def _return(f: Following, node: Node) -> bool:
     return True
 
 
-def _leave(f: Following, node: Node) -> bool:
-    """Leave the block: `raise`, with what it evaluates, or `break`."""
+def _raise(f: Following, node: Node) -> bool:
     for part in children(node):
         f.evaluate(part)
+    return True
+
+
+def _break(f: Following, node: Node) -> bool:
+    f.frame.broken = True
     return True
 
 
@@ -231,6 +190,8 @@ def _continue(f: Following, node: Node) -> bool:
 
 def _def(f: Following, node: Node) -> bool:
     _, _, name, *_ = node
+    for part in children(node):
+        f.evaluate(part)
     env: Env = f.frame.env
     made = f.names.function(f.frame.func.module, node, env, None)
     env.names[name] = made if made is not None else f.fresh(name)
@@ -240,7 +201,7 @@ def _def(f: Following, node: Node) -> bool:
 
 
 def _import(f: Following, node: Node) -> bool:
-    _, _, _, names = node
+    *_, names = node
     for dotted, alias in names:
         name = alias or dotted.partition(".")[0]
         f.frame.env.names[name] = f.names.imported(dotted if alias else name)
@@ -248,7 +209,7 @@ def _import(f: Following, node: Node) -> bool:
 
 
 def _from(f: Following, node: Node) -> bool:
-    _, _, _, source, level, names = node
+    *_, source, level, names = node
     target = f.frame.func.module.absolute(source, level)
     for name, alias in names:
         if name != "*":
@@ -262,9 +223,19 @@ def _global(f: Following, node: Node) -> bool:
     return False
 
 
+def _nonlocal(f: Following, node: Node) -> bool:
+    _, _, names = node
+    f.frame.env.nonlocals.update(names)
+    return False
+
+
 def _class(f: Following, node: Node) -> bool:
-    _, _, name, *_ = node
-    f.frame.env.names[name] = f.fresh(name)
+    _, _, name, decorators, bases, keywords, body, _ = node
+    for part in (*[one for one, _ in decorators], *bases, *[one for _, one in keywords]):
+        f.evaluate(part)
+    names = dict(f.frame.env.names)
+    f.execute(body)
+    f.frame.env.names = {**names, name: f.fresh(name)}
     return False
 
 
@@ -275,12 +246,13 @@ def _assert(f: Following, node: Node) -> bool:
 
 
 _STATEMENTS: dict[int, Callable[[Following, Node], bool]] = {
-    nodes.IF: _if, nodes.FOR: _for, nodes.ASYNC_FOR: _for,
-    nodes.WHILE: _while, nodes.TRY: _try, nodes.MATCH: match_,
+    nodes.IF: _if, nodes.FOR: for_, nodes.ASYNC_FOR: for_,
+    nodes.WHILE: while_, nodes.TRY: _try, nodes.MATCH: match_,
     nodes.WITH: _with, nodes.ASYNC_WITH: _with, nodes.ASSIGN: _assign, nodes.AUGMENTED: _augmented,
     nodes.ANNOTATED: _annotated, nodes.EXPR: _expr,
-    nodes.RETURN: _return, nodes.RAISE: _leave, nodes.DEF: _def,
+    nodes.RETURN: _return, nodes.RAISE: _raise, nodes.DEF: _def,
     nodes.CLASS: _class, nodes.IMPORT: _import,
-    nodes.FROM: _from, nodes.GLOBAL: _global, nodes.ASSERT: _assert,
-    nodes.DELETE: _delete, nodes.BREAK: _leave, nodes.CONTINUE: _continue,
+    nodes.FROM: _from, nodes.LAZY_IMPORT: _import, nodes.LAZY_FROM: _from,
+    nodes.GLOBAL: _global, nodes.ASSERT: _assert,
+    nodes.DELETE: _delete, nodes.BREAK: _break, nodes.NONLOCAL: _nonlocal, nodes.CONTINUE: _continue,
 }  # fmt: skip

@@ -34,9 +34,8 @@ def construct(
     top = cls.module.name.partition(".")[0]
     if top in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
-        if known_effects.record_call(ev, frame, symbol, positional, keywords) or ev.catalogue.is_harmless(
-            symbol
-        ):
+        woke = known_effects.record_call(ev, frame, symbol, positional, keywords, computed=True)
+        if woke or ev.catalogue.is_harmless(symbol):
             return External(f"{symbol}()")
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
+    UNKNOWN,
     ClassMethod,
     ClassRef,
     Const,
@@ -17,9 +22,11 @@ from coldfork.source.values.kinds import (
     Method,
     Property,
     StaticMethod,
+    Union,
     Unknown,
     Value,
 )
+from coldfork.source.values.unions import alternatives
 
 Nodes = tuple[tuple[Node, int], ...]
 
@@ -73,8 +80,14 @@ def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, no
 
 
 def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> Value:
-    """One decorator's result; what a decorator without source returns is taken for what it was given."""
+    """One decorator's result.
+
+    What a decorator of the standard library or of a known library returns is taken for what it was given. Of
+    others that cannot be read it is presumed: they may keep a function, call it, or put another in its place.
+    """
     if isinstance(decorator, External):
+        if decorator.name in _DATACLASSES:
+            read_annotations(ev, frame, value)
         known = _known(decorator.name, value)
         if known is not None:
             return known
@@ -86,11 +99,26 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
             value if decorator.name == "deleter" else held.deleter,
         )
     result = ev.call(frame, decorator, (value,))
-    if isinstance(result, (Unknown, Const)) or (
-        isinstance(result, External) and (not isinstance(decorator, Function) or result.name.endswith("()"))
-    ):
-        return value
+    if isinstance(result, (Unknown, Const)):
+        return value if _is_trusted(ev, decorator) else _presumed(decorator, value)
+    if isinstance(result, External) and (not isinstance(decorator, Function) or result.name.endswith("()")):
+        return value if _is_trusted(ev, result) else _presumed(result, value)
     return result
+
+
+def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
+    """Whether what stands behind a decorator is sure to run the function when it is called."""
+    if not isinstance(decorator, External):
+        return not isinstance(decorator, Unknown)
+    top = decorator.name.partition(".")[0]
+    return top == "builtins" or top in sys.stdlib_module_names or top in ev.known_libraries
+
+
+def _presumed(decorator: Value, value: Value) -> Value:
+    """What stands behind a decorator that cannot be read: nobody knows, or what it was given."""
+    name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
+    condition = Condition(words=f"{name} hands on what it decorates")
+    return Union((*[(one, inner or condition) for one, inner in alternatives(value)], (UNKNOWN, None)))
 
 
 def _known(name: str, value: Value) -> Value | None:

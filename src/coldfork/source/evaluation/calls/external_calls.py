@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.attributes import known_value
 from coldfork.source.evaluation.objects.classes import external_bases
 from coldfork.source.evaluation.objects.containers import container_method
+from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import set_attribute
-from coldfork.source.evaluation.objects.names import module_object
+from coldfork.source.evaluation.overlays import torch_modules
 from coldfork.source.evaluation.overlays.registry import MODELS
+from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassRef,
@@ -25,6 +28,9 @@ from coldfork.source.values.kinds import (
 )
 
 _LONGEST_NAME = 120
+#: Methods of parsers that leave the program unless the command line is as they want it.
+_PARSING = frozenset({"parse_args", "parse_args_into_dataclasses"})
+_ACCEPTED = Condition(words="the command line is one that the parser accepts")
 
 
 def known_result(ev: Interpreter, symbol: str) -> Value:
@@ -62,7 +68,7 @@ def call_external(
         given = getattr(positional[0], "value", None)
         if isinstance(given, str):
             return External(f"torch.device({given})")
-    return known_result(ev, symbol)
+    return torch_modules.made(ev, symbol, positional, keywords) or known_result(ev, symbol)
 
 
 def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
@@ -81,16 +87,60 @@ def _external_method(
 ) -> Value:
     """A method of what an external call returned."""
     made, _, method = name.rpartition("().")
+    if method in _PARSING and not positional and not keywords:
+        frame.stay((_ACCEPTED,))
     if made and "." not in method and method != "__enter__":
         returned = ev.catalogue.returned(made)
         receivers = [made] if returned is None else [returned, made]
         if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
-    if name in ev.catalogue.calls:
+        if method in torch_modules.CHAINED and torch_modules.MODULE in receivers:
+            return External(f"{torch_modules.MODULE}()")
+    if name.removesuffix("()") in ev.catalogue.waiting:  # the last is what the factory's result is applied to
+        known_effects.record_call(ev, frame, name, positional[:-1], keywords)
+    elif name in ev.catalogue.calls:
         known_effects.record_call(ev, frame, name, positional, keywords)
     elif not name.endswith("()"):  # to apply what a call returned is not to make that call again
         known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
+
+
+def _module_method(
+    ev: Interpreter,
+    frame: Frame,
+    module: Instance,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    """A method of one of torch's modules: what moves it touches a device only if it holds a tensor."""
+    if name in torch_modules.REGISTERING:
+        given = dict(zip(("name", "held"), positional, strict=False))
+        held = given.get("held") or next((value for key, value in keywords.items() if key != "name"), None)
+        if held is not None:
+            key = given.get("name", keywords.get("name"))
+            set_attribute(ev, frame, module, str(key.value) if isinstance(key, Const) else "?", held)
+        return module
+    if name in torch_modules.CHAINED:
+        return module
+    if not any(torch_modules.MODULE in entry.receivers for entry in ev.catalogue.methods.get(name, ())):
+        return UNKNOWN
+    held_anything = torch_modules.holds(ev, module)
+    if held_anything is False:
+        return module
+
+    def moved() -> int:
+        known_effects.record_method_call(ev, frame, [torch_modules.MODULE], name, positional, keywords)
+        return FALLS
+
+    if held_anything:
+        moved()
+        return module
+    branches = Branches(ev, frame)
+    branches.follow(moved, Condition(words=f"the {module.cls.name} holds parameters or buffers"), False)
+    branches.follow(lambda: FALLS, None, True)
+    branches.join()
+    return module
 
 
 def call_method(
@@ -99,8 +149,12 @@ def call_method(
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
+        if method.name in _PARSING and not positional and not keywords:
+            frame.stay((_ACCEPTED,))
         cls = receiver.cls if isinstance(receiver, Instance) else receiver.after
         bases = external_bases(ev, cls)
+        if isinstance(receiver, Instance) and torch_modules.is_module(ev, receiver):
+            return _module_method(ev, frame, receiver, method.name, positional, keywords)
         if known_effects.record_method_call(ev, frame, bases, method.name, positional, keywords):
             return receiver
         if isinstance(receiver, Super) and method.name == "__init__":

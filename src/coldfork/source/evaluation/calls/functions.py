@@ -6,16 +6,21 @@ from typing import NamedTuple
 
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING
+from coldfork.model.effects import WAKING, EffectKind
 from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
+from coldfork.source.evaluation.calls.disturbance import disturb_arguments
+from coldfork.source.evaluation.calls.recalling import recalled
 from coldfork.source.evaluation.flow.branches import FALLS
+from coldfork.source.evaluation.flow.cuts import cut_short
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
+from coldfork.source.evaluation.unread_texts import Key
 from coldfork.source.syntax.nodes import Code
+from coldfork.source.values.given_text import unwatched
 from coldfork.source.values.kinds import (
     NONE,
     UNKNOWN,
@@ -58,6 +63,8 @@ def call(
         return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
     if isinstance(callee, Bound):
         return call(ev, frame, callee.function, (callee.receiver, *positional), keywords)
+    if not ev.presumes:
+        disturb_arguments(callee, positional, keywords)
     if isinstance(callee, External):
         return external_calls.call_external(ev, frame, callee.name, positional, keywords)
     if isinstance(callee, ClassRef):
@@ -97,14 +104,17 @@ def call_function(
     name = function.module.name
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
-        facts = known_effects.facts_of(ev, symbol, positional, keywords)
-        answer = known_effects.waiting(ev, symbol, positional, keywords) or _answer(ev, frame, symbol, facts)
+        facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
+        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        if waiting is not None:
+            known_effects.record_facts(ev, frame, facts)
+            return waiting
+        answer = _answer(ev, frame, symbol, facts)
         if answer is not None:
             return answer
-    code = _code_to_follow(ev, function)
+    code = _code_to_follow(ev, frame, function)
     if code is None:
-        for fact in facts:
-            ev.record_fact(frame, fact)
+        known_effects.record_facts(ev, frame, facts)
         return UNKNOWN
     if not lazily:
         if function.context:
@@ -135,18 +145,23 @@ def _answer(ev: Interpreter, frame: Frame, symbol: str, facts: tuple[Fact, ...])
         f"{symbol}()" in ev.catalogue.values
         or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
         or ev.catalogue.is_harmless(symbol)
+        or any(_is_all(fact) for fact in facts)
     ):
-        for fact in facts:
-            ev.record_fact(frame, fact)
+        known_effects.record_facts(ev, frame, facts)
         return external_calls.known_result(ev, symbol)
     return None
 
 
-def _code_to_follow(ev: Interpreter, function: Function) -> Code | None:
+def _is_all(fact: Fact) -> bool:
+    """True for a context that is created in any case: the source could show nothing that is more."""
+    return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
+
+
+def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:
     """Parameters and block of a function; None when it cannot be read, or not be followed any further."""
     code = ev.definitions.code_of(function)
     if code is not None and ev.budget.exhausted:
-        ev.memo.need_unfinished(0)  # with a larger budget it would come to something else
+        cut_short(ev, frame, frame.line)
         return None
     return code
 
@@ -200,26 +215,30 @@ def _result(
     place = (function.module.name, id(code))
     # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
     identity: object = function if function.env is None else (*place, function.env)
-    key = (identity, positional, tuple(keywords.items()), ev.environment.key, first_yield_only)
-    known = ev.memo.recall(key)
-    if known is None and ev.unproductive_calls.should_skip(place):
-        known = ev.unproductive_calls.summary_of(place)
+    plain = tuple(map(unwatched, positional))
+    key = (identity, plain, tuple(keywords.items()), ev.environment.key, first_yield_only)
+    known = recalled(ev, key, positional, place)
     if known is not None:
         ev.budget.left -= 1
         ev.program.consulted |= known.consulted
+        if known.cut is not None:
+            ev.budget.end_at(*known.cut)
         return known
     if not ev.memo.enter_call(key, place):
         return NOTHING
+    watched = ev.unread_texts.watched(key, positional)
     try:
-        return _follow(ev, _Call(function, code, positional, keywords, first_yield_only), key, place)
+        return _follow(ev, _Call(function, code, watched, keywords, first_yield_only), key, place)
     finally:
         ev.memo.leave_call(key, place)
 
 
-def _follow(ev: Interpreter, call: _Call, key: object, place: tuple[str, int]) -> CallResult:
+def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> CallResult:
     """Follow a call, within the budget, and remember what it came to."""
     budget, program = ev.budget, ev.program
-    left, shared, functions_known = budget.left, ev.journal.shared, ev.unproductive_calls.begin(place)
+    left, shared, mark = budget.left, ev.journal.shared, ev.journal.mark()
+    functions_known = ev.unproductive_calls.begin(place)
+    alone = not ev.joining
     budget.left -= 5
     budget.depth += 1
     ev.failing.append({})
@@ -232,8 +251,16 @@ def _follow(ev: Interpreter, call: _Call, key: object, place: tuple[str, int]) -
         budget.depth -= 1
     if left - budget.left >= LONG:
         ev.unproductive_calls.record_slow_call(place, result, functions_known)
+    alike = ev.unread_texts.learn(key, call.positional, result, ev.journal.is_as_at(mark))
+    result = result._replace(value=unwatched(result.value))
     # What used up the budget would not end next time either: what was found is taken for the answer.
-    ev.memo.remember(key, result, shared, regardless=budget.ran_out(left))
+    final = budget.ran_out(left)
+    if ev.memo.remember(key, result._replace(cut=budget.cut) if final else result, shared, regardless=final):
+        ev.journal.settle(mark)
+    if alike is not None:
+        ev.memo.remember(alike, result, shared, regardless=False)
+    if alone and not final:
+        ev.memo.remember_state(key, result, mark, ev.running.rebound)
     return result
 
 
@@ -277,6 +304,8 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         inner.nominal_presumed,
         raise_must,
         outright,
+        inner.stays,
+        made_up=isinstance(value, Instance) and all(value is not returned for returned, _ in inner.returns),
     )
 
 
@@ -307,6 +336,7 @@ def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         frame.edge(edge, False)
     for failure in result.failures:
         ev.record_failure(failure)
+    frame.stay(result.stays)
     if result.raises and not _doubted(frame, result):
         raise Raised(result.raises, result.outright and frame.gate == 0)
 

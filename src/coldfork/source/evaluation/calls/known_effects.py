@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Failure, Link, Wake
+from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, External, Keywords, Partial, Sequence, Value
+from coldfork.source.values.kinds import Const, External, Keywords, Partial, Sequence, Union, Unknown, Value
+from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives
 
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
@@ -43,8 +47,13 @@ def record_fact(ev: Interpreter, frame: Frame, fact: Fact) -> None:
     if fact.unless_env is not None:
         variable, wanted = fact.unless_env
         if ev.environment.values.get(variable) == wanted:
+            if not fact.softens:
+                return
             fact = fact.softened()
-    conditions = (Condition(words=fact.condition),) if fact.condition else ()
+    conditions: Conditions = (Condition(words=fact.condition),) if fact.condition else ()
+    if fact.taken:
+        words = f"{TAKING} {fact.taken} at line {frame.line} of {frame.module.name}"
+        conditions = (*conditions, Condition(words=words))
     link = Link(StepKind.SINK, fact.symbol, None, None, None)
     presumed = (fact.presumes,) if fact.presumes else ()
     wake = Wake(
@@ -55,16 +64,30 @@ def record_fact(ev: Interpreter, frame: Frame, fact: Fact) -> None:
         1,
         link,
         fact.remedy,
-        bool(conditions),
+        bool(fact.condition),
         fact.unless_env,
     )
     frame.wake(wake, fact.does in WAKING and not conditions)
 
 
+def record_facts(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...]) -> None:
+    """Record facts at the current line."""
+    for fact in facts:
+        ev.record_fact(frame, fact)
+
+
 def facts_of(
-    ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ev: Interpreter,
+    symbol: str,
+    positional: tuple[Value, ...],
+    keywords: dict[str | None, Value],
+    computed: bool = False,
 ) -> tuple[Fact, ...]:
-    """What calling `symbol` with these arguments is known to do; raises if the call is known to fail."""
+    """What calling `symbol` with these arguments is known to do; raises if the call is known to fail.
+
+    What is `computed` from source at hand is known under its own name or not at all: `cupy.*` is about what
+    users of a library call, not about every function that it is made of.
+    """
     raises = ev.catalogue.raises.get(symbol)
     if raises is not None:
         if raises.fails:
@@ -72,23 +95,51 @@ def facts_of(
         # The profile says that it works: the other way is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
         ev.record_failure(Failure(condition, False, "other"))
-    return tuple(fact for fact in ev.catalogue.call(symbol) if _applies(fact, positional, keywords))
+    known = ev.catalogue.calls.get(symbol, ()) if computed else ev.catalogue.call(symbol)
+    if not known:
+        return ()
+    fitting = [_fitting(ev, fact, positional, keywords) for fact in known]
+    return tuple([fact for fact in fitting if fact is not None])
 
 
-def waiting(
-    ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords
-) -> Partial | None:
+def waiting(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
-    if symbol not in ev.catalogue.waiting or not facts_of(ev, f"{symbol}()", positional, keywords):
+    if symbol not in ev.catalogue.waiting:
         return None
-    return Partial(External(f"{symbol}()"), positional, keywords)
+    if facts_of(ev, f"{symbol}()", positional, keywords):
+        return Partial(External(f"{symbol}()"), positional, keywords)
+    return External(f"{symbol}()()")  # made with other arguments, it never wakes anything
 
 
-def _applies(fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:
-    """Whether a fact belongs to a call with these arguments."""
-    if fact.argument is not None and not _passes(fact.argument, positional, keywords):
-        return False
-    return fact.unless_argument is None or not _passes(fact.unless_argument, positional, keywords)
+def _fitting(
+    ev: Interpreter, fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+) -> Fact | None:
+    """The fact as it belongs to a call with these arguments; None where it does not."""
+    if fact.argument is None and not fact.unless_argument:
+        return fact
+    taken = ""
+    if fact.argument is not None:
+        value = _argument(fact.argument, positional, keywords)
+        if value is None or not _passes(fact.argument, value, given=True):
+            return None
+        taken = _taken(ev, fact.argument, value)
+    for test in fact.unless_argument:
+        value = _argument(test, positional, keywords)
+        if value is None:
+            continue
+        if _passes(test, value):
+            return None
+        if not ev.presumes and any(isinstance(one, Unknown) for one, _ in alternatives(value)):
+            taken = taken or describe(value)
+    return replace(fact, taken=taken) if taken else fact
+
+
+def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
+    """The alternative that passes, in words, where another one would not; empty where all of them do."""
+    if ev.presumes or type(value) is not Union:
+        return ""  # an argument that may name a device is presumed to name one
+    passing = [one for one, _ in value.alternatives if _accepts_one(test, one)]
+    return "" if len(passing) == len(value.alternatives) else describe(passing[0] if passing else value)
 
 
 def record_call(
@@ -97,11 +148,11 @@ def record_call(
     symbol: str,
     positional: tuple[Value, ...],
     keywords: dict[str | None, Value],
+    computed: bool = False,
 ) -> bool:
     """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
-    facts = facts_of(ev, symbol, positional, keywords)
-    for fact in facts:
-        record_fact(ev, frame, fact)
+    facts = facts_of(ev, symbol, positional, keywords, computed)
+    record_facts(ev, frame, facts)
     return bool(facts)
 
 
@@ -111,14 +162,22 @@ def _without(presumed: str) -> str:
     return f"a host where {subject} does not work" if verb == "works" else f"not: {presumed}"
 
 
-def _passes(test: ArgumentTest, positional: tuple[Value, ...], keywords: dict[str | None, Value]) -> bool:
-    """Whether the argument that the test looks at passes it."""
+def _argument(
+    test: ArgumentTest, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+) -> Value | None:
+    """The argument that the test looks at; None where it is not given."""
     value = keywords.get(test.name)
     if value is None and test.position is not None and test.position < len(positional):
         value = positional[test.position]
-    if value is None:
-        return False
-    return _accepts(test, value)
+    return value
+
+
+def _passes(test: ArgumentTest, value: Value, given: bool = False) -> bool:
+    """Whether an argument passes the test.
+
+    `given` says that any argument will do, be it one of which nothing is known.
+    """
+    return _accepts(test, value) or (given and isinstance(value, Unknown) and test.accepts_any)
 
 
 def _accepts(test: ArgumentTest, value: Value) -> bool:
@@ -133,7 +192,11 @@ def _accepts_one(test: ArgumentTest, value: Value) -> bool:
         return test.accepts(value.name[len("torch.device(") : -1])
     if isinstance(value, Sequence):
         return not test.selects or any(_accepts(test, item) for item in value.items)
-    return isinstance(value, External) and test.names(value.name)
+    if isinstance(value, Ending):
+        return not test.startswith and not test.equals and test.accepts(value.end)
+    if isinstance(value, External):
+        return test.names(value.name) or test.accepts_any
+    return test.accepts_any and not isinstance(value, Unknown)
 
 
 def record_method_call(
@@ -149,8 +212,9 @@ def record_method_call(
     for entry in ev.catalogue.methods.get(name, ()):
         if not any(receiver in entry.receivers for receiver in receivers):
             continue
-        if not _applies(entry.fact, positional, keywords):
+        fact = _fitting(ev, entry.fact, positional, keywords)
+        if fact is None:
             continue
-        record_fact(ev, frame, entry.fact)
+        record_fact(ev, frame, fact)
         known = True
     return known

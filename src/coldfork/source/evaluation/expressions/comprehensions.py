@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
+from coldfork.source.evaluation.flow.cuts import cut_short
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -60,8 +61,11 @@ def _generator_code(node: Node) -> Code:
     """A generator expression as the generator that Python makes of it."""
     _, _, elements, generators, line = node
     (element,) = elements
+    unpacked = element[0] == nodes.STAR
+    if unpacked:
+        _, element = element
     (first, _, conditions), *others = generators
-    block: Block = ((nodes.EXPR, line, line, (nodes.YIELD, element, False, line)),)
+    block: Block = ((nodes.EXPR, line, line, (nodes.YIELD, element, unpacked, line)),)
     for target, iterable, tests in reversed([(first, (nodes.NAME, ".0", line), conditions), *others]):
         for test, span in reversed(tests):
             block = ((nodes.IF, line, test, block, (), span),)
@@ -80,7 +84,7 @@ def _generate(
     filled: bool = False,
 ) -> bool:
     """One `for` of a comprehension, with all that is inside it; whether what was made is complete."""
-    _, _, elements, generators, line = node
+    _, kind, elements, generators, line = node
     target, _, tests = generators[depth]
     complete = exact
 
@@ -91,7 +95,9 @@ def _generate(
             more, whole = iterate(ev, frame, ev.evaluate(frame, iterable))
             complete = _generate(ev, frame, node, depth + 1, more, whole, made) and complete
         else:
-            made.extend([ev.evaluate(frame, element) for element in elements])
+            values, whole = _elements(ev, frame, elements, kind)
+            made.extend(values)
+            complete = complete and whole
         return FALLS
 
     def one(item: Value) -> None:
@@ -110,7 +116,12 @@ def _generate(
         frame.conditions = saved
 
     if exact:
-        for item in items:
+        for index, item in enumerate(items):
+            if ev.budget.spent and index + 1 < len(items):  # one more round stands for all that are left
+                cut_short(ev, frame, line)
+                complete = False
+                one(union(items[index:]))
+                break
             one(item)
     elif filled:
         one(union(items))
@@ -128,6 +139,29 @@ def _generate(
         branches.follow(lambda: FALLS, None, True)
         branches.join()
     return complete
+
+
+def _elements(
+    ev: Interpreter, frame: Frame, elements: tuple[Node, ...], kind: str
+) -> tuple[list[Value], bool]:
+    """What one round adds, a dictionary's keys and values in turn; and whether that is all it adds."""
+    made: list[Value] = []
+    complete = True
+    for element in elements:
+        if element[0] != nodes.STAR:
+            made.append(ev.evaluate(frame, element))
+            continue
+        _, unpacked = element
+        held = ev.evaluate(frame, unpacked)
+        if kind != "dict":
+            items, whole = iterate(ev, frame, held)
+            made.extend(items)
+        else:
+            whole = isinstance(held, Mapping) and held.exact
+            for pair in held.items.items() if isinstance(held, Mapping) else ():
+                made.extend(pair)
+        complete = complete and whole
+    return made, complete
 
 
 def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:

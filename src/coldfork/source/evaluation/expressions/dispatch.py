@@ -35,6 +35,7 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
+from coldfork.source.values.texts import ending
 from coldfork.source.values.unions import joined, truth, union
 
 _LONGEST_CHAIN = 40
@@ -46,8 +47,14 @@ def _const(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _name(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    _, name, _ = node
-    return name_value(ev, frame, name)
+    _, name, line = node
+    value = name_value(ev, frame, name)
+    if frame.module.lazy and name in frame.module.lazy:
+        if not frame.quiet:
+            frame.line = line
+            frame.end_line = max(frame.end_line, line)
+        return ev.read_lazily(frame, value)
+    return value
 
 
 def _attr(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -187,7 +194,7 @@ def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
         else:
             items.append(ev.evaluate(frame, element))
             filled = True
-    if kind == "tuple" and exact and items and all(type(item) is Const for item in items):
+    if kind == "tuple" and exact and items and all(isinstance(item, Const) for item in items):
         return Const(tuple(item.value for item in items))  # type: ignore[attr-defined]
     return Sequence(kind, tuple(items), exact, not filled)
 
@@ -251,7 +258,7 @@ def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     if all(isinstance(part, Const) for part in parts):
         text = "".join(str(part.value) for part in parts if isinstance(part, Const))
         return Const(text) if len(text) <= LONGEST else UNKNOWN
-    return UNKNOWN
+    return ending(tuple(parts)) or UNKNOWN
 
 
 def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:

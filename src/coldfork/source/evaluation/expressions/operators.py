@@ -28,6 +28,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
+from coldfork.source.values.texts import appended
 from coldfork.source.values.unions import alternatives, joined, truth
 
 _COMPARE_METHODS = {
@@ -77,6 +78,12 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     if name in ("in", "not in"):
         if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
             return Const(name == "not in")  # a release number holds no words
+        if (
+            isinstance(right, External)
+            and right.name == "torch.__version__"
+            and _is_of_another_build(ev, left)
+        ):
+            return Const(name == "not in")
         held = _contains(ev, frame, left, right)
         if held is None:
             return UNKNOWN
@@ -98,6 +105,14 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     return UNKNOWN
 
 
+def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
+    """True for `rocm` and its like where no such build would run: the version of torch names its build."""
+    builds = {"rocm": "hip", "hip": "hip", "xpu": "xpu"}
+    build = builds.get(word.value) if isinstance(word, Const) and isinstance(word.value, str) else None
+    known = ev.catalogue.values.get(f"torch.version.{build}")
+    return known is not None and known.is_none
+
+
 def _plain(value: Value) -> Const | None:
     """A value as the constant that it is, be it a container of constants."""
     if isinstance(value, (Sequence, Mapping)) and (not value.exact or (value.items and value.doubtful)):
@@ -105,9 +120,7 @@ def _plain(value: Value) -> Const | None:
     if isinstance(value, Sequence):
         return constants.container(value.kind, map(_plain, value.items))
     if isinstance(value, Mapping):
-        keys = constants.container("list", map(_plain, value.items))
-        held = constants.container("list", map(_plain, value.items.values()))
-        return Const(dict(zip(keys.value, held.value, strict=True))) if keys and held else None
+        return constants.dictionary(map(_plain, value.items), map(_plain, value.items.values()))
     return value if isinstance(value, Const) else None
 
 
@@ -166,10 +179,11 @@ def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> b
         if container.exact and isinstance(item, Instance) and item.is_member:
             outcomes = [_identical(item, other) for other in container.items]
             return False if all(outcome is False for outcome in outcomes) else None
-        first, second = _plain(item), constants.container(container.kind, map(_plain, container.items))
-        if first is None or second is None or not container.exact:
+        first = _plain(item) if container.exact else None
+        if first is None:
             return None
-        return constants.compare("in", first.value, second.value)
+        second = constants.container(container.kind, map(_plain, container.items))
+        return None if second is None else constants.compare("in", first.value, second.value)
     if isinstance(container, Const) and isinstance(item, Const):
         return constants.compare("in", item.value, container.value)
     if isinstance(container, Instance):
@@ -203,6 +217,10 @@ def operate(
         return _set_operation(name, left, right)
     if isinstance(left, Mapping) and isinstance(right, Mapping) and name == "or":
         return Mapping({**left.items, **right.items}, left.exact and right.exact, _may_be_empty(left, right))
+    if name in ("add", "truediv"):  # texts and paths
+        written = appended(left, right)
+        if written is not None:
+            return written
     return _by_method(ev, frame, name, left, right)
 
 

@@ -10,7 +10,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Node, line_of
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import Env
 
@@ -23,8 +23,8 @@ def guards_hold(
     off: Condition | None = None
     for guard in guards:
         if guard[0] == nodes.WHEN:
-            _, expression, wanted, _, _ = guard
-            test = test_of(ev.quietly(module, env, expression))
+            _, expression, wanted, line, _ = guard
+            test = test_of(ev.quietly(module, env, expression, _line_of_body(env, line)))
             if not wanted:
                 test = test.inverted()
             holds, condition = test.nominal, test.when_true
@@ -39,6 +39,11 @@ def guards_hold(
     if off is not None:
         return False, off
     return outcome, None
+
+
+def _line_of_body(env: Env | None, line: int) -> int:
+    """The line, of the body of a module or of a class at its top level: a function may run later."""
+    return line if env is None or env.outer is None else 0
 
 
 def _failure_reached(
@@ -63,6 +68,7 @@ def try_quietly(
     """Run the block of a `try` for its failures alone."""
     frame = Frame(module, Env(env))
     frame.quiet = True
+    frame.before = _line_of_body(env, line_of(block[0])) if block else 0
     ev.failing.append({})
     mark = ev.journal.mark()
     try:

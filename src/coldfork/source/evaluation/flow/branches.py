@@ -65,6 +65,7 @@ class Branches:
     ) -> None:
         """Follow one way under `condition`; off the nominal path nothing it does is certain."""
         frame = self.frame
+        nominal = nominal or not self.ev.presumes
         self.ev.budget.left -= 2
         frame.must = set(self.must)
         frame.conditions = self.conditions if condition is None else (*self.conditions, condition)
@@ -130,11 +131,15 @@ class Branches:
         self._restore([*falling, *others])
         extra: list[Condition] = []
         for branch in self.done:
+            exits = branch.ended == RAISES and branch.raised == "SystemExit"
             leaves = branch.ended in (RETURNS, BREAKS, CONTINUES) or (
-                branch.ended == RAISES and frame.tries > 0
+                branch.ended == RAISES and (frame.tries > 0 or exits)
             )
             if branch.nominal and leaves and branch.condition is not None:
                 extra.append(negated(branch.condition))
+                if exits and frame.tries == 0:
+                    frame.stays += (extra[-1],)
+                    frame.exit_musts.append(branch.must)
             elif branch.nominal and branch.ended == FALLS:
                 extra.extend(branch.extra)
             elif (
@@ -172,6 +177,7 @@ class Branches:
                 wake = site.wake
                 if (
                     wake.surety in sure
+                    and site.sure
                     and len(wake.conditions) <= 1
                     and branch.ended == FALLS
                     and not wake.possible

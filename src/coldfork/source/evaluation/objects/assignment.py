@@ -162,14 +162,14 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
     if frame.quiet:
         return
     ev.environment.set(name, str(value.value) if isinstance(value, Const) and not frame.conditions else None)
-    ev.journal.shared += 1
+    ev.journal.note_peculiar()
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value: Value) -> None:
     """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
     match target:
         case (nodes.TO_NAME, name):
-            current = name_value(ev, frame, name)
+            current = ev.read_lazily(frame, name_value(ev, frame, name))
         case (nodes.TO_ATTR, owner, attribute, _):
             current = ev.attribute(frame, ev.evaluate(frame, owner), attribute)
         case (nodes.TO_INDEX, owner, index, _):

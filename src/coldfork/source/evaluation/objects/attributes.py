@@ -9,6 +9,7 @@ from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.knowledge.catalogue import ValueKind
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.classes import (
     dispatched,
     external_bases,
@@ -16,11 +17,14 @@ from coldfork.source.evaluation.objects.classes import (
     linear,
     metaclass,
 )
-from coldfork.source.evaluation.objects.exports import lazy_export
-from coldfork.source.evaluation.objects.names import imported_value, module_object, module_value
+from coldfork.source.evaluation.objects.exports import lazy_export, module_object
+from coldfork.source.evaluation.objects.import_edges import import_submodule
+from coldfork.source.evaluation.objects.names import imported_value, module_value
+from coldfork.source.evaluation.objects.public_names import as_catalogued
 from coldfork.source.evaluation.trace import Edge
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
+from coldfork.source.values.given_text import GivenText
 from coldfork.source.values.kinds import (
     NONE,
     TRUTHY,
@@ -45,6 +49,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
+from coldfork.source.values.texts import Ending
 
 _LONGEST_NAME = 160
 
@@ -76,29 +81,43 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     """`value.name`."""
     reader = _READERS.get(type(value))
     if reader is None:
+        if name == "__annotations__":
+            read_annotations(ev, frame, value)
         return UNKNOWN
     return reader(ev, frame, value, name)
 
 
 def _of_union(ev: Interpreter, frame: Frame, value: Union, name: str) -> Value:
-    return ev.for_each_alternative(frame, value, lambda single: attribute(ev, frame, single, name))
+    def one(single: Value) -> Value:
+        if single == NONE and not hasattr(None, name):
+            raise Raised("AttributeError")  # the other alternatives are what is meant here
+        return attribute(ev, frame, single, name)
+
+    return ev.for_each_alternative(frame, value, one)
 
 
 def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Value:
     known = ev.catalogue.values.get(f"{value.name}.{name}")
     if known is not None:
         return known_value(known)
+    if name == "__version__" and value.name in ev.program.versions:
+        return Const(ev.program.versions[value.name])  # many compute it in ways that cannot be followed
     state = ev.program.module(value.name)
     if state is None:  # a namespace package
         dotted = f"{value.name}.{name}"
+        import_submodule(ev, frame, dotted)
         return module_object(ev, dotted) if ev.program.exists(dotted) else external(ev, dotted)
     found = module_value(ev, state, name)
-    if found is None and ev.program.exists(f"{value.name}.{name}"):
+    if found is not None and name in state.lazy:
+        found = ev.read_lazily(frame, found)
+    elif found is None and ev.program.exists(f"{value.name}.{name}"):
+        if frame.module.lazy:
+            import_submodule(ev, frame, f"{value.name}.{name}")
         found = module_object(ev, f"{value.name}.{name}")
     if found is None:
         return module_attribute(ev, frame, state, name)
     _note_attribute(ev, frame, f"{value.name}.{name}")
-    return found
+    return as_catalogued(ev, frame.module, f"{value.name}.{name}", found)
 
 
 def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) -> Value:
@@ -149,6 +168,9 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
 
 
 def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Value:
+    if name == "__annotations__":
+        read_annotations(ev, frame, value)
+        return UNKNOWN
     found = ev.member(value, name)
     if found is not None and not (isinstance(found.value, External) and isinstance(found.holder, External)):
         if isinstance(found.holder, ClassRef) and is_enumeration(ev, found.holder):
@@ -239,6 +261,8 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
     if isinstance(value, Lazy) and value.kind == "method":
         function, positional, keywords = value.call
         return Partial(_bind(ev, frame, function, receiver), positional, keywords)
+    if isinstance(value, Partial) and ev.program.target_version >= (3, 14):
+        return Partial(value.function, (*value.positional, receiver), value.keywords)
     if isinstance(value, Instance):
         return _through_descriptor(
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
@@ -292,5 +316,7 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Sequence: _of_plain,
     Mapping: _of_plain,
     Const: _of_plain,
+    GivenText: _of_plain,
     Property: _of_plain,
+    Ending: _of_plain,
 }

@@ -13,7 +13,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Class, Node, last_name
 from coldfork.source.syntax.summary import Summary
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Instance, Value
+from coldfork.source.values.kinds import UNKNOWN, ClassMethod, ClassRef, Env, External, Instance, Value
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
@@ -78,6 +78,11 @@ class Classes(Hierarchy[Value, Value]):
         if isinstance(cls, External) and cls.name not in _BARE:
             return External(f"{cls.name}.{name}")
         return None
+
+
+def hook_of(value: Value) -> Value:
+    """The function of a hook such as `__init_subclass__`, which needs no `@classmethod` to get its class."""
+    return value.function if isinstance(value, ClassMethod) else value
 
 
 def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.classes import metaclass
+from coldfork.source.evaluation.objects.classes import hook_of, metaclass
+from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
-from coldfork.source.evaluation.objects.names import global_value, module_object
-from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.objects.names import global_value
+from coldfork.source.evaluation.objects.protocols import call_key, iterate
 from coldfork.source.semantics.constants import UNORDERED
 from coldfork.source.values.kinds import (
     NONE,
@@ -15,7 +16,6 @@ from coldfork.source.values.kinds import (
     UNKNOWN,
     Attributes,
     Bound,
-    ClassMethod,
     ClassRef,
     Const,
     External,
@@ -26,6 +26,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
+from coldfork.source.values.texts import Ending, ending
 from coldfork.source.values.unions import alternatives, union
 
 # fmt: off
@@ -38,6 +39,8 @@ _TEXT_METHODS = frozenset((
 # fmt: on
 
 
+#: Methods of a path that leave its end.
+_REWRITTEN = frozenset({"absolute", "as_posix", "expanduser", "resolve"})
 _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
 
 
@@ -58,6 +61,14 @@ def container_method(
         return _sequence(ev, frame, receiver, name, positional, keywords)
     if isinstance(receiver, Const):
         return _constant(receiver, name, positional, keywords)
+    if isinstance(receiver, Ending):
+        return (
+            ending(positional) or UNKNOWN
+            if name == "joinpath"
+            else receiver
+            if name in _REWRITTEN
+            else UNKNOWN
+        )
     return UNKNOWN
 
 
@@ -180,8 +191,7 @@ def _sequence(
     if name in ("pop", "popleft"):
         return union(receiver.items) if receiver.items else UNKNOWN
     if name == "sort" and "key" in keywords:
-        for item in receiver.items[:4]:
-            ev.call(frame, keywords["key"], (item,))
+        call_key(ev, frame, receiver.items, keywords)
         return NONE
     if name in ("union", "intersection", "difference"):
         return Sequence(receiver.kind, receiver.items, exact=False)
@@ -229,7 +239,7 @@ def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Val
     """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter.holder, ClassRef):
-        function = getter.value.function if isinstance(getter.value, ClassMethod) else getter.value
+        function = hook_of(getter.value)
         return ev.call(frame, Bound(function, cls), (key,))
     meta = metaclass(ev, cls)
     if meta is not None:

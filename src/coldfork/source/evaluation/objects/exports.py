@@ -9,6 +9,7 @@ from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import text_constant
+from coldfork.source.values.kinds import External, ModuleRef, Value
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
@@ -52,3 +53,11 @@ def lacks(state: Module, name: str) -> bool:
         return _HIDDEN.search(read_source(state.path)) is None
     except CannotRead:
         return False
+
+
+def module_object(ev: Interpreter, dotted: str) -> Value:
+    """A module by its absolute name."""
+    located = ev.program.find(dotted)
+    if located is not None and not located.compiled:
+        return ModuleRef(dotted)
+    return External(dotted, is_module=True)

@@ -6,8 +6,10 @@ import sys
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.exports import lacks
 from coldfork.source.evaluation.trace import Edge, Failure
 from coldfork.source.program.module import Module
+from coldfork.source.syntax import nodes
 from coldfork.source.values.conditions import Condition
 
 _MISSING = "ModuleNotFoundError"
@@ -31,6 +33,12 @@ def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
         _may_fail(ev, frame, target)
 
 
+def import_submodule(ev: Interpreter, frame: Frame, dotted: str) -> None:
+    """Reading `package.submodule` imports what a `lazy import package.submodule` has named before."""
+    if dotted in frame.module.lazy and ev.program.exists(dotted):
+        ev.record_import(frame, dotted)
+
+
 def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
     """What has to hold for an import that a test or a `try` allows to be missing, and that is not here."""
     optional = frame.gate or frame.tries
@@ -42,6 +50,33 @@ def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
     ):
         return ()
     return (Condition(words=f"{top} is installed"),)
+
+
+def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: int, importer: Module) -> bool:
+    """Import one name from a module that is imported already; whether the module binds it itself."""
+    state = ev.program.module(target)
+    bound = state is not None and _binds(state, name)
+    submodule = f"{target}.{name}"
+    if bound and state is importer and ev.program.exists(submodule):
+        bound = False  # `from . import submodule` in the package itself is what binds the name
+    known = state is None and submodule in ev.catalogue.imports  # a module whose import is known to wake
+    if not bound and (known or ev.program.exists(submodule)):
+        ev.record_import(frame, submodule)
+    elif not bound and state is not None:
+        if frame.tries and lacks(state, name):
+            raise Raised("ImportError")
+        if level:
+            ev.record_missing_name(frame, state, name)
+    return bound
+
+
+def _binds(state: Module, name: str) -> bool:
+    """Whether a module binds a name itself: one that it only annotates is left to its `__getattr__`."""
+    entries = state.summary.binds.get(name, ())
+    for how, _payload, _line, _guards in entries:
+        if how != nodes.BY_TYPE:
+            return True
+    return bool(entries) and "__getattr__" not in state.summary.binds
 
 
 def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:

@@ -42,7 +42,7 @@ def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, va
         if value is known or (type(value) is Union and value == known):
             ev.journal.shared += target.shared  # another time it may have been changed meanwhile
             return
-    ev.journal.note_entry(target.attributes, name, target.shared)
+    ev.journal.note_entry(target.attributes, name, target)
     target.attributes[name] = value
 
 
@@ -57,7 +57,7 @@ def set_on_class(ev: Interpreter, frame: Frame, target: ClassRef, name: str, val
         value = union((before.value, value))
     known = target.outside.get(name)
     if known is None or (known is not value and known != value):
-        ev.journal.note_entry(target.outside, name, shared=True)
+        ev.journal.note_entry(target.outside, name, None)
         target.outside[name] = value
 
 
@@ -76,7 +76,7 @@ def set_item(ev: Interpreter, frame: Frame, target: Mapping, key: Value, value: 
         target.exact = False
         if known is None and len(target.items) >= _LARGEST:
             return
-    ev.journal.note_entry(target.items, key, target.shared)
+    ev.journal.note_entry(target.items, key, target)
     straight = known is None or not perhaps
     target.items[key] = value if straight or known is None else union((known, value))
 

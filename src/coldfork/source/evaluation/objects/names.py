@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import builtins
 
+from coldfork.source.evaluation.definitions import Key
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.exports import star_names
-from coldfork.source.evaluation.objects.mutation import share
+from coldfork.source.evaluation.objects.bindings import bindings_before, bound, looked_up, remembered
+from coldfork.source.evaluation.objects.exports import module_object, star_names
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node, decorators_of
+from coldfork.source.syntax.nodes import Binding
 from coldfork.source.values.kinds import (
     TRUTHY,
     UNKNOWN,
     ClassEnv,
     ClassRef,
     Const,
-    Env,
     External,
-    ModuleRef,
-    Union,
     Value,
 )
-from coldfork.source.values.unions import under, union
 
 _BUILTINS = frozenset(dir(builtins))
-_DEEPEST_LOOKUP = 250
 
 
 def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
@@ -35,16 +31,16 @@ def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
     while env is not None:
         value = env.names.get(name)
         if value is None and type(env) is ClassEnv:
-            value = class_value(ev, env.cls, name)
+            value = class_value(ev, env.cls, name, frame.before)
         if value is not None:
             return value
         env = env.outer
-    return global_value(ev, frame.module, name)
+    return global_value(ev, frame.module, name, frame.before)
 
 
-def global_value(ev: Interpreter, module: Module, name: str) -> Value:
-    """What `name` means at the top level of `module`, built-ins included."""
-    found = module_value(ev, module, name)
+def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) -> Value:
+    """What `name` means at the top level of `module`, or `before` a line of it, built-ins included."""
+    found = module_value(ev, module, name, before)
     if found is not None:
         return found
     if name == "__name__":
@@ -58,15 +54,18 @@ def global_value(ev: Interpreter, module: Module, name: str) -> Value:
     return UNKNOWN
 
 
-def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
-    """What the module binds `name` to once it has run; None when it does not bind it."""
+def module_value(ev: Interpreter, module: Module, name: str, before: int = 0) -> Value | None:
+    """What the module binds `name` to once it has run, or `before` a line; None when it does not bind it."""
     running, program = ev.running, ev.program
+    if before and (earlier := bindings_before(module.summary.binds.get(name, ()), before)):
+        if (module.name, name) not in running.rebound:
+            return looked_up(ev, module, None, earlier, (module.name, "", name, len(earlier)))
     if module is running.module and running.env is not None:
         current = running.env.names.get(name)
         if (
             current is not None
         ):  # what the body being run has bound so far; a call that saw it is not remembered
-            ev.journal.shared += 1
+            ev.journal.note_peculiar()
             return current
     if running.rebound:
         rebound = running.rebound.get((module.name, name))
@@ -78,15 +77,14 @@ def module_value(ev: Interpreter, module: Module, name: str) -> Value | None:
         value, mask = known[key]
         program.consulted |= mask
         return value
-    outer, program.consulted = program.consulted, module.bit
+    return remembered(ev, module, key, lambda: _bound_or_starred(ev, module, name, key))
+
+
+def _bound_or_starred(ev: Interpreter, module: Module, name: str, key: Key) -> Value | None:
     entries = module.summary.binds.get(name)
-    value = _bound(ev, module, None, entries, key) if entries is not None else None
+    value = bound(ev, module, None, entries, key) if entries is not None else None
     if value is None and module.summary.stars:
-        value = _from_stars(ev, module, name)
-    mask = program.consulted
-    program.consulted = outer | mask
-    if ev.memo.settled:
-        known[key] = value, mask
+        return _from_stars(ev, module, name)
     return value
 
 
@@ -119,15 +117,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
         del ev.memo.resolving[key]
 
 
-def module_object(ev: Interpreter, dotted: str) -> Value:
-    """A module by its absolute name."""
-    located = ev.program.find(dotted)
-    if located is not None and not located.compiled:
-        return ModuleRef(dotted)
-    return External(dotted, is_module=True)
-
-
-def class_value(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
+def class_value(ev: Interpreter, cls: ClassRef, name: str, before: int = 0) -> Value | None:
     """What the class itself binds `name` to: its body, or who has set it since."""
     if cls.outside is not None:
         set_since = cls.outside.get(name)
@@ -137,138 +127,9 @@ def class_value(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
     if entries is None:
         return None
     key = (cls.module.name, f"{cls.qualified}:{cls.line}", name)
-    if cls.env is None:
-        known = ev.definitions.values.get(key)
-        if known is not None:
-            ev.program.consulted |= known[1]
-            return known[0]
-    outer, ev.program.consulted = ev.program.consulted, cls.module.bit
-    resolving = key if cls.env is None else (cls, name)
-    value = _bound(ev, cls.module, cls, entries, resolving)
-    mask = ev.program.consulted
-    ev.program.consulted = outer | mask
-    if value is not None and cls.env is None and ev.memo.settled:
-        ev.definitions.values[key] = value, mask
-    return value
-
-
-def _bound(
-    ev: Interpreter,
-    module: Module,
-    cls: ClassRef | None,
-    entries: tuple[Node, ...],
-    resolving: tuple[object, ...],
-) -> Value | None:
-    """The value that the last sure binding gives, joined with those that may override it."""
-    memo = ev.memo
-    unfinished = memo.resolving.get(resolving)
-    if unfinished is not None or len(memo.resolving) > _DEEPEST_LOOKUP:
-        memo.need_unfinished(unfinished or 0)
-        return _earlier(ev, module, cls, entries, resolving)
-    env = ClassEnv(cls) if cls is not None else None
-    memo.resolving[resolving] = memo.enter()
-    try:
-        found: list[Value] = []
-        for index in range(len(entries) - 1, -1, -1):
-            how, payload, _line, guards = entries[index]
-            if how == nodes.BY_TYPE:
-                continue
-            memo.entry[resolving] = index
-            holds, condition = ev.guards_hold(module, env, guards) if guards else (True, None)
-            if holds is False and condition is None:
-                continue
-            value = _value_of(ev, module, cls, env, how, payload, _name_in(resolving))
-            if condition is not None:
-                value = under(value, condition)
-            found.append(value)
-            if holds is True:
-                break
-        if found:
-            found.reverse()
-            found.sort(key=_off_path)
-            return union(found)
-        for how, payload, _line, _guards in entries:
-            if how == nodes.BY_TYPE and "__getattr__" not in module.summary.binds:
-                return ev.instance_of(module, env, payload)
-        return None
-    finally:
-        del memo.resolving[resolving]
-        memo.leave()
-
-
-def _name_in(resolving: tuple[object, ...]) -> str:
-    """The name that a key of `resolving` is about."""
-    *_, name = resolving
-    return name if isinstance(name, str) else _name_in(resolving[:-1])
-
-
-def _earlier(
-    ev: Interpreter,
-    module: Module,
-    cls: ClassRef | None,
-    entries: tuple[Node, ...],
-    resolving: tuple[object, ...],
-) -> Value | None:
-    """What a name means while it is being bound: what it was before, or what is outside a class body."""
-    index = ev.memo.entry.get(resolving, 0)
-    deeper = (*resolving[:-1], f"{resolving[-1]}", index)
-    while deeper in ev.memo.resolving:  # what it was before is being worked out: what it was before that
-        index = ev.memo.entry[deeper]
-        deeper = (*resolving[:-1], f"{resolving[-1]}", index)
-    before = entries[:index]
-    if any(entry[0] != nodes.BY_TYPE for entry in before):
-        return _bound(ev, module, cls, before, deeper)
-    return None if cls is not None and all(entry[0] == nodes.BY_TYPE for entry in before) else UNKNOWN
-
-
-def _off_path(value: Value) -> bool:
-    return type(value) is Union and all(condition is not None for _, condition in value.alternatives)
-
-
-def _value_of(
-    ev: Interpreter,
-    module: Module,
-    cls: ClassRef | None,
-    env: Env | None,
-    how: int,
-    payload: Node,
-    name: str,
-) -> Value:
-    outer = cls.env if cls is not None else None
-    if how == nodes.BY_DEF:
-        function = ev.definitions.function(module, payload, outer, cls)
-        decorators = decorators_of(payload)
-        return ev.decorated(module, env, function, decorators) if decorators else function
-    if how == nodes.BY_CLASS:
-        made = ev.definitions.class_ref(module, payload, outer, cls.qualified if cls else "")
-        if cls is not None and made.scope is outer:
-            made.scope = env
-        decorators = decorators_of(payload)
-        return ev.decorated(module, env, made, decorators) if decorators else made
-    if how == nodes.BY_IMPORT:
-        dotted, aliased = payload
-        return module_object(ev, dotted if aliased else dotted.partition(".")[0])
-    if how == nodes.BY_FROM:
-        source, level, imported = payload
-        return imported_value(ev, module.absolute(source, level), imported)
-    if how == nodes.BY_VALUE:
-        return share(ev.quietly(module, env, payload))
-    return _after_statement(ev, module, env, payload, name)
-
-
-def _after_statement(ev: Interpreter, module: Module, env: Env | None, statement: Node, name: str) -> Value:
-    """What a loop or another compound statement leaves in `name`."""
-    inner = Env(env)
-    frame = Frame(module, inner)
-    frame.quiet = True
-    mark = ev.journal.mark()
-    try:
-        ev.execute(frame, (statement,))
-    except Raised:
-        pass
-    finally:
-        ev.journal.forget(mark)
-    return inner.names.get(name, UNKNOWN)
+    if before and (earlier := bindings_before(entries, before)):
+        return looked_up(ev, cls.module, cls, earlier, (*key, len(earlier)))
+    return looked_up(ev, cls.module, cls, entries, key)
 
 
 def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None = None) -> Value:
@@ -279,13 +140,13 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
         circular = (state.name, "", name) in ev.memo.resolving
         value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
         if value is not None:
+            if name in state.lazy:
+                return ev.read_lazily(frame or _quiet(state), value)
             return value
     if ev.program.exists(f"{target}.{name}"):
         return module_object(ev, f"{target}.{name}")
     if frame is None:
-        frame = Frame(state, None) if state is not None else None
-        if frame is not None:
-            frame.quiet = True
+        frame = _quiet(state) if state is not None else None
     if state is None:
         located = ev.program.find(target)
         compiled_package = located is None or located.compiled
@@ -299,6 +160,18 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
         return ev.module_attribute(frame, state, name)
     except Raised:
         return UNKNOWN
+
+
+def value_before(ev: Interpreter, module: Module, name: str, line: int) -> Value | None:
+    """What a module has bound `name` to when a line of its body runs; None when it has not."""
+    before = tuple(entry for entry in module.summary.binds.get(name, ()) if Binding._make(entry).line < line)
+    return looked_up(ev, module, None, before, (module.name, "", name, len(before))) if before else None
+
+
+def _quiet(module: Module) -> Frame:
+    frame = Frame(module, None)
+    frame.quiet = True
+    return frame
 
 
 def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:

@@ -11,6 +11,7 @@ from coldfork.source.values.kinds import (
     Const,
     External,
     Instance,
+    Keywords,
     Lazy,
     Mapping,
     Sequence,
@@ -42,6 +43,13 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[tuple[Value, .
     if isinstance(value, (Instance, ClassRef)):
         return _iterate_object(ev, frame, value)
     return (UNKNOWN,), False
+
+
+def call_key(ev: Interpreter, frame: Frame, items: tuple[Value, ...], keywords: Keywords) -> None:
+    """Call the `key` that items are compared by, for a few of them, if one is given."""
+    if "key" in keywords:
+        for item in items[:4]:
+            ev.call(frame, keywords["key"], (item,))
 
 
 def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[tuple[Value, ...], bool]:

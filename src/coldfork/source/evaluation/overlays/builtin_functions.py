@@ -10,7 +10,7 @@ from coldfork.source.evaluation.flow.truth_tests import test_of, tested
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.assignment import assign_attribute
-from coldfork.source.evaluation.objects.classes import linear
+from coldfork.source.evaluation.objects.classes import hook_of, linear
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.names import module_value
 from coldfork.source.evaluation.objects.protocols import iterate
@@ -38,6 +38,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
+from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives, union
 
 
@@ -64,6 +65,8 @@ def _hasattr(
     if isinstance(receiver, ModuleRef):
         state = ev.program.module(receiver.name)
         if state is not None and module_value(ev, state, name) is not None:
+            if name in state.lazy:
+                ev.attribute(frame, receiver, name)
             return TRUE
         ev.attribute(frame, receiver, name)
         return UNKNOWN
@@ -217,7 +220,7 @@ def _type(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
             if isinstance(base, ClassRef):
                 hook = ev.member(base, "__init_subclass__")
                 if hook is not None and isinstance(hook.holder, ClassRef):
-                    function = hook.value.function if isinstance(hook.value, ClassMethod) else hook.value
+                    function = hook_of(hook.value)
                     ev.call(frame, Bound(function, base))
                 return base
     return UNKNOWN
@@ -250,6 +253,8 @@ def _scalar(kind: Callable[..., object], method: str) -> Model:
                 return Const(kind(value.value))
             except (ValueError, TypeError, OverflowError):
                 return UNKNOWN
+        if kind is str and isinstance(value, Ending):
+            return value
         if kind is bool:
             outcome = test_of(tested(ev, frame, value)).nominal
             return UNKNOWN if outcome is None else Const(outcome)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
-from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.objects.protocols import call_key, iterate
 from coldfork.source.semantics.constants import UNORDERED
 from coldfork.source.values.kinds import (
     FALSE,
@@ -47,9 +47,7 @@ def _consumed(kind: str) -> Model:
 def _sorted(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     given = _consumed("list")(ev, frame, positional, {})
     assert isinstance(given, Sequence)
-    for single in given.items[:4]:
-        if "key" in keywords:
-            ev.call(frame, keywords["key"], (single,))
+    call_key(ev, frame, given.items, keywords)
     constants = [item for item in given.items if isinstance(item, Const)]
     backwards = keywords.get("reverse", FALSE)
     given.kind = UNORDERED
@@ -79,9 +77,7 @@ def _iter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
 def _chosen(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """`max`, `min`: one of the items."""
     items, _ = iterate(ev, frame, positional[0]) if len(positional) == 1 else (positional, True)
-    if "key" in keywords:
-        for single in items[:4]:
-            ev.call(frame, keywords["key"], (single,))
+    call_key(ev, frame, items, keywords)
     return union(items) if items else UNKNOWN
 
 

@@ -6,8 +6,10 @@ import sys
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
+from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.assignment import set_environment
-from coldfork.source.evaluation.objects.names import module_object
+from coldfork.source.evaluation.objects.classes import linear
+from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.protocols import awaited
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
@@ -26,6 +28,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
+from coldfork.source.values.unions import union
 
 
 def _first(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -148,8 +151,18 @@ def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     if name in ev.environment.values:
         value = ev.environment.values[name]
         return UNKNOWN if value is None else Const(value)
-    condition = Condition(words=f"the environment variable {name} is set", presumes=f"{name} is unset")
+    words = f"the environment variable {name} is set"
+    condition = Condition(words=words, presumes=f"{name} is unset", variable=name)
     return Union(((default, None), (UNKNOWN, condition))) if not isinstance(default, Union) else default
+
+
+def _loaded(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`sys.modules.get`: the module, if it has been imported by then."""
+    name = positional[0] if positional else None
+    if not isinstance(name, Const) or not isinstance(name.value, str):
+        return UNKNOWN
+    default = positional[1] if len(positional) > 1 else NONE
+    return union([module_object(ev, name.value), default])
 
 
 def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -177,7 +190,21 @@ def _exec_known(
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
 
 
+def _annotations(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """What reads the annotations of a class, those of its bases included, or of a function."""
+    for value in positional[:1]:
+        for one in linear(ev, value) if isinstance(value, ClassRef) else (value,):
+            read_annotations(ev, frame, one)
+    return UNKNOWN
+
+
 LIBRARY: dict[str, Model] = {
+    "typing.get_type_hints": _annotations,
+    "typing_extensions.get_type_hints": _annotations,
+    "inspect.get_annotations": _annotations,
+    "annotationlib.get_annotations": _annotations,
     "typing.cast": _cast,
     "typing.overload": _first,
     "typing.final": _first,
@@ -212,8 +239,12 @@ LIBRARY: dict[str, Model] = {
     "os.environ.get": _getenv,
     "os.getenv": _getenv,
     "os.environ.setdefault": _setenv,
+    "sys.modules.get": _loaded,
     "asyncio.run": _run_coroutine,
     "sys.exit": _exit,
+    "os._exit": _exit,
+    "os.abort": _exit,
+    **{f"os.exec{kind}": _exit for kind in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")},
     "builtins.exit": _exit,
     "contextvars.Context().run": _exec_known,
     "contextvars.copy_context().run": _exec_known,

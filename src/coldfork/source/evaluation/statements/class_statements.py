@@ -5,8 +5,9 @@ from __future__ import annotations
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env, stored
-from coldfork.source.evaluation.objects.classes import linear, metaclass
+from coldfork.source.evaluation.objects.classes import hook_of, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
@@ -14,7 +15,6 @@ from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
     ClassEnv,
-    ClassMethod,
     ClassRef,
     Const,
     External,
@@ -23,6 +23,12 @@ from coldfork.source.values.kinds import (
     Mapping,
     Value,
 )
+
+#: Classes that are made out of the annotations of those derived from them.
+_READING = frozenset({
+    "typing.NamedTuple", "typing.TypedDict", "typing.Protocol", "typing_extensions.NamedTuple",
+    "typing_extensions.TypedDict", "typing_extensions.Protocol", "pydantic.BaseModel", "msgspec.Struct",
+})  # fmt: skip
 
 
 def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -86,7 +92,7 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
             held = ev.member(meta, hook)
             if held is None or not isinstance(held.holder, ClassRef):
                 continue
-            function = held.value.function if isinstance(held.value, ClassMethod) else held.value
+            function = hook_of(held.value)
             if isinstance(function, Function):
                 receiver: Value = cls if hook == "__init__" else meta
                 arguments = (Const(cls.name), UNKNOWN, Mapping({}, exact=False))
@@ -106,13 +112,21 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
                 ev.call(frame, Bound(held.value, value), (cls, Const(name)))
                 frame.leave(outer)
     bases = linear(ev, cls)[1:]
+    if "__annotate__" in cls.binds and _read_by(bases):
+        frame.at(line, line)
+        read_annotations(ev, frame, cls)
     if bases:
         held = ev.member(cls, "__init_subclass__", after=cls)
         if held is not None and isinstance(held.holder, ClassRef) and not isinstance(held.value, External):
-            function = held.value.function if isinstance(held.value, ClassMethod) else held.value
+            function = hook_of(held.value)
             outer = frame.enter(Position.CLASS_BODY, cls.qualified)
             ev.call(frame, Bound(function, cls), (), {k: v for k, v in given.items() if k != "metaclass"})
             frame.leave(outer)
+
+
+def _read_by(bases: tuple[Value, ...]) -> bool:
+    """True when one of the bases reads the annotations of the classes that are derived from it."""
+    return any(isinstance(base, External) and base.name in _READING for base in bases)
 
 
 def _names_of_objects(cls: ClassRef) -> dict[str, None]:

@@ -14,7 +14,7 @@ from coldfork.source.evaluation.objects.assignment import assign, augmented, bin
 from coldfork.source.evaluation.objects.names import class_name_begins
 from coldfork.source.evaluation.objects.protocols import enter_context
 from coldfork.source.evaluation.statements.exceptions import raise_, try_
-from coldfork.source.evaluation.statements.import_statements import from_, import_
+from coldfork.source.evaluation.statements.import_statements import from_, import_, lazy_from, lazy_import
 from coldfork.source.evaluation.statements.loops import for_, while_
 from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
@@ -185,10 +185,14 @@ def _delete(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _break(ev: Interpreter, frame: Frame, node: Node) -> int:
+    frame.loop_musts.append(set(frame.must))
+    if not ev.presumes and frame.env is not None:
+        frame.left_with.append(dict(frame.env.names))
     return BREAKS
 
 
 def _continue(ev: Interpreter, frame: Frame, node: Node) -> int:
+    frame.loop_musts.append(set(frame.must))
     return CONTINUES
 
 
@@ -232,6 +236,8 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.RAISE: raise_,
     nodes.IMPORT: import_,
     nodes.FROM: from_,
+    nodes.LAZY_IMPORT: lazy_import,
+    nodes.LAZY_FROM: lazy_from,
     nodes.DEF: _def,
     nodes.CLASS: _class,
     nodes.GLOBAL: _global,

@@ -44,6 +44,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
     before_must = set(frame.must)
+    returns = len(frame.returns)
     before_names = dict(frame.env.names) if frame.env is not None else {}
     ev.failing.append({})
     frame.tries += 1
@@ -66,6 +67,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
         raise Raised(raised)
     branches = Branches(ev, frame)
     branches.siblings = False
+    conditions = frame.conditions[len(before_conditions) :]
     branches.follow(lambda: ended, None, True)
     after_must = frame.must
     for kinds, name, block, _ in handlers:
@@ -83,6 +85,11 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     branches.conditions = before_conditions
     branches.must = before_must
     frame.must = after_must
+    if len(frame.returns) > returns or not any(
+        one.nominal and one.ended == FALLS for one in branches.done[1:]
+    ):
+        # What has to hold for the block to come to its end, unless a handler goes on where it does not.
+        branches.done[0] = branches.done[0]._replace(extra=conditions)
     return branches.leave(), False
 
 

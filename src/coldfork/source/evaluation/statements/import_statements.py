@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.branches import FALLS
-from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, stored
-from coldfork.source.evaluation.objects.exports import lacks, lazy_export, star_names
-from coldfork.source.evaluation.objects.names import imported_value, module_object
+from coldfork.source.evaluation.objects.exports import lazy_export, module_object, star_names
+from coldfork.source.evaluation.objects.import_edges import import_name
+from coldfork.source.evaluation.objects.lazy_imports import bind_lazily
+from coldfork.source.evaluation.objects.names import imported_value
+from coldfork.source.evaluation.objects.public_names import as_catalogued
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.lazy_imports import Imported
 
 
 def import_(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -34,21 +38,35 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
         if name == "*":
             _import_star(ev, frame, target)
             continue
-        bound = state is not None and name in state.summary.binds
-        if bound and state is frame.module and ev.program.exists(f"{target}.{name}"):
-            bound = False  # `from . import submodule` in the package itself is what binds the name
-        if not bound and ev.program.exists(f"{target}.{name}"):
-            ev.record_import(frame, f"{target}.{name}")
-        elif not bound and state is not None:
-            if frame.tries and lacks(state, name):
-                raise Raised("ImportError")
-            if level:
-                ev.record_missing_name(frame, state, name)
+        bound = import_name(ev, frame, target, name, level, frame.module)
         kept = stored(frame, alias or name)
-        if kept or not bound or (state is not None and lazy_export(state, name) is not None):
+        deferred = state is not None and (
+            not bound or name in state.lazy or lazy_export(state, name) is not None
+        )
+        if kept or deferred:
             value = imported_value(ev, target, name, frame)
+            value = as_catalogued(ev, frame.module, f"{target}.{name}", value)
             if kept:
                 bind_name(ev, frame, alias or name, value)
+    return FALLS
+
+
+def lazy_import(ev: Interpreter, frame: Frame, node: Node) -> int:
+    """`lazy import a.b as c`, or an `import` that `__lazy_modules__` may make one."""
+    _, line, end_line, declared, names = node
+    frame.at(line, end_line)
+    for name, alias in names:
+        imported = Imported.of_module(name, alias is not None, declared, line)
+        bind_lazily(ev, frame, alias or name.partition(".")[0], imported)
+    return FALLS
+
+
+def lazy_from(ev: Interpreter, frame: Frame, node: Node) -> int:
+    """`lazy from a import b as c`, or a `from` that `__lazy_modules__` may make one."""
+    _, line, end_line, declared, source, level, names = node
+    frame.at(line, end_line)
+    for name, alias in names:
+        bind_lazily(ev, frame, alias or name, Imported.of_name(source, level, name, declared, line))
     return FALLS
 
 
@@ -56,5 +74,7 @@ def _import_star(ev: Interpreter, frame: Frame, target: str) -> None:
     """Bring a star import's submodules and, in a function, its names in."""
     for name in star_names(ev, target):
         state = ev.program.module(target)
+        if state is not None and name in state.lazy:
+            imported_value(ev, target, name, frame)
         if state is not None and name not in state.summary.binds and ev.program.exists(f"{target}.{name}"):
             ev.record_import(frame, f"{target}.{name}")

@@ -9,10 +9,16 @@ from functools import partial
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.lowering.expressions import lower_expression, lower_parameters, lower_target
-from coldfork.source.syntax.lowering.headers import lower_annotation, lower_annotations, lower_decorators
+from coldfork.source.syntax.lowering.headers import (
+    hide_type_parameters,
+    lower_annotation,
+    lower_annotations,
+    lower_decorators,
+)
 from coldfork.source.syntax.lowering.patterns import lower_pattern
-from coldfork.source.syntax.lowering.simple_statements import SIMPLE, Lower
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.lowering.simple_statements import SIMPLE, Lower, lower_plain_import
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Block, Node
+from coldfork.source.syntax.plain_imports import PlainImport
 from coldfork.source.syntax.scopes import (
     Scope,
     bind_opaquely,
@@ -24,12 +30,13 @@ from coldfork.source.syntax.scopes import (
     prune,
     under_guard,
 )
+from coldfork.source.syntax.syntax_errors import refuse_python_2
 
 
 def lower_module(context: Context, statements: Sequence[ast.stmt]) -> tuple[Block, Scope]:
     """Lower a module body."""
     scope = Scope()
-    block = prune(_block(context, statements, scope), scope)
+    block = prune(_block(context, statements, scope), scope, context.lazy)
     return block, scope
 
 
@@ -58,10 +65,13 @@ def lower_function(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDe
 
 def _block(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
     out: list[Node] = []
-    runs = context.runs
+    runs, imports = context.runs, context.imports
     for node in statements:
         if node.lineno in runs and isinstance(node, ast.Assign):
             out += _run(node, runs[node.lineno], scope)
+            continue
+        if node.lineno in imports and isinstance(node, ast.Pass):
+            out += _imports(context, imports[node.lineno], scope)
             continue
         lower = _STATEMENTS.get(type(node))
         if lower is not None:
@@ -94,6 +104,8 @@ def _try(context: Context, node: ast.Try, scope: Scope | None) -> Node:
     body = _block(context, node.body, scope)
     handlers = []
     for handler in node.handlers:
+        if isinstance(handler.type, ast.Tuple):
+            refuse_python_2(handler.type, context.target_version)
         kind = None if handler.type is None else lower_expression(context, handler.type)
         line = handler.lineno + context.offset
         guard: Node = (nodes.AFTER_FAILURE, body, kind, line)
@@ -158,6 +170,7 @@ def _with(context: Context, node: ast.With | ast.AsyncWith, scope: Scope | None)
 
 
 def _def(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None) -> Node | None:
+    hide_type_parameters(node)
     decorators = lower_decorators(context, node.decorator_list)
     blanked = len(node.body) == 1 and isinstance(node.body[0], ast.Expr) and node.lineno in context.blanked
     arguments = node.args
@@ -166,7 +179,7 @@ def _def(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
         lowered_defaults = tuple([lower_expression(context, d) for d in defaults])
         annotations = lower_annotations(context, node)
-        if annotations or not all(boring(d) for d in lowered_defaults):
+        if annotations or not all(boring(d, context.lazy) for d in lowered_defaults):
             header = (lowered_defaults, annotations)
     elif node.returns is not None or arguments.args:
         annotations = lower_annotations(context, node)
@@ -190,12 +203,22 @@ def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[No
     return lowered
 
 
+def _imports(context: Context, plain: Sequence[PlainImport], scope: Scope | None) -> list[Node]:
+    """The imports for which a skeleton has put one `pass`."""
+    return [lower_plain_import(context, one, scope) for one in plain]
+
+
 def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | None:
     inner = Scope(scope)
+    hide_type_parameters(node)
     decorators = lower_decorators(context, node.decorator_list)
     bases = tuple([lower_expression(context, base) for base in node.bases])
     keywords = tuple([(k.arg, lower_expression(context, k.value)) for k in node.keywords])
-    body = prune(_block(context, node.body, inner), inner)
+    body = prune(_block(context, node.body, inner), inner, context.lazy)
+    if inner.annotations:
+        line = node.lineno + context.offset
+        code: Node = (NO_PARAMETERS, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
+        inner.bind("__annotate__", nodes.BY_DEF, (nodes.DEF, line, "__annotate__", (), None, code), line)
     lowered: Node = (
         nodes.CLASS,
         node.lineno + context.offset,

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from types import MappingProxyType
 
 from coldfork.source.syntax.nodes import Span
+from coldfork.source.syntax.plain_imports import PlainImport
 
 
 class Context:
@@ -18,16 +19,28 @@ class Context:
         postponed: bool = False,
         blanked: Container[int] = (),
         runs: Mapping[int, Sequence[int]] = MappingProxyType({}),
+        lazy: frozenset[str] = frozenset(),
+        target_version: tuple[int, int] | None = None,
+        imports: Mapping[int, Sequence[PlainImport]] = MappingProxyType({}),
+        deferred: bool = False,
     ) -> None:
         self.offset = offset
         self.postponed = postponed
         """True where annotations are not evaluated."""
+        self.deferred = deferred
+        """True where they are evaluated when somebody reads them."""
         self.yields = False
         """True once the function that is being lowered was seen to be a generator."""
         self.blanked = blanked
         """The lines of the functions whose bodies the skeleton has left out."""
+        self.lazy = lazy
+        """The names whose reading may import a module."""
+        self.target_version = target_version
+        """The Python that will import the code, where that is known."""
         self.runs = runs
         """The lines of the functions for which the skeleton has put one assignment."""
+        self.imports = imports
+        """The imports for which the skeleton has put one `pass`."""
 
     def span(self, node: ast.expr) -> Span:
         """Where the text of `node` stands, to quote it later."""

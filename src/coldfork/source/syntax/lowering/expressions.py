@@ -156,7 +156,10 @@ def _comprehension(
     context: Context, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 ) -> Node:
     elements: tuple[Node, ...]
-    if isinstance(node, ast.DictComp):
+    if isinstance(node, ast.DictComp) and getattr(node, "value", None) is None:
+        # `{**each for each in maps}`, from Python 3.15 on
+        kind, elements = "dict", ((nodes.STAR, lower_expression(context, node.key)),)
+    elif isinstance(node, ast.DictComp):
         kind, elements = "dict", (lower_expression(context, node.key), lower_expression(context, node.value))
     else:
         kinds = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}

@@ -28,6 +28,23 @@ def lower_annotations(context: Context, node: ast.FunctionDef | ast.AsyncFunctio
     return tuple([lower_expression(context, a) for a in found if not isinstance(a, (ast.Constant, ast.Name))])
 
 
+def hide_type_parameters(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Make the type parameters in a header names of their own: no variable of the module is meant by them."""
+    hidden = {parameter.name for parameter in getattr(node, "type_params", ())}
+    if not hidden:
+        return
+    parts: list[ast.AST | None]
+    if isinstance(node, ast.ClassDef):
+        parts = [*node.bases, *node.keywords]
+    else:
+        parts = [child.annotation for child in ast.walk(node.args) if isinstance(child, ast.arg)]
+        parts.append(node.returns)
+    for part in parts:
+        for name in ast.walk(part) if part is not None else ():
+            if isinstance(name, ast.Name) and name.id in hidden:
+                name.id = f"_.{name.id}"
+
+
 def lower_annotation(context: Context, node: ast.expr) -> Node:
     """An annotation as an expression, the text of a quoted one included."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -7,10 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from coldfork.source.syntax import nodes
+from coldfork.source.syntax.lazy_imports import DECLARED, EAGER, laziness
 from coldfork.source.syntax.lowering.context import Context
-from coldfork.source.syntax.lowering.expressions import lower_expression, lower_target, operator_name
+from coldfork.source.syntax.lowering.expressions import (
+    UNKNOWN_CONSTANT,
+    lower_expression,
+    lower_target,
+    operator_name,
+)
 from coldfork.source.syntax.lowering.headers import lower_annotation
+from coldfork.source.syntax.newer.trees import TypeAlias
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.plain_imports import Names, PlainImport
 from coldfork.source.syntax.scopes import Scope, bind_target, boring
 
 #: Lowers one kind of statement; None where nothing of it matters.
@@ -21,7 +29,7 @@ def _expr(context: Context, node: ast.Expr, scope: Scope | None) -> Node | None:
     if isinstance(node.value, ast.Constant):
         return None
     value = lower_expression(context, node.value)
-    if scope is not None and boring(value):
+    if scope is not None and boring(value, context.lazy):
         return None
     return (nodes.EXPR, *context.ends(node), value)
 
@@ -63,11 +71,15 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
             scope.bind(name, nodes.BY_TYPE, typed, line)
         if value is not None:
             scope.bind(name, nodes.BY_VALUE, value, line)
+    if scope is not None and context.deferred and node.simple and not scope.guards:
+        read = lower_expression(context, node.annotation)
+        if not boring(read, context.lazy):
+            scope.annotations.append((nodes.EXPR, *context.ends(node), read))
     if scope is not None and not context.postponed:
         annotation = _annotation_effects(context, node.annotation, scope)
         if annotation is None and value is None:
             return None
-        if annotation is None and value is not None and name is not None and boring(value):
+        if annotation is None and value is not None and name is not None and boring(value, context.lazy):
             if len([how for how, *_ in scope.binds[name] if how != nodes.BY_TYPE]) == 1:
                 return None
     elif scope is not None and value is None:
@@ -107,6 +119,14 @@ def _dotted(node: ast.expr) -> str | None:
     return ".".join((node.id, *reversed(parts)))
 
 
+def _alias(context: Context, node: TypeAlias, scope: Scope | None) -> Node:
+    """A `type` statement: what it stands for runs when somebody asks for it."""
+    lowered: Node = (nodes.ASSIGN, *context.ends(node), ((nodes.TO_NAME, node.name.id),), UNKNOWN_CONSTANT)
+    if scope is not None:
+        scope.bind(node.name.id, nodes.BY_VALUE, UNKNOWN_CONSTANT, node.lineno)
+    return lowered
+
+
 def _return(context: Context, node: ast.Return, scope: Scope | None) -> Node:
     return (
         nodes.RETURN,
@@ -124,33 +144,68 @@ def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
     )
 
 
+def lower_plain_import(context: Context, plain: PlainImport, scope: Scope | None) -> Node:
+    """An import that a skeleton has left out."""
+    line, last, module, level, names = plain
+    line += context.offset
+    last += context.offset
+    if level < 0:
+        _bind_modules(scope, names, line - context.offset, lazy=EAGER)
+        return (nodes.IMPORT, line, last, names)
+    _bind_imported(scope, module, level, names, line - context.offset, lazy=EAGER)
+    return (nodes.FROM, line, last, module, level, names)
+
+
 def _import(context: Context, node: ast.Import, scope: Scope | None) -> Node:
     names = tuple([(alias.name, alias.asname) for alias in node.names])
+    lazy = laziness(node)
+    _bind_modules(scope, names, node.lineno, lazy)
+    if lazy:
+        return (nodes.LAZY_IMPORT, *context.ends(node), lazy == DECLARED, names)
+    return (nodes.IMPORT, *context.ends(node), names)
+
+
+def _bind_modules(scope: Scope | None, names: Names, line: int, lazy: int) -> None:
+    """Record what an `import` binds."""
     if scope is not None:
         for name, alias in names:
             if not scope.typing_only:
                 scope.imports.append((name, 0, None))
-            scope.bind(
-                alias or name.partition(".")[0], nodes.BY_IMPORT, (name, alias is not None), node.lineno
-            )
-    return (nodes.IMPORT, *context.ends(node), names)
+            payload: Node = (name, alias is not None)
+            how = nodes.BY_IMPORT
+            if lazy:
+                how, payload = nodes.BY_LAZY_IMPORT, (*payload, lazy == DECLARED, line)
+            scope.bind(alias or name.partition(".")[0], how, payload, line)
 
 
 def _from(context: Context, node: ast.ImportFrom, scope: Scope | None) -> Node | None:
     if node.module == "__future__":
         return None
     names = tuple([(alias.name, alias.asname) for alias in node.names])
+    lazy = laziness(node)
+    _bind_imported(scope, node.module, node.level, names, node.lineno, lazy)
+    if lazy:
+        return (nodes.LAZY_FROM, *context.ends(node), lazy == DECLARED, node.module, node.level, names)
+    return (nodes.FROM, *context.ends(node), node.module, node.level, names)
+
+
+def _bind_imported(
+    scope: Scope | None, module: str | None, level: int, names: Names, line: int, lazy: int
+) -> None:
+    """Record what an import `from` a module binds."""
     if scope is not None:
         if not scope.typing_only:
-            scope.imports.append((node.module, node.level, tuple([name for name, _ in names])))
+            scope.imports.append((module, level, tuple([name for name, _ in names])))
         for name, alias in names:
             if name == "*":
                 if scope.typing_only:
                     continue
-                scope.stars.append((node.module, node.level, scope.guards))
+                scope.stars.append((module, level, scope.guards))
+            elif lazy:
+                payload = (module, level, name, lazy == DECLARED, line)
+                scope.bind(alias or name, nodes.BY_LAZY_FROM, payload, line)
             else:
-                scope.bind(alias or name, nodes.BY_FROM, (node.module, node.level, name), node.lineno)
-    return (nodes.FROM, *context.ends(node), node.module, node.level, names)
+                scope.bind(alias or name, nodes.BY_FROM, (module, level, name), line)
 
 
 def _assert(context: Context, node: ast.Assert, scope: Scope | None) -> Node:
@@ -198,4 +253,6 @@ SIMPLE: dict[type[ast.AST], Lower] = {
     ast.Nonlocal: _global,
     ast.Break: _break,
     ast.Continue: _continue,
+    TypeAlias: _alias,
+    getattr(ast, "TypeAlias", TypeAlias): _alias,
 }

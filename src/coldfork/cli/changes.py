@@ -1,0 +1,107 @@
+"""What `--changed-since` narrows a check to: asks git, and looks whether a change concerns every module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coldfork.cli import config
+from coldfork.model.errors import ConfigurationError
+from coldfork.model.findings import Finding
+from coldfork.model.observations import ChangeScope
+
+if TYPE_CHECKING:
+    from coldfork.launch.git_changes import Changes
+
+_MODULES = (".py", ".so", ".pyd")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What changed since a revision, before the analysis has said what that can affect."""
+
+    since: str
+    files: tuple[str, ...]
+    """The changed modules, new and removed ones too."""
+    everything: str
+    """What changed that concerns every module; empty when nothing did."""
+
+    def scope(self, paths: Sequence[str] | None, modules: int) -> ChangeScope:
+        """What that comes to, when the analysis has named the modules that can be affected."""
+        here = Path.cwd()
+        shown = (Path(file) for file in self.files)
+        return ChangeScope(
+            self.since,
+            tuple(
+                file.relative_to(here).as_posix() if file.is_relative_to(here) else file.as_posix()
+                for file in shown
+            ),
+            None if self.everything or paths is None else frozenset(paths),
+            modules,
+            everything=self.everything,
+        )
+
+
+def changes_asked(
+    settings: Mapping[str, Any], paths: tuple[Path, ...], configuration: config.Configuration
+) -> Asked | None:
+    """What changed since the revision that the settings name; None where they name none."""
+    revision = settings["changed-since"]
+    if not revision:
+        return None
+    from coldfork.launch.git_changes import changes_since
+
+    changes = changes_since(revision, paths)
+    return Asked(
+        revision,
+        tuple(file for file in changes.files if file.endswith(_MODULES)),
+        _concerns_everything(changes, settings, _folders(paths[0], configuration)),
+    )
+
+
+def _folders(path: Path, configuration: config.Configuration) -> Iterator[Path]:
+    """The folders in which a configuration is or would have been found before the one that there is."""
+    beginning = path.absolute()
+    for folder in (beginning, *beginning.parents):
+        yield folder
+        if configuration.file is not None and folder == configuration.folder:
+            return
+
+
+def _concerns_everything(changes: Changes, settings: Mapping[str, Any], folders: Iterable[Path]) -> str:
+    """The configuration or the baseline, if it says something else than it did."""
+    for folder in folders:
+        file = f"{os.path.realpath(folder)}{os.sep}{config.FILE}"
+        if file in changes.files and _settings_differ(Path(file), changes.content_before(file)):
+            return f"[tool.coldfork] in {os.path.relpath(folder / config.FILE)}"
+    baseline = settings["baseline"]
+    if baseline and os.path.realpath(baseline) in changes.files:
+        return str(baseline)
+    return ""
+
+
+def _settings_differ(file: Path, before: bytes | None) -> bool:
+    """Whether a configuration says something else about coldfork than it did."""
+    now = file.read_bytes() if file.is_file() else b""
+    try:
+        return config.table_in(now, file) != config.table_in(before or b"", file)
+    except ConfigurationError:
+        return True
+
+
+def narrowed(
+    findings: tuple[Finding, ...], scope: ChangeScope | None
+) -> tuple[tuple[Finding, ...], ChangeScope | None]:
+    """The findings that a change can affect: in modules that it can, or on ways through those."""
+    if scope is None or scope.paths is None:
+        return findings, scope
+    paths = scope.paths
+    kept = tuple(
+        finding
+        for finding in findings
+        if finding.path in paths or any(step.path in paths for step in finding.chain.steps)
+    )
+    return kept, replace(scope, left_out=len(findings) - len(kept))

@@ -1,0 +1,178 @@
+"""`coldfork explain`: from a log to the story that it tells, the guilty line, and what to do."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coldfork.cli import output
+from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, output_option
+from coldfork.cli.rendering import deliver, rendering
+from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.errors import UsageError
+from coldfork.report.formats import FORMATS, renderer
+
+if TYPE_CHECKING:
+    from coldfork.diagnose.logs.records import Log
+    from coldfork.diagnose.sources import Sources
+    from coldfork.model.diagnosis.stories import Explanation
+
+_EPILOG = """\b
+Examples:
+  coldfork explain train.log                    a traceback, a worker's log, a dump of py-spy
+  kubectl logs POD | coldfork explain           what is piped in
+  coldfork explain --source src/ worker.log     and look in the sources for what woke the device
+  coldfork explain -- python train.py           run it, and explain what it printed if it fails
+  coldfork explain --format markdown train.log  for a bug report
+
+\b
+A log may hold several processes, prefixes, colours, wrapped lines and broken-off tracebacks. The line that
+woke the device in the parent is mostly not in it: a recording names it (coldfork run --follow PROGRAM), or
+--source and --python let coldfork check look for it.
+Exit status: 0 at least one story was recognised, 1 none was, 2 the log could not be read. With a command,
+the command's own.
+Next: coldfork run --follow PROGRAM records what a log does not tell.
+"""
+
+
+class _WithCommand(click.Command):
+    """Takes what stands behind `--` as a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the command out of the line before the options are read."""
+        index = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:index])
+        command = tuple(args[index + 1 :])
+        if index < len(args) and not command:
+            raise UsageError("there is no command behind --; write coldfork explain -- python train.py")
+        if command and ctx.params["files"]:
+            raise UsageError("either FILE or a command behind --, not both")
+        ctx.params["command"] = command
+        return rest
+
+
+@click.command(cls=_WithCommand, epilog=_EPILOG, options_metavar="[OPTIONS]")
+@click.argument("files", nargs=-1, metavar="[FILE]... | -- COMMAND", type=click.Path(path_type=Path))
+@click.option(
+    "--source",
+    "sources",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Look in these sources for the line that woke the device; repeatable. Without it, the program's "
+    "own files that the log names are read, where they are on this machine.",
+)
+@click.option(
+    "--python",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Read the installed packages that the log names from this interpreter's environment.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(tuple(FORMATS["explanation"])),
+    default="text",
+    help="The output format.  [default: text]",
+)
+@output_option
+@colour_option
+@debug_option
+@click.pass_context
+def explain(
+    context: click.Context,
+    /,
+    files: tuple[Path, ...],
+    sources: tuple[Path, ...],
+    python: Path | None,
+    form: str,
+    target: str | None,
+    colour: str,
+    command: tuple[str, ...],
+) -> None:
+    """Say what a log tells: the failure, the guilty line, and what to do.
+
+    FILE is a log, a traceback or a dump of stacks; several are read together, and without any, standard
+    input. Behind `--` stands a command instead: it is run, and what it printed is explained if it fails.
+    """
+    from coldfork.diagnose.sources import Sources
+
+    settings = {"format": form, "output": target, "color": colour}
+    where = Sources(sources, python)
+    if command:
+        context.exit(_run_and_explain(command, where, settings))
+    from coldfork.diagnose.explaining import explain as explained
+
+    logs = tuple(_logs(files))
+    said = explained(logs, where.search())
+    deliver(renderer("explanation", form)(said, rendering(settings)), settings)
+    context.exit(0 if said.stories else FINDINGS)
+
+
+def _logs(files: Sequence[Path]) -> Iterator[Log]:
+    from coldfork.diagnose.explaining import read_log
+
+    if not files:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise UsageError("name a log, or pipe one in: coldfork explain train.log")
+        yield read_log(sys.stdin.buffer, None)
+        return
+    for file in files:
+        if str(file) == "-":
+            yield read_log(sys.stdin.buffer, None)
+            continue
+        if file.is_dir():
+            raise UsageError(f"{file} is a folder; name the logs in it: coldfork explain {file}/*.log")
+        try:
+            with file.open("rb") as stream:
+                yield read_log(stream, str(file))
+        except OSError as error:
+            raise UsageError(f"cannot read {file}: {error.strerror}") from None
+
+
+def _run_and_explain(command: Sequence[str], where: Sources, settings: dict[str, Any]) -> int:
+    """Run the command; if it failed, say what it printed means."""
+    from coldfork.diagnose.commands import run
+
+    with tempfile.TemporaryFile() as log:
+        ran = run(command, log)
+        log.seek(0)
+        said = _of_command(log, ran.recording, where)
+    if ran.status == 0 and not _has_failed(said):
+        return 0
+    _say(said, settings)
+    if ran.recording is not None and ran.recording.is_file():
+        output.note(f"recorded in {ran.recording}; coldfork report {ran.recording} shows it")
+    return ran.status
+
+
+def _has_failed(said: Explanation) -> bool:
+    """Whether a process failed, although the command ended well: its workers may have died."""
+    from coldfork.knowledge.troubles import named
+
+    return any(
+        story.confidence is Confidence.CERTAIN and not named(story.name).is_warning for story in said.stories
+    )
+
+
+def _of_command(log: Any, recording: Path | None, where: Sources) -> Explanation:
+    from coldfork.diagnose.explaining import explain as explained
+    from coldfork.diagnose.explaining import read_log
+    from coldfork.diagnose.recordings import Recorded, recorded
+
+    seen = recorded(recording) if recording is not None else Recorded()
+    return explained([read_log(log, None)], where.search(), seen.wakings, seen.fork)
+
+
+def _say(said: Explanation, settings: dict[str, Any]) -> None:
+    """Write it to the file that was named, else to standard error: standard output is the command's."""
+    text = renderer("explanation", settings["format"])(said, rendering(settings))
+    if settings["output"]:
+        output.save(text, Path(settings["output"]))
+    else:
+        output.note(f"what it printed, explained\n{text.rstrip()}")

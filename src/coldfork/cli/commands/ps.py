@@ -1,0 +1,116 @@
+"""`coldfork ps`: the Python processes that run, and the state of accelerators in each, seen from outside."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coldfork.cli import output
+from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, output_option
+from coldfork.cli.rendering import deliver, rendering
+from coldfork.model.errors import UsageError
+from coldfork.report.formats import FORMATS, renderer
+from coldfork.report.shared import terminals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coldfork.model.running.processes import Census
+
+_HOME_AND_CLEAR = "\x1b[H\x1b[2J"
+
+_EPILOG = """\b
+Examples:
+  coldfork ps                      every Python process of yours
+  coldfork ps 4711                 one process and all that it started
+  coldfork ps --watch              again every two seconds, until Ctrl-C
+  coldfork ps --format json        for programs
+
+\b
+Exit status: 0 no accelerator is poisoned in any of them, 1 one is, 2 it could not be found out.
+Nothing is stopped, nothing runs inside the processes, and no debugger is needed. What does not show from
+outside is said to be unknown, with the reason. A process that coldfork run records is told of with what it
+recorded, the line that woke a device included.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("pids", nargs=-1, type=click.IntRange(min=1), metavar="[PID]...")
+@click.option(
+    "--watch", is_flag=True, help="Look again and again, until Ctrl-C or until the processes have ended."
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    metavar="SECONDS",
+    help="With --watch: how long to wait between two looks.  [default: 2]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(tuple(FORMATS["census"])),
+    default="text",
+    help="The output format.  [default: text]",
+)
+@output_option
+@colour_option
+@debug_option
+@click.pass_context
+def ps(
+    context: click.Context,
+    pids: tuple[int, ...],
+    watch: bool,
+    interval: float,
+    form: str,
+    target: str | None,
+    colour: str,
+) -> None:
+    """Show what is awake or poisoned in Python processes that run.
+
+    Without PID, all of this user; with PID, that process and everything it started. Of each: how it was
+    started, which accelerators are cold, awake or poisoned in it and on what evidence, and whose threads
+    it runs.
+    """
+    settings = {"format": form, "output": target, "color": colour}
+    look = _looking(pids)
+    census = look()
+    try:
+        _show(census, settings, again=False)
+        while watch and census.processes:
+            time.sleep(interval)
+            census = look()
+            _show(census, settings, again=True)
+    except KeyboardInterrupt:
+        if not watch:
+            raise
+        click.echo(err=True)  # after the terminal's ^C
+    except UsageError:
+        output.note("the processes have ended")
+    context.exit(FINDINGS if census.poisoned else 0)
+
+
+def _looking(pids: tuple[int, ...]) -> Callable[[], Census]:
+    """What takes one look; refused where there is nothing to look at."""
+    if not sys.platform.startswith("linux"):
+        raise UsageError(f"coldfork ps needs Linux, because it reads /proc; this is {sys.platform}")
+    import os
+
+    from coldfork.launch.outside.census import census
+    from coldfork.launch.outside.folder import ProcessFolder
+    from coldfork.launch.outside.kernel import RunningKernel
+
+    folder, kernel = ProcessFolder(), RunningKernel()
+    return lambda: census(folder, kernel, pids, leave_out=(os.getpid(),))
+
+
+def _show(census: Census, settings: dict[str, Any], *, again: bool) -> None:
+    text = renderer("census", settings["format"])(census, rendering(settings))
+    if settings["format"] == "text" and not settings["output"] and again:
+        text = (_HOME_AND_CLEAR if terminals.is_terminal(sys.stdout) else "\n") + text
+    deliver(text, settings)
+    if settings["output"]:
+        output.note(f"wrote {settings['output']}")

@@ -1,0 +1,99 @@
+"""Explains logs: reads them, tries every story, and says which errors belong to none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from coldfork.diagnose.case import Case, Search, Waking, no_search
+from coldfork.diagnose.logs.notes import notes
+from coldfork.diagnose.logs.reading import read
+from coldfork.diagnose.logs.records import Log, LoggedError
+from coldfork.diagnose.stories import registry
+from coldfork.model.diagnosis.evidence import Evidence, Place
+from coldfork.model.diagnosis.stories import Explanation, Story, Unexplained
+
+_MOST_UNEXPLAINED = 20
+
+
+def read_log(stream: BinaryIO, name: str | None) -> Log:
+    """Read one log with the stories' signs in mind."""
+    return read(stream, name, registry.signs())
+
+
+def explain(
+    logs: Iterable[Log], search: Search = no_search, wakings: Sequence[Waking] = (), fork: Place | None = None
+) -> Explanation:
+    """The stories of these logs, the surest first, and the errors that belong to none."""
+    stories: list[Story] = []
+    unexplained: list[Unexplained] = []
+    remarks: list[str] = []
+    for log in logs:
+        case = Case(log, (*wakings, *_noted(log)), search, fork)
+        told = tuple(registry.told(case))
+        stories += told
+        unexplained += _unexplained(log, told)
+        remarks += [f"{log.name or 'the log'}: {remark}" for remark in log.remarks]
+    ordered = sorted(_merged(stories), key=lambda story: -story.confidence.rank)
+    return Explanation(tuple(ordered), tuple(unexplained[:_MOST_UNEXPLAINED]), tuple(remarks))
+
+
+def _noted(log: Log) -> Iterator[Waking]:
+    seen = set()
+    for note in notes(log.lines):
+        where = (note.path, note.line, note.module)
+        if note.path is not None and where not in seen:
+            seen.add(where)
+            yield Waking(Place(note.path, note.line, note.call), note.module, note.line_number, note.chain)
+
+
+def _merged(stories: Sequence[Story]) -> Iterator[Story]:
+    """The same story of several logs is one."""
+    kept: dict[object, Story] = {}
+    for story in stories:
+        key = (story.name, story.accelerator, story.culprit and (story.culprit.path, story.culprit.line))
+        other = kept.get(key)
+        if other is not None:
+            story = replace(
+                other,
+                processes=tuple(dict.fromkeys((*other.processes, *story.processes))),
+                evidence=(*other.evidence, *story.evidence),
+            )
+        kept[key] = story
+    yield from kept.values()
+
+
+def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
+    """The errors that no story rests on, alike ones once."""
+    used = {line.line for story in told for line in story.evidence}
+    said = {line.text for story in told for line in story.evidence}
+    seen = set()
+    for error in log.errors:
+        text = _text(error)
+        if _hands_on(error):
+            continue
+        if error.line_number in used or text in said or text in seen or error.kind.endswith("Warning"):
+            continue
+        seen.add(text)
+        reason = (
+            "this error belongs to no known story"
+            if error.kind
+            else "the traceback breaks off before its error"
+        )
+        yield Unexplained(Evidence(log.name, error.line_number, text), reason)
+
+
+def _hands_on(error: LoggedError) -> bool:
+    """Whether the error only brings another process's one along, which the log shows as well."""
+    carried = (
+        error.message.startswith(("Caught ", "\n\n-- Process")) or error.kind == "ProcessRaisedException"
+    )
+    return carried or error.kind.endswith("RemoteTraceback")
+
+
+def _text(error: LoggedError) -> str:
+    if not error.kind:
+        last = error.frames[-1]
+        return f'File "{last.path}", line {last.line}, in {last.function}'
+    return f"{error.kind}: {error.message}" if error.message else error.kind

@@ -1,0 +1,1 @@
+"""Reading logs: bytes -> lines of processes -> tracebacks, errors, dumps and notes."""

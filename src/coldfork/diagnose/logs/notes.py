@@ -1,0 +1,79 @@
+"""coldfork's own words in a log: who woke a device, as the guard and `coldfork run` say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from coldfork.diagnose.logs.records import LogLine
+
+_WOKEN = re.compile(
+    r"^\s*(?P<accelerator>[\w-]+) was woken by (?:(?P<call>\S+) in )?(?P<module>\S+?)"
+    r"(?: {2}(?P<path>\S.*?)(?::(?P<line>\d+))?)?, on \S+"
+)
+_STEP = re.compile(r"^\s+\d+\. (?:imports )?(?P<module>[\w.]+)(?: {2,}(?P<path>\S.*?)(?::(?P<line>\d+))?)?$")
+_VERDICT = re.compile(r"(?:^|: )poisoned: (?P<accelerator>[\w-]+) was awake in process (?P<pid>\d+)")
+_ARROW = re.compile(r"^\s*--> (?P<path>\S.*?)(?::(?P<line>\d+))?(?: {2}.*)?$")
+_RECORDED = re.compile(r"^(?:coldfork: )?recorded in (?P<path>\S.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Who woke an accelerator, by coldfork's own observation."""
+
+    line_number: int
+    text: str
+    accelerator: str
+    module: str | None
+    path: str | None
+    line: int | None
+    call: str | None
+    chain: tuple[str, ...]
+
+
+def notes(lines: Sequence[LogLine]) -> Iterator[Note]:
+    """What coldfork wrote into this log about who woke a device."""
+    for index, line in enumerate(lines):
+        if "was woken by" in line.text and (match := _WOKEN.match(line.text)) is not None:
+            yield Note(
+                line.number,
+                line.text.strip(),
+                match["accelerator"],
+                match["module"],
+                match["path"],
+                int(match["line"]) if match["line"] else None,
+                match["call"],
+                tuple(_chain(lines[index + 1 :])),
+            )
+        elif (verdict := _VERDICT.search(line.text)) is not None and index + 1 < len(lines):
+            arrow = _ARROW.match(lines[index + 1].text)
+            if arrow is not None:
+                chain = tuple(_chain(lines[index + 2 :]))
+                number = int(arrow["line"]) if arrow["line"] else None
+                path = arrow["path"].partition("  (")[0]
+                yield Note(
+                    line.number, line.text.strip(), verdict["accelerator"], None, path, number, None, chain
+                )
+
+
+def recordings(lines: Sequence[LogLine]) -> Iterator[str]:
+    """The recordings that this log names."""
+    for line in lines:
+        if "recorded in" in line.text and (match := _RECORDED.match(line.text)) is not None:
+            yield match["path"]
+
+
+def _chain(lines: Sequence[LogLine]) -> Iterator[str]:
+    for line in lines[:40]:
+        match = _STEP.match(line.text)
+        if match is None:
+            if re.match(r"^\s+\d+\. ", line.text):
+                continue
+            return
+        place = match["path"] or ""
+        yield (
+            f"{match['module']}  {place}:{match['line']}"
+            if match["line"]
+            else f"{match['module']}  {place}".rstrip()
+        )

@@ -1,0 +1,84 @@
+"""What stands in front of a line: the process, its rank, the time, the level, the place in the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from coldfork.diagnose.logs.records import NOBODY, Speaker
+
+_CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
+_DAY = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/]\d\d(?:[-/]\d\d(?:\d\d)?)?)"
+_ZONE = r"(?:Z|UTC|GMT|[ ]?[+-]\d\d:?\d\d)"
+_TIME = rf"(?:{_DAY}[T ,]+)?{_CLOCK}{_ZONE}?|{_DAY}(?=\s)"
+_LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|NOTICE|TRACE|error|info|warning|fatal)"
+
+_ELEMENTS = re.compile(
+    r"\((?P<who>(?:[A-Za-z_][\w.:/-]*(?: [A-Za-z_][\w.:-]*)*\s+)?"
+    r"(?:(?:pid|rank|ip|actor_id|job_id|node)=[^\s,()]+,?\s*)+)\)"
+    r"|\[(?P<tag>(?:rank|default|worker|trainer|local_rank|process|pid|proc|GPU|gpu)[ :=]?\d+"
+    r"|\d+(?:[,/]\d+)?(?=\](?::|<)))\](?:<\w+>)?:?"
+    rf"|\[?(?:{_TIME})\]?:?(?=\s|$|\|)"
+    rf"|\[?\b{_LEVEL}\b\]?(?=[:\s]|$)(?:\s*:)?"
+    rf"|\[{_TIME}: {_LEVEL}/(?P<celery>[\w.-]+)\]"
+    rf"|\[(?P<gunicorn>\d+)\](?= \[{_LEVEL}\])"
+    r"|(?:[EWIF]\d{4} [\d:.]+\s+(?P<glog>\d+) )?(?:[\w./-]+\.(?:py|cc|cpp|cu|c|h):\d+\])"
+    r"|[EWIF]\d{4} [\d:.]+\s+(?P<glog2>\d+)(?=\s)"
+    r"|\[[\w./<>-]+(?:\.(?:py|cc|cpp|cu))?:\d+\]"
+    r"|(?:[A-Z][a-z]{2} +\d{1,2} [\d:]{8} )[\w.-]+ (?P<unit>[\w./@-]+)\[(?P<unit_pid>\d+)\]:"
+    r"|(?P<compose>[\w][\w.-]*) +\|(?= |$)"
+    r"|\[(?P<pod>(?:pod/)?[\w.-]+/[\w.-]+)\]"
+    r"|(?P<bar>[\u2502\u2503|](?= ))"
+    r"|E {3}(?=\S)|E {7}(?=\S)"
+)
+_PID = re.compile(r"(?:^|[\s,(=])pid[ =:]+(\d+)")
+_RANK = re.compile(r"rank[ =:]?(\d+)")
+_BARS = re.compile(r"(?:\s*[|+](?:[-+ ]*)(?=\s|$|[-+])(?:-+(?: \d+ -+)?)?)+ ?")
+
+
+def split(text: str) -> tuple[Speaker, str]:
+    """Who wrote the line, and what is left of it: one blank behind the prefix belongs to the prefix."""
+    position, name, pid = 0, None, None
+    while (match := _ELEMENTS.match(text, position)) is not None and match.end() > position:
+        name, pid = _named(match, name, pid)
+        position = match.end()
+        following = position
+        while following < len(text) and text[following] == " ":
+            following += 1
+        # A next element may stand behind any number of blanks; the text keeps all of them but one.
+        if following > position and _ELEMENTS.match(text, following):
+            position = following
+        elif position < len(text) and text[position] == " ":
+            position += 1
+            break
+    speaker = Speaker(name, pid) if name is not None or pid is not None else NOBODY
+    return speaker, text[position:] if position else text
+
+
+def without_bars(text: str) -> str:
+    """A line of an exception group without the bars in front of it."""
+    return _BARS.sub("", text, count=1) if text.lstrip()[:1] in ("|", "+") else text
+
+
+def learned(prefixes: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+    """Patterns of prefixes that no rule knows, from lines on which one can see where they end."""
+    shapes = {re.sub(r"\d+", "0", prefix): prefix for prefix in prefixes if prefix.strip()}
+    return tuple(
+        re.compile(re.sub(r"\d+", r"\\d+", re.escape(prefix))) for prefix in list(shapes.values())[:20]
+    )
+
+
+def _named(match: re.Match[str], name: str | None, pid: int | None) -> tuple[str | None, int | None]:
+    who = match["who"]
+    if who is not None:
+        found = _PID.search(who)
+        label = re.sub(r"(?:pid|ip|job_id|actor_id|node)=[^\s,]+,?", "", who).strip(" ,") or None
+        return label or name, int(found[1]) if found else pid
+    for group in ("tag", "compose", "pod", "celery"):
+        if match[group] is not None:
+            found = _PID.search(match[group])
+            return match[group], int(found[1]) if found else pid
+    if match["unit"] is not None:
+        return match["unit"], int(match["unit_pid"])
+    thread = match["glog"] or match["glog2"] or match["gunicorn"]
+    return name, int(thread) if thread is not None and pid is None else pid

@@ -1,0 +1,181 @@
+"""Puts tracebacks together: header, calls, source lines, the exception, and what its message goes on with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from coldfork.diagnose.logs.frames import frame, is_begun
+from coldfork.diagnose.logs.prefixes import without_bars
+from coldfork.diagnose.logs.records import LogFrame, LoggedError, LogLine
+
+_HEADER = re.compile(
+    r"(?:^|\s|\"|')(?:Exception Group )?Traceback \(most recent call last\):|^Original Traceback"
+)
+_NAMED = re.compile(r"^(?:Process (?P<name>[\w:.-]+):|.*\bWorker process \S+ .*)$")
+_EXCEPTION = re.compile(
+    r"^(?P<module>(?:[A-Za-z_]\w*\.)*)(?P<kind>[A-Z_]\w*|[a-z]\w*\.error|error)(?:\((?P<inner>\w+)\))?"
+    r"(?P<rest>:(?: .*|$)|$)"
+)
+_KNOWN_KIND = re.compile(
+    r"(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Failure|Expired|Killed|Timeout|Group|Died|Traceback)$"
+    r"|^(?:Empty|Full|Failed|Skipped|SystemExit)$"
+)
+_WARNED = re.compile(
+    r"^(?P<path>(?:[A-Za-z]:)?[^\s:]+\.pyx?|<[\w -]+>|sys):(?P<line>\d+): (?P<kind>\w*Warning): "
+    r"(?P<message>.*)$"
+)
+_INSIDE = re.compile(
+    r"(?:^|[\s\"'(\[:])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
+)
+_LINKS = ("During handling of the above exception", "The above exception was the direct cause")
+_MOST_FOLLOWING = 12
+_MOST_FRAMES = 1500
+
+
+def errors(lines: Sequence[LogLine]) -> Iterator[LoggedError]:
+    """Every error in these lines of one process, in their order."""
+    return _Reader(lines).errors()
+
+
+class _Reader:
+    """Goes through the lines of one process once."""
+
+    def __init__(self, lines: Sequence[LogLine]) -> None:
+        self._lines = lines
+        self._index = 0
+        self._frames: list[LogFrame] = []
+        self._begins = 0
+        self._header: str | None = None
+
+    def errors(self) -> Iterator[LoggedError]:
+        while self._index < len(self._lines):
+            line = self._lines[self._index]
+            self._index += 1
+            found = self._taken(line)
+            if found is not None:
+                yield found
+        if self._frames:
+            yield self._unfinished()
+
+    def _taken(self, line: LogLine) -> LoggedError | None:
+        text = without_bars(line.text)
+        if not text.strip() or text.lstrip().startswith(_LINKS):
+            return None
+        if _HEADER.search(text):
+            return self._headed(line)
+        if (call := self._frame(line, text)) is not None:
+            self._begins = self._begins or line.number
+            if len(self._frames) < _MOST_FRAMES:
+                self._frames.append(call)
+            return None
+        named = _NAMED.match(text)
+        if named is not None:
+            unfinished = self._unfinished() if self._frames else None
+            self._header, self._begins = text.strip(), line.number
+            return unfinished
+        return self._error(line, text)
+
+    def _headed(self, line: LogLine) -> LoggedError | None:
+        unfinished = self._unfinished() if self._frames else None
+        if self._header is None:
+            self._begins = line.number
+        return unfinished
+
+    def _frame(self, line: LogLine, text: str) -> LogFrame | None:
+        while is_begun(text) and self._index < len(self._lines) and len(text) < 2000:
+            # Something wrapped the line: it goes on below.
+            joined = text + self._lines[self._index].text.strip()
+            spaced = f"{text} {self._lines[self._index].text.strip()}"
+            self._index += 1
+            text = joined if frame(joined, 0) is not None or frame(spaced, 0) is None else spaced
+        found = frame(text, line.number)
+        return None if found is None else replace(found, text=self._quoted())
+
+    def _quoted(self, indent: str = "    ") -> str:
+        """The source line that stands below a frame or a warning; it is no line of the log's own."""
+        if self._index >= len(self._lines):
+            return ""
+        text = without_bars(self._lines[self._index].text)
+        if not text.startswith(indent) or frame(text, 0) is not None or _HEADER.search(text):
+            return ""
+        self._index += 1
+        while self._index < len(self._lines) and _is_marker(self._lines[self._index].text):
+            self._index += 1
+        return text.strip()
+
+    def _error(self, line: LogLine, text: str) -> LoggedError | None:
+        warned = _WARNED.match(text.strip())
+        if warned is not None:
+            number = int(warned["line"])
+            place = LogFrame(line.number, warned["path"], number, "", self._quoted("  "))
+            return self._made(line, warned["kind"], warned["message"], (place,), keep=True)
+        if text[:1] in (" ", "\t"):
+            return self._indented(line, text)
+        match = _EXCEPTION.match(text)
+        if match is not None and (self._frames or _KNOWN_KIND.search(match["kind"])):
+            kind = match["inner"] or match["kind"]
+            return self._made(line, kind, match["rest"].lstrip(": "), tuple(self._frames))
+        inside = _INSIDE.search(text)
+        if inside is not None and not self._frames:
+            return self._made(line, inside["kind"], inside["message"].rstrip("'\")"), (), keep=True)
+        return None
+
+    def _indented(self, line: LogLine, text: str) -> LoggedError | None:
+        """An error below deeper indentation: a nested traceback that some logger moved to the right."""
+        match = _EXCEPTION.match(text.strip())
+        if match is None or not self._frames or not _KNOWN_KIND.search(match["kind"]) or not match["rest"]:
+            return None
+        return self._made(
+            line, match["inner"] or match["kind"], match["rest"].lstrip(": "), tuple(self._frames)
+        )
+
+    def _made(
+        self, line: LogLine, kind: str, message: str, frames: tuple[LogFrame, ...], *, keep: bool = False
+    ) -> LoggedError:
+        made = LoggedError(
+            line.number,
+            line.speaker,
+            kind.rpartition(".")[2],
+            message,
+            self._following(),
+            frames,
+            self._header,
+            self._begins or line.number,
+        )
+        if not keep:
+            self._frames, self._begins, self._header = [], 0, None
+        return made
+
+    def _following(self) -> tuple[str, ...]:
+        """What the message goes on with; the lines are read again, for they may be errors themselves."""
+        following = []
+        for line in self._lines[self._index : self._index + _MOST_FOLLOWING]:
+            text = line.text.strip()
+            if _HEADER.search(text) or _NAMED.match(text) or text.startswith(_LINKS):
+                break
+            if frame(line.text, 0) is not None or (_EXCEPTION.match(text) and _is_error(text)):
+                break
+            following.append(text)
+        return tuple(following)
+
+    def _unfinished(self) -> LoggedError:
+        last = self._frames[-1]
+        line = LogLine(last.line_number, self._lines[0].speaker, "")
+        self._begins = self._begins or self._frames[0].line_number
+        made = LoggedError(
+            line.number, line.speaker, "", "", (), tuple(self._frames), self._header, self._begins
+        )
+        self._frames, self._begins, self._header = [], 0, None
+        return made
+
+
+def _is_error(text: str) -> bool:
+    match = _EXCEPTION.match(text)
+    return match is not None and _KNOWN_KIND.search(match["kind"]) is not None
+
+
+def _is_marker(text: str) -> bool:
+    stripped = text.strip(" |+")
+    return bool(stripped) and not stripped.strip("~^") and text[:1] in " |+"

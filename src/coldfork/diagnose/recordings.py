@@ -1,0 +1,48 @@
+"""What a recording of `coldfork run` adds to a log: who woke the device, and which line forked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldfork.diagnose.case import Waking
+from coldfork.model.diagnosis.evidence import Place
+from coldfork.model.errors import ColdforkError
+from coldfork.model.timelines import Recording
+from coldfork.report.recordings.assembly.files import read
+from coldfork.report.recordings.summary.outcomes import Outcome, outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Who woke the device and where the fork was, as the recording saw it."""
+
+    wakings: tuple[Waking, ...] = ()
+    fork: Place | None = None
+
+
+def recorded(file: Path) -> Recorded:
+    """What this recording knows; nothing if it cannot be read or nothing was woken."""
+    try:
+        recording = read(file)
+        summed_up = outcome(recording)
+    except ColdforkError:
+        return Recorded()
+    waker = summed_up.wake.waker if summed_up.wake is not None else None
+    wakings: tuple[Waking, ...] = ()
+    if waker is not None and waker.path is not None and summed_up.poisoned:
+        chain = tuple(
+            f"{site.module}  {site.path}:{site.line}" if site.line else site.module
+            for site in waker.import_chain
+        )
+        wakings = (Waking(Place(waker.path, waker.line, waker.call), waker.module, None, chain),)
+    return Recorded(wakings, _fork(recording, summed_up))
+
+
+def _fork(recording: Recording, summed_up: Outcome) -> Place | None:
+    children = {process.number for process in summed_up.poisoned}
+    for process in recording.processes:
+        for departure in process.departures:
+            if departure.child in children and departure.site is not None:
+                return Place(departure.site.path, departure.site.line, departure.method)
+    return None

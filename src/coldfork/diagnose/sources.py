@@ -1,0 +1,138 @@
+"""Looks in the sources for what could have woken the device that a log is about, as `coldfork check` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from coldfork.diagnose.case import Search
+from coldfork.diagnose.logs.records import LogFrame
+from coldfork.diagnose.stacks import is_installed, is_standard, joined
+from coldfork.knowledge import catalogue
+from coldfork.model.causes import Audience, Cause
+from coldfork.model.diagnosis.evidence import Place, Suspect
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Finding
+from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
+from coldfork.report.shared.effects import effect_phrase
+from coldfork.rules import registry
+from coldfork.rules.causes import judging
+from coldfork.source.analysis import Request, analyse
+from coldfork.source.files.packs import cache_folder
+from coldfork.source.files.site_packages import search_path, versions
+
+_MOST_SUSPECTS = 8
+_MOST_LOCAL = 20
+_DEVICES = frozenset({"cuda", "rocm", "xpu", "opencl", "jax"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the program's sources are, and whose environment it ran in."""
+
+    folders: tuple[Path, ...] = ()
+    """Given with `--source`; without any, what the log names and is on this machine is read."""
+    python: Path | None = None
+
+    def search(self) -> Search:
+        """A search that analyses at most once for the same files."""
+        answers: dict[tuple[Path, ...], tuple[Suspect, ...]] = {}
+
+        def look(paths: Sequence[str]) -> tuple[Suspect, ...]:
+            read = self._to_read(paths)
+            if not read:
+                return ()
+            if read not in answers:
+                answers[read] = tuple(_suspects(read, self._environment(), paths))
+            return answers[read]
+
+        return look
+
+    def _environment(self) -> tuple[Path, ...]:
+        return search_path(self.python, ()) if self.python is not None else ()
+
+    def _to_read(self, paths: Sequence[str]) -> tuple[Path, ...]:
+        for folder in self.folders:
+            if not folder.exists():
+                raise UsageError(f"--source {folder}: no such file or folder")
+        installed = _packages(paths, self._environment())
+        return tuple(dict.fromkeys((*(self.folders or _local(paths)), *installed)))
+
+
+def _local(paths: Iterable[str]) -> tuple[Path, ...]:
+    """The program's own files that the log names and that are here: whole packages, or single files."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        frame = LogFrame(0, path, None, "")
+        if is_standard(frame) or is_installed(frame) or not path.endswith(".py") or not Path(path).is_file():
+            continue
+        found[_top(Path(path))] = None
+    return tuple(found)[:_MOST_LOCAL]
+
+
+def _top(file: Path) -> Path:
+    """The outermost package that a file belongs to, or the file itself."""
+    top = file
+    while (top.parent / "__init__.py").is_file():
+        top = top.parent
+    return top
+
+
+def _packages(paths: Iterable[str], environment: Sequence[Path]) -> Iterator[Path]:
+    """The files of installed packages that the log names, where the environment holds them."""
+    for path in paths:
+        tail = "/".join(PurePosixPath(joined(LogFrame(0, path, None, ""))).parts)
+        _, found, inside = tail.rpartition("-packages/")
+        if not found or inside.split("/")[0] in ("torch", "numpy"):
+            continue
+        for folder in environment:
+            if (folder / inside).is_file():
+                yield folder / inside
+
+
+def _suspects(paths: tuple[Path, ...], search: tuple[Path, ...], named: Sequence[str]) -> Iterator[Suspect]:
+    profile = PROFILES[DEFAULT_PROFILE]
+    known = catalogue.load(profile, versions(search), None)
+    request = Request(paths=paths, profile=profile, catalogue=known, search=search, cache=cache_folder())
+    observation = analyse(request)
+    judgement = registry.judge_all(observation, remedies=known.remedies)
+    judged = judging.judge(observation, judgement.findings)
+    findings = {finding.id: finding for finding in judged.findings}
+    ranked = sorted(
+        (cause for cause in judged.causes if _counts(cause)), key=lambda cause: _rank(cause, findings, named)
+    )
+    for cause in ranked[:_MOST_SUSPECTS]:
+        yield _suspect(cause, findings.get(cause.findings[0]) if cause.findings else None)
+
+
+def _counts(cause: Cause) -> bool:
+    return cause.accelerator in _DEVICES and cause.audience in (Audience.LIBRARY, Audience.SCRIPT)
+
+
+def _rank(cause: Cause, findings: dict[str, Finding], named: Sequence[str]) -> tuple[int, bool, int]:
+    """Files that the log names first, then the surest, then those that warm most modules."""
+    in_log = any(_ends_alike(path, cause.path) for path in named)
+    return (-cause.verdict.rank, not in_log, -cause.warms)
+
+
+def _ends_alike(path: str, cause: str) -> bool:
+    return f"/{joined(LogFrame(0, path, None, ''))}".endswith(f"/{cause}")
+
+
+def _suspect(cause: Cause, finding: Finding | None) -> Suspect:
+    chain: tuple[str, ...] = ()
+    text = ""
+    if finding is not None:
+        text = finding.text
+        chain = tuple(
+            f"{step.symbol}  {step.path}:{step.line}" if step.path else step.symbol
+            for step in finding.chain.steps
+        )
+    effect = effect_phrase(cause.effect, cause.accelerator) or "touches a device"
+    condition = f", if {cause.condition}" if cause.condition else ""
+    place = Place(cause.path, cause.line, cause.call, text)
+    if finding is not None and (finding.path, finding.line) != (cause.path, cause.line):
+        # The import-time line is the one to mend; the cause may stand deeper in the chain.
+        place = Place(finding.path, finding.line, finding.chain.sink.symbol, text)
+    return Suspect(place, f"{cause.verdict.value}: importing it {effect}{condition}", chain)

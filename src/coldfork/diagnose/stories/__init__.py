@@ -1,0 +1,1 @@
+"""One story = one module = one page = one test file."""

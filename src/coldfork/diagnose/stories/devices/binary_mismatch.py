@@ -1,0 +1,35 @@
+"""A compiled extension does not fit the PyTorch that is installed.
+
+## How it is told
+
+By the loader's `undefined symbol` where the symbol is PyTorch's or CUDA's, as the message of an
+ImportError, and by torchvision's missing operator. An undefined symbol of another library is another story,
+and not told.
+
+## What else it could be
+
+Nothing, where the symbol is PyTorch's.
+
+## Reproduced
+
+Not reproduced: the text is that of glibc's `dl-lookup.c`, and `torchvision/_meta_registrations.py` for the
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.stories import Story
+
+NAME = "binary-mismatch"
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if the words stand in the log."""
+    yield from telling.by_sign(
+        case, named(NAME), "A compiled extension does not fit the PyTorch that is installed"
+    )

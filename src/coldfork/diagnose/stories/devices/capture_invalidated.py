@@ -1,0 +1,32 @@
+"""Something that cannot be recorded ran while a CUDA graph was captured.
+
+## How it is told
+
+By CUDA's errors 900 to 907, as the message of an error.
+
+## What else it could be
+
+Work of another thread on the legacy stream during the capture.
+
+## Reproduced
+
+Not reproduced: the texts are those of `cudaGetErrorString` (CUDA 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.stories import Story
+
+NAME = "capture-invalidated"
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if the words stand in the log."""
+    yield from telling.by_sign(
+        case, named(NAME), "Something that cannot be recorded ran while a CUDA graph was captured"
+    )

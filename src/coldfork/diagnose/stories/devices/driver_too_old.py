@@ -1,0 +1,32 @@
+"""The driver is older than the CUDA that the framework was built for.
+
+## How it is told
+
+By PyTorch's warning or error, or by CUDA's error 35.
+
+## What else it could be
+
+CUDA compatibility libraries in a container that do not fit the machine's driver.
+
+## Reproduced
+
+Not reproduced: the texts are those of `c10/cuda/CUDAFunctions.cpp` and of `cudaGetErrorString` (CUDA 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.stories import Story
+
+NAME = "driver-too-old"
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if the words stand in the log."""
+    yield from telling.by_sign(
+        case, named(NAME), "The driver is older than the CUDA that the framework was built for"
+    )

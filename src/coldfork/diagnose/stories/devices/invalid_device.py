@@ -1,0 +1,31 @@
+"""The program asked for a device that it does not see.
+
+## How it is told
+
+By CUDA's errors 100 and 101 and PyTorch's `No CUDA GPUs are available`, as messages of an error.
+
+## What else it could be
+
+A machine or a container that has no device, or no driver.
+
+## Reproduced
+
+By `torch.cuda.set_device(7)` on the virtual device, which has one; the other texts are those of `c10/cuda`
+and `torch/csrc/cuda/Module.cpp`, not reproduced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.stories import Story
+
+NAME = "invalid-device"
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if the words stand in the log."""
+    yield from telling.by_sign(case, named(NAME), "The program asked for a device that it does not see")

@@ -1,0 +1,49 @@
+"""Several processes share a device, and its memory does not suffice.
+
+## How it is told
+
+By `CUDA out of memory` in an error that names other processes with memory on the same device, as PyTorch's
+does (`Process 4242 has 20.00 GiB memory in use`), or where several processes of the log run out of memory.
+An error that names none is about a model that is too large, and no story.
+
+## What else it could be
+
+A model that is too large for the device even without the other processes.
+
+## Reproduced
+
+Not reproduced: the text is that of `c10/cuda/CUDACachingAllocator.cpp` (2.13).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.diagnose.stories.recognition import sightings
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis.stories import Story
+
+NAME = "out-of-memory"
+_OTHER = re.compile(r"Process (\d+) has ([\d.]+ [GMK]iB) memory in use")
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if more than one process holds memory of the device."""
+    found = sightings(case.log, named(NAME))
+    others = {match[1] for sighting in found for match in _OTHER.finditer(sighting.error.said)}
+    speakers = {
+        (sighting.error.speaker, sighting.error.header)
+        for sighting in found
+        if sighting.error.speaker.known or sighting.error.header
+    }
+    if not others and len(speakers) < 2:
+        return
+    told = telling.story(
+        case, named(NAME), "Several processes share a device, and its memory does not suffice", found
+    )
+    yield replace(told, confidence=Confidence.LIKELY if others else Confidence.POSSIBLE, accelerator="cuda")

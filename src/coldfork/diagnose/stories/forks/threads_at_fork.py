@@ -1,0 +1,32 @@
+"""A process with several threads was forked.
+
+## How it is told
+
+By the warning of CPython 3.12 and newer, or by JAX's. Both are warnings: what follows from them is a hang,
+if anything.
+
+## What else it could be
+
+A child that only executes another program. Nothing is lost then.
+
+## Reproduced
+
+CPython's by a program with a thread that forks, on 3.12 and 3.13. JAX's by the text of
+`jax/_src/xla_bridge.py` (0.12): not reproduced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.stories import Story
+
+NAME = "threads-at-fork"
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if the words stand in the log."""
+    yield from telling.by_sign(case, named(NAME), "A process with several threads was forked")

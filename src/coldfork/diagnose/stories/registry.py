@@ -1,0 +1,97 @@
+"""The list of stories, and how a log is tried against all of them; stories load on demand."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Protocol, cast
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.logs.streaming import Signs
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis.stories import Story
+from coldfork.model.errors import UsageError
+
+_ROOM = "coldfork.diagnose.stories"
+
+#: Every story and its folder; the names are those of `coldfork.knowledge.troubles`.
+STORIES = MappingProxyType(
+    {
+        "cuda-in-forked-child": "forks",
+        "initialization-error": "forks",
+        "fork-refused": "forks",
+        "threads-at-fork": "forks",
+        "openmp-after-fork": "forks",
+        "tokenizers": "forks",
+        "hang": "forks",
+        "no-main-guard": "starting",
+        "context-already-set": "starting",
+        "daemonic": "starting",
+        "unpicklable-target": "starting",
+        "forkserver-eof": "starting",
+        "invalid-device": "devices",
+        "out-of-memory": "devices",
+        "device-busy": "devices",
+        "driver-too-old": "devices",
+        "binary-mismatch": "devices",
+        "capture-invalidated": "devices",
+        "shared-memory": "devices",
+    }
+)
+
+
+class Teller(Protocol):
+    """What each story's module holds; its docstring belongs to the story's page."""
+
+    NAME: str
+
+    def tell(self, case: Case) -> Iterator[Story]:
+        """Yield the story as this log tells it, or nothing."""
+
+
+def teller(name: str) -> Teller:
+    """Import one story."""
+    if name not in STORIES:
+        raise UsageError(f"there is no story {name!r}; choose from {', '.join(STORIES)}")
+    return cast(Teller, importlib.import_module(f"{_ROOM}.{STORIES[name]}.{name.replace('-', '_')}"))
+
+
+def told(case: Case) -> Iterator[Story]:
+    """Every story that this log tells, in the order of the list."""
+    for name in STORIES:
+        yield from teller(name).tell(case)
+
+
+#: Part of the name of every error and warning that carries a sign; what no error carries is an anchor itself.
+_OF_ERRORS = ("Error", "Warning:", "in forked subprocess")
+
+
+def signs() -> Signs:
+    """What stands wherever a story's sign does."""
+    troubles = [named(name) for name in STORIES]
+    alone = {needle for trouble in troubles if not trouble.kinds for needle in trouble.needles}
+    words = {needle for trouble in troubles for needle in trouble.needles}
+    return Signs(_encoded({*_OF_ERRORS, *alone}), _encoded(words))
+
+
+def _encoded(words: set[str]) -> tuple[bytes, ...]:
+    return tuple(sorted(word.encode() for word in words))
+
+
+def page(name: str) -> str:
+    """The page of one story: the table's words, and what its module says of itself."""
+    trouble = named(name)
+    title, _, rest = inspect.cleandoc(teller(name).__doc__ or "").partition("\n")
+    parts = [
+        f"# {name}",
+        title,
+        f"## What is seen\n\n{trouble.sign}",
+        f"## Why\n\n{trouble.cause}",
+        "## What to do\n\n"
+        + "\n".join(f"{number}. {text}" for number, text in enumerate(trouble.remedies, 1)),
+    ]
+    if trouble.command is not None:
+        parts.append(f"```sh\n{trouble.command}\n```")
+    return "\n\n".join([*parts, rest.strip()]) + "\n"

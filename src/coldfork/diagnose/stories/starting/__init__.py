@@ -1,0 +1,1 @@
+"""Stories of processes that could not be started."""

@@ -1,0 +1,138 @@
+"""What stories have in common: their processes, the lines they rest on, the words of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from coldfork.diagnose import stacks
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.frameworks import framework
+from coldfork.diagnose.logs.records import LogFrame, LoggedError
+from coldfork.diagnose.stories.recognition import Sighting, sightings
+from coldfork.knowledge.troubles import Trouble
+from coldfork.model.diagnosis.evidence import Confidence, Evidence, Participant, Place
+from coldfork.model.diagnosis.stories import Story
+
+_HEADER = re.compile(r"^Process (?P<name>[\w:.-]+):$")
+_MOST_EVIDENCE = 12
+MOST_ERRORS = 300
+"""Of more errors with one sign the first are looked at."""
+_METHODS = (("Fork", "fork"), ("Spawn", "spawn"), ("ForkServer", "forkserver"))
+
+
+def by_sign(case: Case, trouble: Trouble, title: str, *, bare: str | None = None) -> Iterator[Story]:
+    """The story of a trouble that its words alone give away."""
+    found = sightings(case.log, trouble, bare=bare)
+    if found:
+        yield story(case, trouble, title, found)
+
+
+def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -> Story:
+    """One story of all these sightings, for identical tracebacks of three workers are one story."""
+    errors = [sighting.error for sighting in found][:MOST_ERRORS]
+    sure = any(sighting.sure for sighting in found)
+    return Story(
+        trouble.name,
+        title,
+        Confidence.CERTAIN if sure else Confidence.LIKELY,
+        trouble.cause,
+        participants(errors),
+        culprit(errors),
+        (),
+        evidence(case, errors),
+        trouble.remedies,
+        trouble.alternatives,
+        f"{trouble.command}" if trouble.command else "",
+    )
+
+
+def culprit(errors: Sequence[LoggedError]) -> Place | None:
+    """The program's own line in the first of these errors that has one."""
+    for error in errors:
+        call = stacks.own_call(error.frames)
+        if call is not None:
+            return place(call, error.frames)
+    return None
+
+
+def place(frame: LogFrame, frames: Sequence[LogFrame]) -> Place:
+    """A call on a stack as a place of the program, with what it calls."""
+    return Place(frame.path, frame.line, stacks.device_call(frames, frame), frame.text)
+
+
+def participants(errors: Iterable[LoggedError]) -> tuple[Participant, ...]:
+    """The processes that these errors come from, each once."""
+    alike = {_likeness(error): error for error in errors}
+    return tuple(dict.fromkeys(_participant(error) for error in alike.values()))
+
+
+def _likeness(error: LoggedError) -> tuple[object, ...]:
+    """What two errors of one process have in common: of a thousand alike one is looked at."""
+    return error.header, error.speaker, len(error.frames), *((f.path, f.line) for f in error.frames[-1:])
+
+
+def _participant(error: LoggedError) -> Participant:
+    header = _HEADER.match(error.header or "")
+    name = header["name"] if header else error.speaker.name
+    known = framework(error.frames, name)
+    started = _method(name, error.frames)
+    starting = stacks.starting_call(error.frames)
+    is_child = started is not None or stacks.boundary(error.frames) > 0
+    return Participant(
+        name,
+        error.speaker.pid,
+        "child" if is_child else "process",
+        started,
+        known.name if known else None,
+        place(starting, error.frames) if starting else None,
+    )
+
+
+def _method(name: str | None, frames: Sequence[LogFrame]) -> str | None:
+    for start, method in reversed(_METHODS):
+        if name is not None and name.startswith(start):
+            return method
+    for frame in frames:
+        path = stacks.joined(frame)
+        if path.endswith("/popen_fork.py") and frame.function == "_launch":
+            return "fork"
+        if path.endswith("multiprocessing/spawn.py") and frame.function in ("spawn_main", "_main"):
+            return "spawn"
+        if path.endswith("multiprocessing/forkserver.py") and frame.function == "_serve_one":
+            return "forkserver"
+    return None
+
+
+def evidence(case: Case, errors: Iterable[LoggedError]) -> tuple[Evidence, ...]:
+    """The lines of the log that say it, each once."""
+    lines: dict[int, Evidence] = {}
+    for error in errors:
+        if error.header is not None and error.begins and not _is_far(error):
+            lines[error.begins] = Evidence(case.log.name, error.begins, error.header)
+        said = (
+            f"{error.kind}: {error.message}" if error.kind and error.message else error.message or error.kind
+        )
+        lines[error.line_number] = Evidence(case.log.name, error.line_number, said)
+        for frame in (stacks.own_call(error.frames), stacks.import_site(error.frames)):
+            if frame is not None:
+                lines.setdefault(frame.line_number, Evidence(case.log.name, frame.line_number, shown(frame)))
+    kept = [lines[number] for number in sorted(lines)]
+    return tuple(kept[:_MOST_EVIDENCE])
+
+
+def _is_far(error: LoggedError) -> bool:
+    return error.line_number - error.begins > 5000
+
+
+def shown(frame: LogFrame) -> str:
+    """A call on a stack in one line."""
+    where = f"{frame.path}:{frame.line}" if frame.line is not None else frame.path
+    said = f"{where} in {frame.function}" if frame.function else where
+    return f"{said}: {frame.text}" if frame.text else said
+
+
+def as_children(processes: Iterable[Participant], method: str) -> tuple[Participant, ...]:
+    """The same processes, of which the story itself says that they are children and how they began."""
+    return tuple(replace(process, role="child", started=process.started or method) for process in processes)

@@ -1,0 +1,55 @@
+"""What goes wrong with accelerator work: the sign, the cause, the remedies.
+
+Data, so that whoever sees a sign can quote the rest. The page `docs/how-to/starting-troubles.md` is written
+from it, and `coldfork explain` tells its stories with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from coldfork.knowledge.troubles.devices import DEVICES
+from coldfork.knowledge.troubles.entry import Trouble
+from coldfork.knowledge.troubles.forks import FORKS
+from coldfork.knowledge.troubles.starting import STARTING
+
+__all__ = ["TROUBLES", "Trouble", "named", "page", "seen_in"]
+
+TROUBLES = (*FORKS, *STARTING, *DEVICES)
+
+
+def named(name: str) -> Trouble:
+    """The trouble of this name."""
+    return next(trouble for trouble in TROUBLES if trouble.name == name)
+
+
+def seen_in(text: str) -> Iterator[Trouble]:
+    """The troubles whose sign stands in an output."""
+    for trouble in TROUBLES:
+        if trouble.pattern is not None and re.search(trouble.pattern, text):
+            yield trouble
+
+
+def _to_do(trouble: Trouble) -> str:
+    if len(trouble.remedies) == 1:
+        return f"**What to do:** {trouble.remedy}"
+    listed = "\n".join(f"{number}. {text}" for number, text in enumerate(trouble.remedies, 1))
+    return f"**What to do**, the best first:\n\n{listed}"
+
+
+def page() -> str:
+    """The page of the documentation."""
+    parts = [
+        "# When starting accelerator work fails",
+        (
+            "What is seen, why, and what to do. This page is written from `coldfork.knowledge.troubles`; "
+            "[`coldfork explain`](explain.md) finds out from a log which of them it is."
+        ),
+    ]
+    for trouble in TROUBLES:
+        parts += [f"## {trouble.name}", f"**Seen:** {trouble.sign}", f"**Why:** {trouble.cause}"]
+        parts.append(_to_do(trouble))
+        if trouble.command is not None:
+            parts.append(f"```sh\n{trouble.command}\n```")
+    return "\n\n".join(parts) + "\n"

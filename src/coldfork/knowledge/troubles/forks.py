@@ -1,0 +1,153 @@
+"""What goes wrong in a forked process that was handed what it cannot use."""
+
+from __future__ import annotations
+
+from coldfork.knowledge.troubles.entry import Trouble
+
+_SPAWN = (
+    "Start the process with spawn, or with forkserver and nothing warm in its preload list: "
+    "`coldfork.get_context()` chooses so whenever what the child will import touches a device."
+)
+
+FORKS = (
+    Trouble(
+        "cuda-in-forked-child",
+        "`RuntimeError: Cannot re-initialize CUDA in forked subprocess`",
+        r"Cannot re-initialize (?:CUDA|XPU|MTIA|NPU|HPU|MUSA|MLU|GCU|SDAA) in forked subprocess",
+        "The process was forked from one in which the device had been woken, by a server or by an import; "
+        "what the parent holds of the driver is of no use in the child.",
+        (
+            (
+                "Compute it lazily: let no import touch the device, neither in the parent nor in the child. "
+                "Move the call into a function that only the process which uses the device calls, behind "
+                "`functools.cache`."
+            ),
+            (
+                "Choose spawn when what the child imports will touch the device: `coldfork.get_context()` "
+                "does, and says why. A script that a server starts gets a new interpreter with spawn from "
+                "`coldfork.run_script` or `coldfork exec`."
+            ),
+            (
+                "Count what could wake a device as a reason against fork, and not only what has: "
+                "`coldfork.decide(strict=True)`, or `COLDFORK_GUARD=strict`, which refuses the fork and "
+                "names the line."
+            ),
+        ),
+        "coldfork run --follow PROGRAM",
+        kinds=("RuntimeError",),
+        needles=("in forked subprocess",),
+    ),
+    Trouble(
+        "initialization-error",
+        "`CUDA error: initialization error`, `CUDA_ERROR_NOT_INITIALIZED` or another error 3 in a worker",
+        r"(?:CUDA error|cudaErrorInitializationError|HIP error|hipErrorNotInitialized|cuInit "
+        r"failed|NVRTC|CUDNN)"
+        r"\S{0,40}?: initialization error|CUDA error: initialization error|CUDA_ERROR_NOT_INITIALIZED"
+        r"|cudaErrorInitializationError|HIP_ERROR_NotInitialized|hipErrorNotInitialized"
+        r"|CUDA driver error: initialization error",
+        "The driver had been initialised in the process from which this one was forked. PyTorch's own words "
+        "for it are missing because something else touched the driver: another library, or a question such "
+        "as `torch.cuda.is_available()`, after which `torch.cuda.is_initialized()` is still False.",
+        (
+            (
+                "Find what woke the driver in the parent, and do it lazily or ask NVML: "
+                "`PYTORCH_NVML_BASED_CUDA_CHECK"
+                "=1` lets PyTorch do so."
+            ),
+            _SPAWN,
+        ),
+        "coldfork run --follow PROGRAM",
+        kinds=(
+            "RuntimeError",
+            "AcceleratorError",
+            "CUDARuntimeError",
+            "CUDADriverError",
+            "CudaAPIError",
+            "CudaSupportError",
+            "LogicError",
+            "DeferredCudaCallError",
+            "CUDAError",
+            "XlaRuntimeError",
+            "JaxRuntimeError",
+        ),
+        needles=("initialization error", "NOT_INITIALIZED", "InitializationError", "NotInitialized"),
+        alternatives=("a driver that does not work on this machine at all, in the parent either",),
+    ),
+    Trouble(
+        "fork-refused",
+        "`UnsafeForkError` in a program, or in an isolated script",
+        r"UnsafeForkError",
+        'Something forked, by `set_start_method` or `get_context("fork")` perhaps, while a device was awake '
+        "in the process; coldfork's guard refused, and names who woke the device.",
+        (
+            (
+                "Take the start method out of the script, or start its workers before it touches the device. "
+                '`env={"COLDFORK_GUARD": "warn"}` lets the fork happen and says so.'
+            ),
+        ),
+        "coldfork exec --env COLDFORK_GUARD=warn -- SCRIPT",
+        kinds=("UnsafeForkError",),
+        needles=("UnsafeForkError",),
+    ),
+    Trouble(
+        "tokenizers",
+        "`The current process just got forked, after parallelism has already been used`",
+        r"The current process just got forked, after parallelism has already been used",
+        "Tokenizers had started their threads before a fork; they went on without them, more slowly.",
+        (
+            (
+                "An isolated script has TOKENIZERS_PARALLELISM=false unless the caller's environment says "
+                "otherwise; elsewhere set it, or fork before anything is tokenized."
+            ),
+        ),
+        needles=("just got forked",),
+        is_warning=True,
+    ),
+    Trouble(
+        "threads-at-fork",
+        "`This process (pid=1) is multi-threaded, use of fork() may lead to deadlocks in the child`, or "
+        "JAX's `os.fork() was called. os.fork() is incompatible with multithreaded code`",
+        r"is multi-threaded, use of (?:fork|forkpty)\(\) may lead to deadlocks in the child"
+        r"|os\.fork\(\) is incompatible with multithreaded code",
+        "A process that runs several threads was forked. Only the thread that forks goes on in the child; a "
+        "lock that another one held stays locked there for ever.",
+        (
+            _SPAWN,
+            "Fork before the threads are started: before JAX computes, before a client of gRPC is made.",
+        ),
+        "coldfork run --follow PROGRAM",
+        kinds=("DeprecationWarning", "RuntimeWarning"),
+        needles=("is multi-threaded, use of", "is incompatible with multithreaded code"),
+        alternatives=("a child that only executes another program, to which the threads do not matter",),
+        is_warning=True,
+    ),
+    Trouble(
+        "openmp-after-fork",
+        "`Terminating: fork() called from a process already using GNU OpenMP, this is unsafe.`",
+        r"fork\(\) called from a process already using GNU OpenMP, this is unsafe",
+        "The parent had run a parallel region of libgomp; numba ends a forked child that would wait for its "
+        "threads in vain.",
+        (
+            _SPAWN,
+            "Fork before the first parallel region, or from a fresh thread, which has no pool.",
+        ),
+        "coldfork run --follow PROGRAM",
+        needles=("already using GNU OpenMP",),
+    ),
+    Trouble(
+        "hang",
+        "A worker hangs at its first tensor operation, and uses no processor",
+        None,
+        "It was forked from a process with threads that do not exist in the child: a used OpenMP pool, or "
+        "those of polars, JAX, tokenizers or gRPC. The child waits for them for ever.",
+        (
+            (
+                "Start workers with spawn, or before the first parallel operation; coldfork's guard warns "
+                "of such a fork, and refuses it in mode strict."
+            ),
+            "Fork from a fresh thread: it has no OpenMP pool, and the child neither.",
+        ),
+        "coldfork exec -- SCRIPT",
+        needles=("most recent call first", "gomp_", "popen_fork.py"),
+    ),
+)

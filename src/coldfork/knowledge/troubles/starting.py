@@ -1,0 +1,99 @@
+"""What goes wrong where processes are started for accelerator work."""
+
+from __future__ import annotations
+
+from coldfork.knowledge.troubles.entry import Trouble
+
+STARTING = (
+    Trouble(
+        "no-main-guard",
+        "`An attempt has been made to start a new process before the current process has finished its "
+        "bootstrapping phase`",
+        r"before the\s+current process has finished its bootstrapping phase",
+        "With spawn and forkserver a worker imports the script anew, and the script starts workers when "
+        "it is imported. forkserver is what Python 3.14 takes on Linux where nothing is chosen.",
+        ('Put what starts workers behind `if __name__ == "__main__":`.',),
+        kinds=("RuntimeError",),
+        needles=("finished its bootstrapping phase",),
+    ),
+    Trouble(
+        "context-already-set",
+        "`RuntimeError: context has already been set`",
+        r"context has already been set",
+        "`set_start_method` was called twice in one process: by the script and by a library, or by a module "
+        "that workers import.",
+        (
+            (
+                "Leave it out: in an isolated script the default is the method you asked for. Code that "
+                "needs another one takes `multiprocessing.get_context(...)`."
+            ),
+        ),
+        kinds=("RuntimeError",),
+        needles=("context has already been set",),
+    ),
+    Trouble(
+        "method-ignored",
+        "`MULTIPROCESSING_START_METHOD=spawn` is set, and workers are forked all the same",
+        None,
+        "Python itself does not read this variable.",
+        (
+            (
+                "It is enforced in an isolated script and in every Python that it starts; `enforced` in the "
+                "result says whether that worked. An interpreter run with -I, -E or -S keeps coldfork out."
+            ),
+        ),
+        "coldfork exec -- SCRIPT",
+    ),
+    Trouble(
+        "daemonic",
+        "`AssertionError: daemonic processes are not allowed to have children`",
+        r"daemonic processes are not allowed to have children",
+        "An engine with workers was started inside a worker of a pool, and those are daemons.",
+        (
+            "Run it as an isolated script, which is no daemon and still ends with its caller.",
+            "Start the outer workers with `concurrent.futures`, whose processes are no daemons.",
+        ),
+        "coldfork exec -- SCRIPT",
+        kinds=("AssertionError",),
+        needles=("daemonic processes are not allowed",),
+    ),
+    Trouble(
+        "unpicklable-target",
+        "`Can't pickle local object` or `cannot pickle '_thread.lock' object` where a process is started",
+        None,
+        "With spawn and forkserver, what the child is to run is pickled. A function inside a function, a "
+        "lambda, an open file, a lock or a generator cannot be. forkserver is what Python 3.14 takes on "
+        "Linux where nothing is chosen.",
+        (
+            (
+                "Move the function to the top of a module, and hand it plain data: paths instead of files, "
+                "settings instead of connections."
+            ),
+            "Make what cannot be pickled in the child, in the function that it runs.",
+        ),
+        kinds=("AttributeError", "PicklingError", "TypeError"),
+        needles=("pickle", "Can't get local object"),
+    ),
+    Trouble(
+        "killed",
+        "The script ends with SIGKILL, and says nothing",
+        None,
+        "Somebody killed it: mostly the system, which had no memory left, or the container's limit.",
+        (
+            (
+                "`peak_memory_bytes` in report.json says how large its largest process was. If the outcome "
+                "is `timed-out`, it was coldfork, because the time was up."
+            ),
+        ),
+    ),
+    Trouble(
+        "forkserver-eof",
+        "`EOFError` when a process is started with forkserver",
+        r"forkserver[\s\S]{0,2000}EOFError|EOFError[\s\S]{0,2000}forkserver",
+        "The fork server died when it imported what it was told to preload; Python does not say why.",
+        ("Import the module by itself to see its error, or use spawn.",),
+        "coldfork probe MODULE",
+        kinds=("EOFError",),
+        needles=("EOFError",),
+    ),
+)

@@ -1,0 +1,151 @@
+"""Asks git which files differ from a revision: committed since, not committed yet, new, and removed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coldfork.model.errors import UsageError
+
+_SUBMODULE = "160000"
+_NOT_THERE = "0" * 40
+_DIFFERENCE = (
+    "diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-relative",
+    "--ignore-submodules=none",
+)  # fmt: skip
+_OF_ANOTHER_CHECKOUT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+"""What git tells its hooks about the checkout that it works on; ours are found from the paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs from a revision, in every checkout that was asked about."""
+
+    files: tuple[str, ...]
+    """Absolute paths, links in their folders resolved."""
+    bases: tuple[tuple[str, str], ...]
+    """The folder of each checkout, and the commit that it was compared with."""
+
+    def content_before(self, file: str) -> bytes | None:
+        """What a file held in the commit that was compared with; None where it was not there."""
+        for top, base in self.bases:
+            if file.startswith(f"{top}{os.sep}"):
+                done = _git(top, "show", f"{base}:{Path(file).relative_to(top).as_posix()}")
+                return done.stdout if done.returncode == 0 else None
+        return None
+
+
+def changes_since(revision: str, paths: Sequence[Path]) -> Changes:
+    """All that changed in the checkouts of the paths since they parted from a revision."""
+    tops = dict.fromkeys(_checkout_of(path) for path in paths)
+    bases = tuple((top, _base(top, revision)) for top in tops)
+    files = dict.fromkeys(file for top, base in bases for file in _differing(top, base))
+    return Changes(tuple(files), bases)
+
+
+def _checkout_of(path: Path) -> str:
+    """The folder of the checkout that a path lies in."""
+    folder = path if path.is_dir() else path.parent
+    done = _git(folder, "rev-parse", "--show-toplevel")
+    if done.returncode:
+        said = _said(done)
+        why = "" if "not a git repository" in said else f": {said}"
+        raise UsageError(f"--changed-since: {path} does not lie in a git checkout{why}")
+    return os.path.realpath(os.fsdecode(done.stdout).removesuffix("\n"))
+
+
+def _base(top: str, revision: str) -> str:
+    """The commit to compare with: where what is checked out parted from the revision."""
+    known = _commit(top, revision)
+    if known is None:
+        raise UsageError(f"--changed-since: {_unknown(top, revision)}")
+    head = _commit(top, "HEAD")
+    if head is None:
+        return known
+    done = _git(top, "merge-base", known, head)
+    if done.returncode == 0:
+        return os.fsdecode(done.stdout).strip()
+    raise UsageError(
+        f"--changed-since: {revision} and HEAD have no common ancestor in {top}"
+        + (f", which is a shallow clone; {_DEEPEN}" if _is_shallow(top) else "")
+    )
+
+
+_DEEPEN = "fetch its history first: git fetch --unshallow (actions/checkout: fetch-depth: 0)"
+
+
+def _unknown(top: str, revision: str) -> str:
+    """Why a revision cannot be compared with, and what to do."""
+    if _is_shallow(top):
+        return f"{top} is a shallow clone that does not hold {revision}; {_DEEPEN}"
+    remote = f"origin/{revision}"
+    hint = f"; did you mean {remote}?" if _commit(top, remote) else ""
+    return f"git knows no commit {revision!r} in {top}{hint}"
+
+
+def _commit(top: str, revision: str) -> str | None:
+    """The commit that a name stands for."""
+    done = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
+
+
+def _is_shallow(top: str) -> bool:
+    return _git(top, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+
+
+def _differing(top: str, base: str) -> Iterator[str]:
+    """Every file of a checkout that differs from a commit; submodules are looked into."""
+    parts = iter(_listed(top, *_DIFFERENCE, base, "--"))
+    for modes, path in zip(parts, parts, strict=True):
+        old_mode, new_mode, old, *_ = modes.removeprefix(":").split(" ")
+        file = f"{top}/{path}"
+        if _SUBMODULE not in (old_mode, new_mode):
+            yield file
+        elif not Path(file, ".git").exists():
+            yield file  # removed, or never fetched: there is nothing to look into
+        elif old == _NOT_THERE or _commit(file, old) is None:
+            yield from _files_below(file)
+        else:
+            yield from _differing(file, old)
+    for path in _listed(top, "ls-files", "-z", "--others", "--exclude-standard"):
+        file = f"{top}/{path}"
+        yield from _files_below(file.removesuffix("/")) if path.endswith("/") else (file,)
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    """Every file in a folder that git shows as one entry."""
+    for here, _, names in os.walk(folder):
+        yield from (f"{here}/{name}" for name in names)
+
+
+def _listed(top: str, *arguments: str) -> list[str]:
+    """What a command of git lists, separated by NUL."""
+    done = _git(top, *arguments)
+    if done.returncode:
+        raise UsageError(f"--changed-since: git {arguments[0]} failed in {top}: {_said(done)}")
+    return [os.fsdecode(part) for part in done.stdout.split(b"\0") if part]
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The last line of what git complained about."""
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].removeprefix("fatal: ") if lines else f"status {done.returncode}"
+
+
+def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_CHECKOUT}
+    # Without locks it leaves the index alone, which somebody else may write; in English we know its words.
+    environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UsageError("--changed-since asks git what changed, and there is no git on PATH") from None

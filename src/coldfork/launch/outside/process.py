@@ -1,0 +1,121 @@
+"""One process seen from outside, in the shape in which the probes of `observe` look at their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from coldfork.launch.outside.folder import ProcessFolder, Standing
+from coldfork.launch.outside.kernel import Kernel
+from coldfork.observe.probes.maps import Maps
+from coldfork.observe.probes.process import ProbedProcess
+
+if TYPE_CHECKING:
+    from coldfork.observe.probes.threads import NativeThread
+
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*[dmtu]{0,3}(?:-[\w.-]+)?\Z")
+_EXTENSION = re.compile(r"\.(?:cpython|pypy)-?\d+.*\.so\Z|\.abi3\.so\Z")
+_LIBRARY = ("libpython", "libpypy")
+NOT_SHOWN = "the system does not show it to this user"
+
+
+class OutsideProcess(ProbedProcess):
+    """A process that runs beside this one. What it is asked is read once, as it was at that moment."""
+
+    def __init__(self, standing: Standing, folder: ProcessFolder, kernel: Kernel) -> None:
+        super().__init__(None)
+        self.standing = standing
+        self.pid = standing.pid
+        self._folder = folder
+        self._kernel = kernel
+        self._asked_threads = False
+        self._files: dict[int, str] | None = None
+        self.hidden: str | None = None
+        """Why its memory map is not seen."""
+        self.why_no_threads: str = NOT_SHOWN
+        """Why its threads cannot be told apart, where `threads` is None."""
+
+    @property
+    def maps(self) -> Maps:
+        """Its memory map; one without files where this user may not see it."""
+        if self._maps is None:
+            text = b""
+            try:
+                text = self._folder.memory_map(self.pid)
+            except PermissionError:
+                self.hidden = "this user may not see its memory map"
+            self._maps = Maps(text)
+            if not text and self.hidden is None:
+                self.hidden = "the system shows no memory map of it"
+        return self._maps
+
+    @property
+    def threads(self) -> tuple[NativeThread, ...] | None:
+        """The threads that Python did not start, or None where they cannot be told apart."""
+        if not self._asked_threads:
+            self._asked_threads = True
+            try:
+                self._threads = self._kernel.native_threads(self.pid, self.maps)
+            except PermissionError:
+                self.why_no_threads = (
+                    "which library started its threads stands in its memory, which this user may not read"
+                )
+            except OSError as error:
+                self.why_no_threads = error.strerror or NOT_SHOWN
+        return self._threads
+
+    @property
+    def forked(self) -> bool | None:
+        """Whether it is a fork that has run no program of its own."""
+        return self.standing.forked
+
+    def module(self, name: str) -> None:
+        """Nothing: what Python has imported does not show from outside."""
+
+    def setting(self, name: str) -> str | None:
+        """The variable as it was when the process was started; it may have set it since."""
+        try:
+            return self._folder.setting(self.pid, name)
+        except OSError:
+            return None
+
+    @property
+    def open_files(self) -> dict[int, str]:
+        """What it has open, by descriptor; `PermissionError` where this user may not see that."""
+        if self._files is None:
+            self._files = self._folder.open_files(self.pid)
+        return self._files
+
+    def holds_open(self, *paths: str) -> str | None:
+        """The first of these files that the process has open, or None."""
+        return next((path for path in self.open_files.values() if path in paths), None)
+
+    def descriptors_of(self, paths: Iterable[str]) -> list[int]:
+        """The descriptors under which it has these files open."""
+        wanted = frozenset(paths)
+        return [number for number, path in sorted(self.open_files.items()) if path in wanted]
+
+    @property
+    def program(self) -> str | None:
+        """The file it runs; None where this user may not see that."""
+        try:
+            return self._folder.program(self.pid)
+        except PermissionError:
+            return None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its command line."""
+        return self._folder.words(self.pid)
+
+    def is_python(self) -> bool:
+        """Whether a Python interpreter runs in it: by its program, else by what is in its memory."""
+        program = self.program
+        if program is None:
+            first = self.words[:1]
+            return bool(first and _PYTHON.match(first[0].rpartition("/")[2]))
+        if _PYTHON.match(program.rpartition("/")[2]):
+            return True
+        names = [path.rpartition("/")[2] for path in self.maps.files]
+        return any(name.startswith(_LIBRARY) or _EXTENSION.search(name) for name in names)

@@ -1,0 +1,144 @@
+"""What can be seen of each accelerator in one process, from outside and without its parent."""
+
+from __future__ import annotations
+
+import re
+
+from coldfork.launch.outside.process import OutsideProcess
+from coldfork.model.errors import UsageError
+from coldfork.observe import bootstrap
+from coldfork.observe.probes import cuda_driver, hip, jax, opencl, openmp, polars, tokenizers
+from coldfork.observe.probes.examination import ORDER
+from coldfork.observe.probes.pools import counted, doubt, owned
+from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Reading
+from coldfork.virtual import profiles
+
+CUDA_FILES = ("/dev/nvidia-uvm",)
+"""What initialising CUDA opens and keeps open. Managing devices, or drawing with them, does not."""
+# Where `coldfork.virtual.compiling` keeps the driver that it compiled.
+_VIRTUAL_DRIVER = re.compile(r"/virtual/[0-9a-f]+/libcuda\.so\.1\Z")
+# On a Tegra and under WSL there is no such file, and what CUDA opens instead is opened by others too.
+_SHARED_FILES = ("/dev/nvmap", "/dev/dxg")
+_MANAGED_FILES = ("/dev/nvidiactl", "/dev/nvidia0")
+DEVICE_FILES = {"cuda": CUDA_FILES, "rocm": hip.KERNEL_DRIVERS}
+"""The files by which an accelerator's driver is known to be initialised."""
+LIBRARIES = {
+    "openmp": openmp.PREFIXES,
+    "polars": polars.PREFIXES,
+    "tokenizers": tokenizers.PREFIXES,
+    "opencl": opencl.DRIVERS,
+    "jax": jax.LIBRARIES,
+    "jax-cpu": jax.LIBRARIES,
+}
+"""The libraries by whose threads a runtime is known to be awake."""
+
+
+def readings(process: OutsideProcess) -> dict[str, Reading]:
+    """One reading for each accelerator, in a fixed order."""
+    if not process.shows_libraries:
+        reason = process.hidden or "the system shows no memory map of it"
+        return {accelerator: Reading(accelerator, UNKNOWN, reason=reason) for accelerator in ORDER}
+    virtual = _virtual_accelerator(process)
+    found = {accelerator: _reading(accelerator, process) for accelerator in ORDER}
+    if virtual is not None:
+        reason = "coldfork's virtual device opens no file, so its state shows only inside"
+        found[virtual] = found[virtual].turned(UNKNOWN, reason)
+    return found
+
+
+def _virtual_accelerator(process: OutsideProcess) -> str | None:
+    """What a virtual device of coldfork in this process pretends to be; None where none is seen."""
+    if _VIRTUAL_DRIVER.search(process.library(cuda_driver.FILE_PREFIX) or ""):
+        return "cuda"
+    wanted = process.setting(bootstrap.VIRTUAL)
+    if not wanted:
+        return None
+    try:
+        return profiles.PROFILES[profiles.parse(wanted)[0]].accelerator
+    except UsageError:
+        return None
+
+
+def _reading(accelerator: str, process: OutsideProcess) -> Reading:
+    match accelerator:
+        case "cuda":
+            return _cuda(process)
+        case "rocm":
+            return hip.examine_rocm(process)
+        case "xpu":
+            return hip.examine_xpu(process)
+        case "opencl":
+            return _opencl(process)
+        case "openmp":
+            return openmp.examine(process)
+        case "polars":
+            return polars.examine(process)
+        case "tokenizers":
+            return _tokenizers(process)
+    return _jax(accelerator, process)
+
+
+def _cuda(process: OutsideProcess) -> Reading:
+    """CUDA, by the device file that initialising its driver opens and keeps open."""
+    library = process.library(cuda_driver.FILE_PREFIX)
+    if library is None:
+        return Reading("cuda", ABSENT)
+    try:
+        device = process.holds_open(*CUDA_FILES)
+        shared = process.holds_open(*_SHARED_FILES)
+        managed = process.holds_open(*_MANAGED_FILES)
+    except OSError:
+        return Reading("cuda", UNKNOWN, reason="this user may not see its open files", library=library)
+    if device is not None:
+        return Reading("cuda", AWAKE, reason=f"it holds {device} open", library=library, copied=True)
+    if shared is not None:
+        reason = f"it holds {shared} open, which CUDA does when it is initialised, and others do too"
+        return Reading("cuda", UNKNOWN, reason=reason, library=library)
+    if managed is not None and process.library("libnvidia-ml.so") is None:
+        reason = (
+            f"it holds {managed} open and not {CUDA_FILES[0]}, and has no library that only manages devices"
+        )
+        return Reading("cuda", UNKNOWN, reason=reason, library=library)
+    return Reading(
+        "cuda",
+        COLD,
+        reason=f"the driver's library is loaded, and {CUDA_FILES[0]} is not open",
+        library=library,
+    )
+
+
+def _opencl(process: OutsideProcess) -> Reading:
+    """OpenCL, by the threads of a vendor's driver; one that has none may serve devices that need none."""
+    seen = opencl.examine(process)
+    driver = process.library(*opencl.DRIVERS)
+    if seen.status != COLD or driver is None:
+        return seen
+    name = driver.rpartition("/")[2]
+    return seen.turned(
+        UNKNOWN, f"{name} is loaded without threads, and which devices it was asked for shows only inside"
+    )
+
+
+def _tokenizers(process: OutsideProcess) -> Reading:
+    """The pool of tokenizers; what a fork does to it is for a variable to say that shows only inside."""
+    seen = tokenizers.examine(process)
+    if seen.status != AWAKE:
+        return seen
+    threads = owned(process, tokenizers.PREFIXES) or ()
+    return Reading(
+        seen.accelerator, AWAKE, reason=f"its pool runs {counted(len(threads))}", library=seen.library
+    )
+
+
+def _jax(accelerator: str, process: OutsideProcess) -> Reading:
+    """JAX, whose clients all run threads: for which device one was made shows only inside."""
+    library = process.library(*jax.LIBRARIES)
+    if library is None:
+        return Reading(accelerator, ABSENT)
+    threads = owned(process, jax.LIBRARIES)
+    if threads:
+        reason = f"{counted(len(threads))} of {threads[0].owner} run, and for which devices shows only inside"
+        return Reading(accelerator, UNKNOWN, reason=reason, library=library)
+    return doubt(accelerator, process, library) or Reading(
+        accelerator, COLD, reason="no threads of its library are running", library=library
+    )

@@ -1,0 +1,242 @@
+"""Stands beside a watched program: reads its recording as it grows, and adds what nobody in it can tell.
+
+How a process ended that was killed, and which processes there were that never said a word. It looks at the
+kernel's table and nowhere else; nothing is asked of the program.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from coldfork.launch.supervisor.kernel import children
+from coldfork.launch.watch.ends import Ended, Ends, chosen
+from coldfork.observe.bootstrap import VARIABLE
+from coldfork.observe.processes.identity import Kin, command_line, environment, executable, kin
+from coldfork.observe.processes.programs import is_own, is_python, locked_out
+from coldfork.observe.recording import redaction
+from coldfork.observe.recording.events import decode
+
+_NOBODY_UNHEARD = 0.05
+_SOMEBODY_UNHEARD = 0.01
+"""So often it looks: more often while there is a process that may become a Python that nobody watches."""
+_PATIENCE = 0.5
+"""So long it waits for those that outlive the program by a moment, as trackers of resources do."""
+_REST = 40
+"""It rests for so many times as long as it looked, so that many processes do not make it dear."""
+_BULKY = b'{"event":"import"'
+
+
+@dataclass
+class _Seen:
+    """A process of the program, as far as it is known here."""
+
+    kin: Kin
+    at: float
+    heard: bool = False
+    """Whether it tells of itself."""
+    attended: bool = False
+    own: bool = False
+    """Whether it works for coldfork itself, and the program knows nothing of it."""
+    python: str | None = None
+    hidden: str | None = None
+    command: list[str] = field(default_factory=list)
+
+
+class Bystander:
+    """The thread that stands beside one program; `tell` adds an event to its recording."""
+
+    def __init__(
+        self,
+        recording: Path,
+        root: int,
+        began: float,
+        tell: Callable[[dict[str, Any]], None],
+        ends: Ends | None = None,
+    ) -> None:
+        self._recording = recording
+        self._root = root
+        self._began = began
+        self._tell = tell
+        self._ends = chosen() if ends is None else ends
+        self._known: dict[int, _Seen] = {}
+        self._heard: set[int] = set()
+        self._gone: set[tuple[int, int]] = set()
+        """Those that have ended; until somebody waits for them they are still in the table."""
+        self._rest = b""
+        self._read = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._stand, name="coldfork-bystander", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        if self._ends is not None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """The program has ended: wait for those that end with it, and come to an end."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _stand(self) -> None:
+        # A signal is for the thread that waits for the program.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        assert self._ends is not None
+        try:
+            self._ends.attend(self._root)
+            while not self._over.is_set():
+                for ended in self._ends.wait(self._look()):
+                    self._listen()
+                    self._end(ended)
+            self._wait_for_the_rest(self._ends, monotonic() + _PATIENCE)
+            self._leave()
+        finally:
+            self._ends.close()
+
+    def _wait_for_the_rest(self, ends: Ends, until: float) -> None:
+        self._look()
+        while self._living() and monotonic() < until:
+            for ended in ends.wait(self._look()):
+                self._listen()
+                self._end(ended)
+
+    def _living(self) -> bool:
+        return any(seen.attended for seen in self._known.values())
+
+    def _look(self) -> float:
+        """Read what was written, look who is there, and say how long to wait before the next time."""
+        began = monotonic()
+        self._listen()
+        for pid in self._below(self._root):
+            seen = self._known.get(pid) or self._met(pid)
+            if seen is not None and not seen.heard:
+                self._look_at(seen)
+        quiet = all(seen.heard for seen in self._known.values())
+        return max(_NOBODY_UNHEARD if quiet else _SOMEBODY_UNHEARD, _REST * (monotonic() - began))
+
+    def _below(self, root: int) -> Iterator[int]:
+        """Everybody under the program, and under those who have lost the parent that led to it."""
+        waiting = [root, *self._known]
+        met: set[int] = set()
+        while waiting:
+            pid = waiting.pop()
+            if pid in met:
+                continue
+            met.add(pid)
+            if pid != root:
+                yield pid
+            with suppress(NotImplementedError):
+                waiting.extend(children(pid))
+
+    def _met(self, pid: int) -> _Seen | None:
+        found = kin(pid)
+        if found is None or pid == self._root or (pid, found.start) in self._gone:
+            return None
+        seen = self._known[pid] = _Seen(found, monotonic() - self._began, pid in self._heard)
+        if self._ends is not None:
+            seen.attended = self._ends.attend(pid)
+        return seen
+
+    def _look_at(self, seen: _Seen) -> None:
+        running = executable(seen.kin.pid)
+        if running is not None:
+            # What it was before it executed that is no longer of interest.
+            seen.command = command_line(seen.kin.pid) or seen.command
+            seen.python = running if is_python(running) else None
+            if seen.python and seen.hidden is None:
+                given = environment(seen.kin.pid)
+                seen.own = is_own(given)
+                seen.hidden = locked_out(seen.command, given, VARIABLE)
+
+    def _listen(self) -> None:
+        """Read on in the recording: who says that it is there needs no one to say so."""
+        try:
+            with self._recording.open("rb") as stream:
+                stream.seek(self._read)
+                data = stream.read()
+        except OSError:
+            return
+        self._read += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.startswith(_BULKY):
+                continue
+            with suppress(ValueError):
+                event = decode(line.decode("ascii"))
+                if isinstance(event, dict):
+                    self._hear(event)
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        kind, pid, child = event.get("event"), event.get("pid"), event.get("child")
+        if kind == "process" and isinstance(pid, int):
+            self._heard.add(pid)
+            seen = self._known.get(pid) or self._met(pid)
+            if seen is not None:
+                seen.heard = True
+                if event.get("ppid") != seen.kin.parent:
+                    # One of us met it before its parent ended, and somebody adopted it.
+                    self._tell_of(seen)
+        elif kind in ("forked", "spawn") and isinstance(child, int) and child not in self._known:
+            self._met(child)
+
+    def _end(self, ended: Ended) -> None:
+        if ended.pid == self._root:
+            self._over.set()
+        seen = self._known.pop(ended.pid, None)
+        if seen is None:
+            return
+        self._gone.add((ended.pid, seen.kin.start))
+        if seen.own:
+            return
+        if not seen.heard:
+            self._tell_of(seen)
+        self._heard.discard(ended.pid)
+        self._tell(
+            {
+                "event": "exit",
+                "t": round(monotonic() - self._began, 6),
+                "pid": ended.pid,
+                "start": seen.kin.start,
+                "status": ended.status,
+                "signal": ended.signal,
+                "states": [],
+            }
+        )
+
+    def _leave(self) -> None:
+        """Tell of those who live on."""
+        for seen in self._known.values():
+            if seen.own:
+                continue
+            if not seen.heard:
+                self._tell_of(seen)
+            self._tell(
+                {
+                    "event": "running",
+                    "t": round(monotonic() - self._began, 6),
+                    "pid": seen.kin.pid,
+                    "start": seen.kin.start,
+                }
+            )
+
+    def _tell_of(self, seen: _Seen) -> None:
+        """A process that never said a word."""
+        self._tell(
+            {
+                "event": "seen",
+                "t": round(seen.at, 6),
+                "pid": seen.kin.pid,
+                "ppid": seen.kin.parent,
+                "start": seen.kin.start,
+                "command": redaction.command(seen.command),
+                "python": seen.python,
+                "hidden": seen.hidden,
+            }
+        )

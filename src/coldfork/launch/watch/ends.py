@@ -1,0 +1,148 @@
+"""Tells from outside how processes end: by a handle that stays its own whoever takes its number later.
+
+Nobody is adopted for it: a subreaper would change what orphans see as their parent.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from coldfork.observe.probes.maps import contents
+
+# linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), of which the first version has 64 bytes.
+_INFO = struct.Struct("=Q52xi")
+_GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11
+_EXIT = 1 << 3
+# bsd/sys/event.h, of which Python names the first only.
+_NOTE_EXIT_STATUS = 0x04000000
+_MOST_EVENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process that ended: with a status, or by a signal, or nobody can say how."""
+
+    pid: int
+    status: int | None = None
+    signal: int | None = None
+
+    @classmethod
+    def as_waited_for(cls, pid: int, status: int | None) -> Ended:
+        """From what `wait` would say of it, or None."""
+        if status is None:
+            return cls(pid)
+        code = os.waitstatus_to_exitcode(status)
+        return cls(pid, code) if code >= 0 else cls(pid, signal=-code)
+
+
+class Ends(Protocol):
+    """Hears when processes end."""
+
+    def attend(self, pid: int) -> bool:
+        """Hear of the end of this one; False where it is gone already."""
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """The ends of the next moments, as soon as there is one."""
+
+    def close(self) -> None:
+        """Hear of no more."""
+
+
+def chosen() -> Ends | None:
+    """What this system has; None where it has neither."""
+    if hasattr(os, "pidfd_open"):
+        return PidDescriptors()
+    return KernelQueue(select) if hasattr(select, "kqueue") else None
+
+
+class PidDescriptors:
+    """Linux: a descriptor for each process, readable once it has ended."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._attended: dict[int, int] = {}
+
+    def attend(self, pid: int) -> bool:
+        """Hear of the end of this one; False where it is gone already."""
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            return False
+        self._attended[descriptor] = pid
+        self._poll.register(descriptor, select.POLLIN)
+        return True
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """The ends of the next moments, as soon as there is one."""
+        return list(self._ended(self._poll.poll(seconds * 1000)))
+
+    def close(self) -> None:
+        """Hear of no more."""
+        for descriptor in self._attended:
+            os.close(descriptor)
+        self._attended.clear()
+
+    def _ended(self, ready: list[tuple[int, int]]) -> Iterator[Ended]:
+        for descriptor, _ in ready:
+            pid = self._attended.pop(descriptor)
+            self._poll.unregister(descriptor)
+            status = _of_zombie(pid)
+            yield Ended.as_waited_for(pid, _of_reaped(descriptor) if status is None else status)
+            os.close(descriptor)
+
+
+class KernelQueue:
+    """macOS: a queue of the kernel's events, which tells the status together with the end."""
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+        self._queue = system.kqueue()
+
+    def attend(self, pid: int) -> bool:
+        """Hear of the end of this one; False where it is gone already."""
+        system = self._system
+        flags = system.KQ_EV_ADD | system.KQ_EV_ONESHOT
+        wanted = system.KQ_NOTE_EXIT | _NOTE_EXIT_STATUS
+        try:
+            self._queue.control([system.kevent(pid, system.KQ_FILTER_PROC, flags, wanted)], 0, 0)
+        except OSError:
+            return False
+        return True
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """The ends of the next moments, as soon as there is one."""
+        return [
+            Ended.as_waited_for(event.ident, event.data if event.fflags & _NOTE_EXIT_STATUS else None)
+            for event in self._queue.control(None, _MOST_EVENTS, seconds)
+        ]
+
+    def close(self) -> None:
+        """Hear of no more."""
+        self._queue.close()
+
+
+def _of_zombie(pid: int) -> int | None:
+    """The status of a process that ended and was not waited for yet: the last thing in its line."""
+    try:
+        fields = contents(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return int(fields[-1]) if fields and fields[0] in (b"Z", b"X") else None
+
+
+def _of_reaped(descriptor: int) -> int | None:
+    """The status of a process that was waited for, from a kernel that keeps it: Linux 6.15 and newer."""
+    import fcntl
+
+    asked = bytearray(_INFO.pack(_EXIT, 0))
+    try:
+        fcntl.ioctl(descriptor, _GET_INFO, asked)
+    except OSError:
+        return None
+    known, status = _INFO.unpack(asked)
+    return status if known & _EXIT else None

@@ -1,0 +1,110 @@
+"""The lines that wake a device, and whom each of them warms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+from coldfork.model.effects import Verdict
+
+
+class Audience(StrEnum):
+    """Whom a module's import concerns; the widest audience comes first."""
+
+    LIBRARY = "library"
+    """Whoever imports the package."""
+    SCRIPT = "script"
+    """Whoever starts the program: nobody imports it."""
+    BUILD = "build"
+    """Who builds or installs the package."""
+    EXAMPLE = "example"
+    """Who tries an example, a benchmark or what the documentation shows."""
+    TEST = "test"
+    """Who runs the tests."""
+
+    @property
+    def rank(self) -> int:
+        """Smaller is wider."""
+        return _RANKS[self.value]
+
+
+_RANKS = {name: rank for rank, name in enumerate(("library", "script", "build", "example", "test"))}
+
+
+class CheckedModule(NamedTuple):
+    """One module of the checked code."""
+
+    name: str
+    path: str
+    audience: Audience
+    imported: bool
+    """True when another checked module imports it."""
+
+
+class Import(NamedTuple):
+    """An import that passes a woken device on: importing `importer` runs `target`."""
+
+    importer: str
+    path: str
+    line: int
+    target: str
+    sure: bool
+    """True when no condition stands around it."""
+
+
+class Way(NamedTuple):
+    """How the import of a module comes to a cause: by its own line, or through the next module."""
+
+    module: str
+    path: str | None
+    """None when the module does nothing itself: its package does, which is imported before it."""
+    line: int | None
+    following: str | None
+    """The next module on the way; None where the module's own line wakes the device."""
+    sure: bool
+    """True when no import on the way stands under a condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A line that makes a waking call, or imports a waking package, with everything that follows from it."""
+
+    id: str
+    path: str
+    line: int
+    call: str | None
+    """What the line calls or imports; None for what is about no device."""
+    accelerator: str | None
+    effect: str | None
+    verdict: Verdict
+    condition: str | None
+    audience: Audience
+    remedy: str
+    findings: tuple[str, ...]
+    """The ids of the findings that come from it, the one to mend first."""
+    ways: tuple[Way, ...] = ()
+    """The checked modules whose import wakes the device because of it: widest and nearest first."""
+    spares: tuple[str, ...] = ()
+    """What stays cold when only this is mended; filled for imports that are an entry of their own."""
+    accepted: bool = False
+    """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
+
+    @property
+    def warms(self) -> int:
+        """How many checked modules are warm after their import because of it."""
+        return len(self.ways)
+
+    @property
+    def outermost(self) -> tuple[Way, ...]:
+        """The ways of those modules that are in no warm package; what is in one is warm with it."""
+        warm = {way.module for way in self.ways}
+        return tuple(way for way in self.ways if warm.isdisjoint(packages(way.module)))
+
+
+@cache
+def packages(name: str) -> tuple[str, ...]:
+    """The packages above a module, outermost first."""
+    parts = name.split(".")
+    return tuple([".".join(parts[:depth]) for depth in range(1, len(parts))])

@@ -1,0 +1,1 @@
+"""Forks: what they are for, and what they do to a child."""

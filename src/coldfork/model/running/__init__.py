@@ -1,0 +1,1 @@
+"""Processes that run, as they are seen from outside."""

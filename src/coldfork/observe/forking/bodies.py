@@ -1,0 +1,127 @@
+"""Which functions of the program a child will run, where the code that starts it tells.
+
+Nothing is judged here and nothing is called: the functions and their objects are looked at as they are.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType
+
+from coldfork.observe.forking.purposes import (
+    DATALOADER,
+    POOL,
+    PREEXEC,
+    PROCESS,
+    of_target,
+    process_at,
+    purpose_and_target,
+    unwrapped,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import Any
+
+_ITERABLE = 1
+"""`_DatasetKind.Iterable` of torch.utils.data.dataloader."""
+_GIVEN_TO_WORKERS = {
+    DATALOADER: (("init_fn", "its worker_init_fn"), ("collate_fn", "its collate_fn")),
+    POOL: (("initializer", "its initializer"),),
+}
+"""What workers of a known kind call for certain: the parameters that hold it, and what it is called."""
+
+
+_CALLED = {PREEXEC: "its preexec_fn", PROCESS: "its function"}
+
+
+class Body:
+    """One function that a child is certain to call."""
+
+    __slots__ = ("function", "iterated", "owner", "who")
+
+    def __init__(self, who: str, function: FunctionType, owner: object, *, iterated: bool = False) -> None:
+        self.who = who
+        """What it is to the child: `its initializer`."""
+        self.function = function
+        self.owner = owner
+        """The object whose method it is; None for a plain function."""
+        self.iterated = iterated
+        """Whether what it returns is iterated."""
+
+
+def bodies_at(frame: FrameType | None) -> list[Body]:
+    """What the child will call that this frame, or one that it was called from, is forking."""
+    process = process_at(frame)
+    return of_purpose(*purpose_and_target(frame)) if process is None else of_process(process)
+
+
+def of_process(process: Any) -> list[Body]:
+    """What a process of multiprocessing will call."""
+    target = getattr(process, "_target", None)
+    if target is None:
+        return _several(("its run()", getattr(process, "run", None)))
+    kind = of_target(target)
+    if kind is None:
+        return _several(("its function", target))
+    return [*_of_worker(kind, _arguments(process, target))]
+
+
+def of_purpose(purpose: str, target: object) -> list[Body]:
+    """What a child of this purpose calls, which runs one function; nothing for a worker."""
+    return _several((_CALLED[purpose], target)) if purpose in _CALLED else []
+
+
+def _arguments(process: Any, target: Any) -> dict[str, Any]:
+    """What the function of a worker will be called with, by the names of its parameters."""
+    code = getattr(unwrapped(target), "__code__", None)
+    names = () if code is None else code.co_varnames[: code.co_argcount]
+    return {**dict(zip(names, process._args, strict=False)), **process._kwargs}
+
+
+def _of_worker(kind: str, given: dict[str, Any]) -> Iterator[Body]:
+    yield from _several(*((who, given.get(name)) for name, who in _GIVEN_TO_WORKERS.get(kind, ())))
+    dataset = _innermost(given.get("dataset"))
+    if kind != DATALOADER or dataset is None:
+        return
+    iterated = given.get("dataset_kind") == _ITERABLE
+    name = "__iter__" if iterated else "__getitem__"
+    if not iterated and given.get("auto_collation") and getattr(dataset, "__getitems__", None) is not None:
+        name = "__getitems__"
+    for body in _several(("its data set", getattr(dataset, name, None))):
+        body.iterated = iterated
+        yield body
+
+
+def _innermost(dataset: Any) -> Any:
+    """The data set of the program's own in those of PyTorch that hand on what another one says."""
+    for _ in range(8):
+        inside = getattr(dataset, "dataset", None)
+        if type(dataset).__module__ != "torch.utils.data.dataset" or inside is None:
+            break
+        dataset = inside
+    return dataset
+
+
+def _several(*named: tuple[str, object]) -> list[Body]:
+    found = []
+    for who, thing in named:
+        function, owner = _function_of(thing)
+        if function is not None:
+            found.append(Body(who, function, owner))
+    return found
+
+
+def _function_of(thing: object) -> tuple[FunctionType | None, object]:
+    """The function that calling this runs, and its object."""
+    called: Any = unwrapped(thing)
+    if not isinstance(called, (FunctionType, MethodType, type)):
+        # An object that can be called; a built-in has no function of Python's.
+        inside = next((one for cls in type(called).__mro__ if (one := vars(cls).get("__call__"))), None)
+        return (inside, called) if isinstance(inside, FunctionType) else (None, None)
+    if isinstance(called, MethodType):
+        return (
+            (called.__func__, called.__self__) if isinstance(called.__func__, FunctionType) else (None, None)
+        )
+    return (called, None) if isinstance(called, FunctionType) else (None, None)

@@ -1,0 +1,61 @@
+"""One thing that a process holds, and the process as those see it who look for such things."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    from coldfork.observe.forking.idle_threads import PythonThread
+    from coldfork.observe.probes.reading import Reading
+    from coldfork.observe.probes.threads import NativeThread
+
+    class Holder(Protocol):
+        """The process: what its probes read, its threads and its modules."""
+
+        readings: Mapping[str, Reading]
+        threads: Sequence[NativeThread] | None
+        module: Callable[[str], Mapping[str, Any] | None]
+        setting: Callable[[str], str | None]
+
+        @property
+        def python_threads(self) -> Sequence[PythonThread]: ...
+
+        def mine(self, worker: NativeThread) -> bool | None: ...
+
+
+class Holding:
+    """One thing held: what it is, and the words and the evidence for it."""
+
+    __slots__ = ("accelerator", "aside", "code", "doubtful", "evidence", "name", "what")
+
+    def __init__(
+        self,
+        name: str,
+        code: str,
+        what: str,
+        aside: str = "",
+        *,
+        accelerator: str | None = None,
+        doubtful: bool = False,
+        evidence: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self.name = name
+        """`cuda`, `openmp`, `numba`, `tokenizers`, `grpc`, `threads`, or of a lock what it guards."""
+        self.code = code
+        self.what = what
+        """A clause: `cuda is awake here`."""
+        self.aside = aside
+        """What comes behind the name of the waker in that clause."""
+        self.accelerator = accelerator
+        self.doubtful = doubtful
+        """True where it could not be found out whether it is held, or what it does."""
+        self.evidence = evidence
+
+    def as_object(self) -> dict[str, Any]:
+        """What a recording says of it."""
+        return {"name": self.name, "code": self.code, "doubtful": self.doubtful}
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.what}>"

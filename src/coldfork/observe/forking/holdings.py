@@ -1,0 +1,202 @@
+"""What a process holds that a child forked from it could not use, as it is at this moment.
+
+Nothing is judged here: which of it breaks a child, and on what condition, `coldfork.model.forking` says.
+"""
+
+from __future__ import annotations
+
+from coldfork.observe.forking.holding import Holding
+from coldfork.observe.forking.threads import CYGRPC, GNU, python_threads, strange_threads
+from coldfork.observe.probes.reading import AWAKE, CONTEXT, POISONED, UNKNOWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coldfork.observe.forking.holding import Holder
+    from coldfork.observe.probes.reading import Reading
+
+DEVICES = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "polars")
+"""The runtimes that no forked child of an awake process can use, whatever the circumstances."""
+
+TOKENIZERS = "TOKENIZERS_PARALLELISM"
+# The values for which the library goes without threads: src/utils/parallelism.rs of tokenizers.
+_OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
+GRPC = "GRPC_ENABLE_FORK_SUPPORT"
+# grpc/_cython/_cygrpc/fork_posix.pyx.pxi.
+_ON = frozenset({"1", "true", "yes"})
+
+
+def held(holder: Holder) -> list[Holding]:
+    """Everything that is held now."""
+    found = [one for name in DEVICES if (one := device(name, holder)) is not None]
+    for piece in PIECES:
+        one = piece(holder)
+        if one is not None:
+            found.append(one)
+    found += python_threads(holder)
+    return found
+
+
+def device(accelerator: str, holder: Holder) -> Holding | None:
+    """A runtime that is awake here, or was in the process this one was forked from."""
+    reading = holder.readings.get(accelerator)
+    if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
+        return None
+    if reading.status == UNKNOWN:
+        return _doubt(reading)
+    if reading.status == POISONED:
+        what, aside = f"{accelerator} is poisoned here", f": {reading.reason}"
+    else:
+        what = f"{accelerator} is awake here" + (f" (level {reading.level})" if reading.level else "")
+        aside = "" if reading.level == CONTEXT or not reading.reason else f": {reading.reason}"
+    return Holding(
+        accelerator,
+        f"{accelerator}-{reading.status}",
+        what,
+        aside,
+        accelerator=accelerator,
+        evidence=_seen(reading),
+    )
+
+
+def openmp_pool(holder: Holder) -> Holding | None:
+    """A pool of libgomp that belongs to the forking thread, or may belong to it."""
+    workers = [thread for thread in holder.threads or () if thread.owner.startswith(GNU)]
+    if not workers:
+        return None
+    whose = [holder.mine(worker) for worker in workers]
+    evidence = (
+        ("library", workers[0].library or GNU),
+        ("workers", str(len(workers))),
+        ("workers of this thread", str(whose.count(True))),
+    )
+    if any(whose):
+        return Holding(
+            "openmp",
+            "openmp-pool-of-this-thread",
+            f"this thread has run OpenMP regions of {workers[0].owner}",
+            ", whose pool a forked child would wait for in vain",
+            accelerator="openmp",
+            evidence=evidence,
+        )
+    if None in whose:
+        return Holding(
+            "openmp",
+            "openmp-pool-of-unknown-thread",
+            f"{workers[0].owner} has a pool of threads, and it cannot be told that it is not the forking "
+            "thread's",
+            accelerator="openmp",
+            doubtful=True,
+            evidence=evidence,
+        )
+    return None
+
+
+def openmp_unreadable(holder: Holder) -> Holding | None:
+    """OpenMP, where its state cannot be read, or is that of a parent."""
+    reading = holder.readings.get("openmp")
+    if reading is None:
+        return None
+    if reading.status == UNKNOWN:
+        return _doubt(reading)
+    if reading.status != POISONED:
+        return None
+    return Holding(
+        "openmp",
+        "openmp-poisoned",
+        f"{reading.reason}, and whether the pool was that of the forking thread is not known",
+        accelerator="openmp",
+        doubtful=True,
+        evidence=_seen(reading),
+    )
+
+
+def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
+    """Numba's parallel loops on GNU OpenMP: numba ends a forked child that runs one, from any thread."""
+    names = holder.module("numba.np.ufunc.parallel")
+    if names is None or names.get("_threading_layer") != "omp":
+        return None
+    workers = [thread for thread in holder.threads or () if thread.owner.startswith(GNU)]
+    evidence = (("threading layer", "omp"), ("workers of libgomp", str(len(workers))))
+    if workers:
+        return Holding(
+            "numba",
+            "numba-on-gnu-openmp",
+            "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one",
+            accelerator="openmp",
+            evidence=evidence,
+        )
+    return Holding(
+        "numba",
+        "numba-on-openmp",
+        "numba has set up GNU OpenMP, and ends a forked child that runs a parallel loop if this process did",
+        accelerator="openmp",
+        doubtful=True,
+        evidence=evidence,
+    )
+
+
+def tokenizers_pool(holder: Holder) -> Holding | None:
+    """The pool of tokenizers, unless its own handler makes a forked child go on without it."""
+    reading = holder.readings.get("tokenizers")
+    if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
+        return None
+    if reading.status == UNKNOWN:
+        return _doubt(reading)
+    setting = holder.setting(TOKENIZERS)
+    if setting is None or setting.lower() in _OFF:
+        return None
+    return Holding(
+        "tokenizers",
+        "tokenizers-pool",
+        f"tokenizers has encoded in parallel and {TOKENIZERS}={setting} keeps a forked child at it",
+        accelerator="tokenizers",
+        evidence=(*_seen(reading), (TOKENIZERS, setting)),
+    )
+
+
+def grpc_connections(holder: Holder) -> Holding | None:
+    """gRPC at work: as long as a channel is open it has threads, and none once all are closed.
+
+    Measured with 1.50, 1.62 and 1.76: see docs/explanation/start-policy.md.
+    """
+    workers = [thread for thread in holder.threads or () if thread.owner.startswith(CYGRPC)]
+    if not workers:
+        return None
+    setting = holder.setting(GRPC)
+    supported = setting is not None and setting.lower() in _ON
+    what = "gRPC has open channels, and in a forked child a call fails or hangs"
+    if supported:
+        what = "gRPC has open channels, on which a forked child can make no call; those that it opens work"
+    return Holding(
+        "grpc-channels" if supported else "grpc",
+        "grpc-channels" if supported else "grpc-without-fork-support",
+        what,
+        evidence=(("threads of gRPC", str(len(workers))), (GRPC, "not set" if setting is None else setting)),
+    )
+
+
+PIECES: tuple[Callable[[Holder], Holding | None], ...] = (
+    openmp_pool,
+    openmp_unreadable,
+    numba_on_gnu_openmp,
+    tokenizers_pool,
+    grpc_connections,
+    strange_threads,
+)
+
+
+def _doubt(reading: Reading) -> Holding:
+    return Holding(
+        reading.accelerator,
+        f"{reading.accelerator}-unknown",
+        f"the state of {reading.accelerator} is unknown: {reading.reason}",
+        accelerator=reading.accelerator,
+        doubtful=True,
+        evidence=_seen(reading),
+    )
+
+
+def _seen(reading: Reading) -> tuple[tuple[str, str], ...]:
+    return tuple((key, value) for key, value in reading.as_object().items() if value is not None)

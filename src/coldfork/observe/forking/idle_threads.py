@@ -1,0 +1,177 @@
+"""Which of Python's other threads only wait for work, with nothing locked that a forked child could want.
+
+A fork copies the forking thread alone. What another thread has locked at that moment stays locked in the
+child; a thread that has nothing locked is not missed. Most are of that kind: a worker that waits on a queue.
+CPython opens its own locks in the child: that of all imports, those of logging and its handlers, those of
+threading.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import CodeType, FrameType
+    from typing import Any
+
+_WAITS = frozenset(
+    {
+        # The queue is written in C, so that the worker itself stands innermost while it waits for work.
+        ("concurrent.futures.thread", "_worker"),
+        # Both give their lock back while they wait; what is above them on the stack is looked at as well.
+        ("threading", "wait"),
+        ("threading", "_wait_for_tstate_lock"),
+        ("threading", "join"),
+        ("selectors", "select"),
+        # `for tasks in iter(queue.get, None)`, which calls the queue from C.
+        ("multiprocessing.pool", "_handle_tasks"),
+        ("multiprocessing.connection", "_recv"),
+        ("socket", "accept"),
+    }
+)
+"""The functions in which a thread waits and holds nothing: module and function, innermost on the stack."""
+
+_THROUGH = frozenset(
+    {
+        # `with self.not_empty`, whose lock the wait gives back.
+        ("queue", "get"),
+        ("threading", "wait"),
+        ("threading", "wait_for"),
+        ("multiprocessing.queues", "_feed"),
+        ("concurrent.futures._base", "result"),
+        ("concurrent.futures._base", "exception"),
+        # The block of these is that of a selector, which is no lock.
+        ("multiprocessing.connection", "wait"),
+        ("socketserver", "serve_forever"),
+    }
+)
+"""Functions that seem to hold a lock while they wait, and hold none."""
+
+_SLEEPS = "sleep"
+_GETS = "get"
+_LOOKS_UP = ("LOAD_METHOD", "LOAD_ATTR", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+_ACQUIRES = ("acquire", "enter_context", "enter_async_context", "__enter__")
+_IMPORTLIB = "importlib._bootstrap"
+
+
+class PythonThread:
+    """Another thread of Python at one moment."""
+
+    __slots__ = ("idle", "importing", "name", "place")
+
+    def __init__(
+        self, name: str, *, idle: bool = False, importing: str | None = None, place: str | None = None
+    ) -> None:
+        self.name = name
+        self.idle = idle
+        """Whether it only waits, with nothing locked."""
+        self.importing = importing
+        """The module that it is importing, whose lock it has."""
+        self.place = place
+        """The line of the program where it is, if it is not idle."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}{' idle' if self.idle else ''}>"
+
+
+def other_threads(known: Mapping[int, Any]) -> list[PythonThread]:
+    """The other threads of Python; `known` are those that `threading` has names for."""
+    me = get_ident()
+    found = []
+    for ident, frame in sys._current_frames().items():
+        if ident != me:
+            name = str(getattr(known.get(ident), "name", f"thread {ident}"))
+            found.append(_looked_at(name, frame))
+    return found
+
+
+def _looked_at(name: str, innermost: FrameType) -> PythonThread:
+    stack = list(_outwards(innermost))
+    importing = next((_module_of(frame) for frame in stack if _imports(frame)), None)
+    if importing is not None:
+        return PythonThread(name, importing=importing)
+    if _waits(innermost) and all(map(_holds_nothing, stack)):
+        return PythonThread(name, idle=True)
+    return PythonThread(name, place=f"{innermost.f_code.co_filename}:{innermost.f_lineno}")
+
+
+def _waits(frame: FrameType) -> bool:
+    """Whether a thread whose innermost function this is waits, as far as its code tells what it called."""
+    if _place(frame) in _WAITS:
+        return True
+    called = _called(frame)
+    return called == _SLEEPS or (called == _GETS and any(map(_is_queue, _within_reach(frame))))
+
+
+def _called(frame: FrameType) -> str | None:
+    """The name by which a function written in C was called that has not returned yet."""
+    import dis
+
+    name = None
+    for one in dis.get_instructions(frame.f_code):
+        if one.offset >= frame.f_lasti:
+            return name if one.opname.startswith("CALL") else None
+        if one.opname in _LOOKS_UP:
+            name = str(one.argval)
+    return None
+
+
+def _within_reach(frame: FrameType) -> Iterator[object]:
+    for value in (*frame.f_locals.values(), *map(frame.f_globals.get, frame.f_code.co_names)):
+        yield value
+        yield from getattr(value, "__dict__", {}).values() if type(value).__module__ != "builtins" else ()
+
+
+def _is_queue(value: object) -> bool:
+    return (type(value).__module__, type(value).__name__) == ("_queue", "SimpleQueue")
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _place(frame: FrameType) -> tuple[object, str]:
+    return frame.f_globals.get("__name__"), frame.f_code.co_name
+
+
+def _imports(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__") == _IMPORTLIB and frame.f_code.co_name == "_load_unlocked"
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(getattr(frame.f_locals.get("spec"), "name", "a module"))
+
+
+def _holds_nothing(frame: FrameType) -> bool:
+    """Whether a function has taken no lock that it has not given back, as far as its code tells."""
+    place = _place(frame)
+    if place in _WAITS or place in _THROUGH:
+        return True
+    return not set(_ACQUIRES).intersection(frame.f_code.co_names) and not _inside_with(frame)
+
+
+def _inside_with(frame: FrameType) -> bool:
+    """Whether a frame is in the block of a `with` statement."""
+    return any(begin <= frame.f_lasti < end for begin, end in _blocks(frame.f_code))
+
+
+def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
+    """The ranges of a function's instructions that are blocks of `with` statements.
+
+    From Python 3.11 on, a table names the handler of each range, and that of a `with` begins by calling its
+    `__exit__`.
+    """
+    import dis
+    from itertools import pairwise
+
+    instructions = {one.offset: one.opname for one in dis.get_instructions(code)}
+    following = dict(pairwise(instructions))
+    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+        after = following.get(entry.target)
+        if after is not None and instructions[after] == "WITH_EXCEPT_START":
+            yield entry.start, entry.end

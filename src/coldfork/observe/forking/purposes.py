@@ -1,0 +1,151 @@
+"""What a child that is about to be forked is for, read from the functions that are forking it.
+
+The answers are the values of `Purpose` in `coldfork.model.forking.judgement`, as plain text: a program that
+is watched may never have wanted enumerations.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+PROGRAM = "program"
+PREEXEC = "preexec"
+DATALOADER = "dataloader"
+POOL = "pool"
+PROCESS = "process"
+PLAIN = "plain"
+
+FORK_THEN_EXEC = frozenset(
+    {
+        # Lib/os.py: spawnv and its seven sisters fork, and the child calls exec or _exit.
+        ("os", "_spawnvef"),
+        # Lib/pty.py: the child of forkpty calls execlp.
+        ("pty", "spawn"),
+        # Lib/http/server.py, until Python 3.14: the child calls execve on the script.
+        ("http.server", "run_cgi"),
+        # ptyprocess/ptyprocess.py, under pexpect and IPython's `!`: the child calls execv or execvpe.
+        ("ptyprocess.ptyprocess", "spawn"),
+        # gunicorn/arbiter.py: the child of SIGUSR2 calls execvpe; its workers are forks like any other.
+        ("gunicorn.arbiter", "reexec"),
+    }
+)
+"""Functions whose forked child runs another program at once."""
+
+LAUNCHERS = ("multiprocessing", "billiard", "multiprocess")
+"""The packages whose `popen_fork.Popen` forks: multiprocessing and the copies of it."""
+
+_POPEN = ("subprocess", "_execute_child")
+_NEAR = 3
+"""So many frames are looked at for the call that forks: `pty.fork` and a wrapper stand in between."""
+_LAUNCH_NEAR = 8
+"""From the fork to the `Popen` of multiprocessing, with the guard's own wrapper in between."""
+
+WORKERS = {
+    ("torch.utils.data._utils.worker", "_worker_loop"): DATALOADER,
+    ("torch.utils.data.dataloader", "DataLoader"): DATALOADER,
+    # Pool, and joblib's pool, which is made of it: the worker gets tasks over a queue.
+    ("multiprocessing.pool", "worker"): POOL,
+    ("billiard.pool", "Worker"): POOL,
+    ("multiprocess.pool", "worker"): POOL,
+    ("concurrent.futures.process", "_process_worker"): POOL,
+    ("concurrent.futures.process", "ProcessPoolExecutor"): POOL,
+    ("multiprocessing.pool", "Pool"): POOL,
+    ("multiprocessing.managers", "BaseManager._run_server"): POOL,
+    ("pebble.pool.process", "worker_process"): POOL,
+}
+"""The functions that workers of a known kind run, and the classes that start them."""
+
+
+def purpose_of(frame: FrameType | None) -> str:
+    """What the child is for that this frame, or one that it was called from, is forking."""
+    return purpose_and_target(frame)[0]
+
+
+def purpose_and_target(frame: FrameType | None) -> tuple[str, Any]:
+    """The purpose, and the function that the child will run where that is known."""
+    at, distance = frame, 0
+    while at is not None and distance < _LAUNCH_NEAR:
+        place = (at.f_globals.get("__name__"), at.f_code.co_name)
+        if distance < _NEAR:
+            if place in FORK_THEN_EXEC:
+                return PROGRAM, None
+            if place == _POPEN:
+                before = at.f_locals.get("preexec_fn")
+                return (PROGRAM, None) if before is None or does_nothing(before) else (PREEXEC, before)
+        if place[1] == "_launch" and str(place[0]).endswith(".popen_fork"):
+            return of_process(at.f_locals.get("process_obj"))
+        at, distance = at.f_back, distance + 1
+    return PLAIN, None
+
+
+def process_at(frame: FrameType | None) -> Any:
+    """The process of multiprocessing that is being started here; None if there is none."""
+    at, distance = frame, 0
+    while at is not None and distance < _LAUNCH_NEAR:
+        if at.f_code.co_name == "_launch" and str(at.f_globals.get("__name__")).endswith(".popen_fork"):
+            return at.f_locals.get("process_obj")
+        at, distance = at.f_back, distance + 1
+    return None
+
+
+def of_process(process: Any) -> tuple[str, Any]:
+    """The purpose of a process of multiprocessing, and what it will run."""
+    target = getattr(process, "_target", None)
+    if target is None:
+        # A class of the user's own, whose `run` is the work.
+        target = getattr(type(process), "run", None)
+    found = of_target(target)
+    return (PROCESS if found is None else found), target
+
+
+def of_target(target: Any) -> str | None:
+    """The kind of worker that runs this function, or that this class starts; None for an unknown one."""
+    target = unwrapped(target)
+    place = (getattr(target, "__module__", None), getattr(target, "__qualname__", None))
+    return WORKERS.get(place)  # type: ignore[arg-type]
+
+
+def unwrapped(function: Any) -> Any:
+    """What a partial runs."""
+    while hasattr(function, "func") and hasattr(function, "keywords"):
+        function = function.func
+    return function
+
+
+def does_nothing(function: Callable[..., Any]) -> bool:
+    """Whether a preexec_fn can touch nothing but the kernel: `os.setsid`, or what calls only such."""
+    function = unwrapped(function)
+    if type(function) is type(len):
+        return function.__module__ in _OF_THE_SYSTEM
+    return isinstance(function, type(unwrapped)) and _asks_only_the_kernel(function)
+
+
+_OF_THE_SYSTEM = frozenset({"posix", "nt", "os", "signal", "_signal", "resource", "fcntl"})
+_HARMLESS_VALUES = (int, str, bytes, float, tuple, type(None))
+
+
+def _asks_only_the_kernel(function: Any) -> bool:
+    import dis
+
+    for one in dis.get_instructions(function.__code__):
+        if one.opname == "IMPORT_NAME" and one.argval not in _OF_THE_SYSTEM:
+            return False
+        if one.opname in ("LOAD_DEREF", "MAKE_FUNCTION") or one.argval in ("exec", "eval", "__import__"):
+            return False
+        if one.opname == "LOAD_GLOBAL" and not _is_of_the_system(function.__globals__.get(one.argval)):
+            return False
+    return True
+
+
+def _is_of_the_system(value: Any) -> bool:
+    if isinstance(value, _HARMLESS_VALUES):
+        # A name that is none of the module's is one of Python's own.
+        return True
+    home = value if isinstance(value, type(sys)) else getattr(value, "__module__", None)
+    return getattr(home, "__name__", home) in _OF_THE_SYSTEM

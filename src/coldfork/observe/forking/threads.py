@@ -1,0 +1,112 @@
+"""The threads that a forked child would miss: those of libraries, and Python's own."""
+
+from __future__ import annotations
+
+from coldfork.observe.forking.holding import Holding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coldfork.observe.forking.holding import Holder
+    from coldfork.observe.probes.threads import NativeThread
+
+GNU = "libgomp"
+CYGRPC = "cygrpc"
+# They make themselves anew in a forked child, by handlers of their own.
+_INTEL = ("libiomp5", "libomp")
+
+# Owners of threads that a fork does no harm: by handlers of their own, or because the child starts others.
+_HARMLESS = (
+    "libopenblas",
+    "libscipy_openblas",
+    "libflexiblas",
+    "libarrow",
+    "libzmq",
+    "workqueue.",  # numba's own pool, which it starts anew in a child
+    *_INTEL,
+)
+# PyTorch gives up its pool for mobile kernels in a forked child; it has one as soon as it is told how many
+# threads it may have. It gives no name to them, and one to all others.
+_TORCH = "libtorch_cpu"
+_OTHERS_OF_TORCH = ("pt_", "Caffe")
+# Owners that are told of in another way.
+_KNOWN = (
+    GNU,
+    CYGRPC,
+    "libcuda.so",
+    "libamdhip64",
+    "libhsa-runtime64",
+    "libze_",
+    "libOpenCL",
+    "libpocl",
+    "libnvidia-opencl",
+    "libamdocl",
+    "libigdrcl",
+    "libintelocl",
+    "libjax_common",
+    "xla_extension",
+    "xla_cuda",
+    "xla_rocm",
+    "libtpu",
+    "_jax.",
+    "_polars_runtime",
+    "polars.",
+    "tokenizers.",
+)
+
+
+def strange_threads(holder: Holder) -> Holding | None:
+    """Threads of libraries of which nobody knows what they make of a fork."""
+    threads = holder.threads
+    if threads is None:
+        return Holding(
+            "threads",
+            "threads-unreadable",
+            "the threads of a process cannot be read on this system",
+            doubtful=True,
+        )
+    strange = [thread for thread in threads if not _accounted(thread)]
+    if not strange:
+        return None
+    owners = sorted({thread.owner or f"an unknown library ({thread.name})" for thread in strange})
+    return Holding(
+        "threads",
+        "native-threads",
+        f"threads of {', '.join(owners[:4])} would be missing in a forked child",
+        doubtful=True,
+        evidence=tuple((f"thread {thread.tid}", thread.library or "unknown") for thread in strange[:8]),
+    )
+
+
+def python_threads(holder: Holder) -> Iterator[Holding]:
+    """Other threads of Python that may have something locked: it is never released in the child."""
+    busy = [thread for thread in holder.python_threads if not thread.idle]
+    importing = [thread for thread in busy if thread.importing is not None]
+    for thread in importing[:2]:
+        yield Holding(
+            f"the lock of {thread.importing}, by importing it",
+            "module-being-imported",
+            f"the thread {thread.name} is importing {thread.importing}, whose lock nobody opens in a child",
+            evidence=(("thread", thread.name),),
+        )
+    others = [thread for thread in busy if thread.importing is None]
+    if others:
+        names = sorted(thread.name for thread in others)
+        yield Holding(
+            "threads",
+            "python-threads",
+            f"other Python threads are running ({', '.join(names[:4])}), and what they hold locked stays "
+            "locked in a child",
+            doubtful=True,
+            evidence=tuple(
+                ("thread", thread.name if not thread.place else f"{thread.name}, at {thread.place}")
+                for thread in sorted(others, key=lambda one: one.name)[:8]
+            ),
+        )
+
+
+def _accounted(thread: NativeThread) -> bool:
+    if thread.owner.startswith(_TORCH):
+        return not thread.name.startswith(_OTHERS_OF_TORCH)
+    return thread.owner.startswith((*_HARMLESS, *_KNOWN))

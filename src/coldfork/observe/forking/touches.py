@@ -1,0 +1,175 @@
+"""Sees in a forked child that it touches what its parent held: by the error that the framework raises.
+
+Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
+may wait for a thread that is gone.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+_WORDS = {
+    "cuda": ("cuda", "nvidia", "nvml"),
+    "rocm": ("hip", "rocm", "cuda", "hsa"),
+    "xpu": ("xpu", "sycl", "level zero", "level_zero"),
+    "opencl": ("opencl", "clget", "pyopencl"),
+    "jax": ("jax", "xla"),
+    "jax-cpu": ("jax", "xla"),
+}
+"""How a framework's error about each accelerator reads, in lower case; the others hang in silence."""
+
+_DEEPEST = 10
+
+#: What raises for an accelerator, whatever the text: module, function, accelerators.
+_SOURCES = (
+    ("torch.cuda", "_lazy_init", ("cuda", "rocm")),
+    ("torch.xpu", "_lazy_init", ("xpu",)),
+)
+#: Where an exception leaves a child: module, class, method.
+_RUNNERS = (
+    ("multiprocessing.process", "BaseProcess", "run"),
+    ("billiard.process", "BaseProcess", "run"),
+)
+#: Both take the exception and its traceback, and make a text of them for the parent.
+_CARRIERS = (
+    ("multiprocessing.pool", "ExceptionWithTraceback"),
+    ("concurrent.futures.process", "_ExceptionWithTraceback"),
+)
+_HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
+
+WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS))
+"""The modules in which something is wrapped."""
+
+_MARK = "coldfork_hears_errors"
+_FRAMEWORKS = ("torch", "coldfork", "jax", "cupy", "numba", "pyopencl")
+
+
+class Touches:
+    """Hears of the errors of a child that has touched what its parent held."""
+
+    def __init__(self, seen: Callable[[BaseException, str], None]) -> None:
+        self._seen = seen
+        """What to do with an error, and with the name of the runtime that it is about."""
+        self._accelerators: set[str] = set()
+
+    def arm(self, accelerators: Iterable[str]) -> bool:
+        """In the child: hear of errors about these runtimes from here on; False if none of them has any."""
+        self._accelerators = _WORDS.keys() & set(accelerators)
+        for name in WRAPPED if self._accelerators else ():
+            self.loaded(name)
+        return bool(self._accelerators)
+
+    def loaded(self, name: str) -> None:
+        """A module has been loaded: what errors pass through in it is wrapped too."""
+        if not self._accelerators:
+            return
+        module: Any = sys.modules.get(name)
+        for _, function, accelerators in (one for one in _SOURCES if one[0] == name):
+            about = sorted(self._accelerators.intersection(accelerators))
+            if about:
+                self._wrap(module, function, self._calling(about[0]))
+        for _, owner, function in (one for one in _RUNNERS if one[0] == name):
+            self._wrap(getattr(module, owner, None), function, self._at_call)
+        for _, owner in (one for one in _CARRIERS if one[0] == name):
+            self._wrap(getattr(module, owner, None), "__init__", self._at_carrier)
+        for _, function in (one for one in _HOOKS if one[0] == name):
+            self._wrap(module, function, self._at_hook)
+
+    def hear(self, error: object, certainly: str | None = None) -> None:
+        """Tell of an error, or of what caused it, if it is about one of the runtimes."""
+        try:
+            for one in _chain(error):
+                about = certainly or self._about(one)
+                if about is not None:
+                    self._seen(one, about)
+                    return
+        except Exception:
+            # The error is the program's; whatever it does when it is asked, it must reach its reader.
+            return
+
+    def _about(self, error: BaseException) -> str | None:
+        said = f"{type(error).__module__}.{type(error).__name__} {error}".lower()
+        fitting = (name for name in sorted(self._accelerators) if any(word in said for word in _WORDS[name]))
+        return next(fitting, None)
+
+    def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Callable[..., Any]]) -> None:
+        # Only what is a name of the module or class itself: neither may have other ideas of its attributes.
+        original = getattr(owner, "__dict__", {}).get(name)
+        if not callable(original) or getattr(original, _MARK, None) is self:
+            return
+        made = wrapper(original)
+        setattr(made, _MARK, self)
+        if isinstance(owner, type):
+            setattr(owner, name, made)
+        else:
+            owner.__dict__[name] = made
+
+    def _calling(self, accelerator: str) -> Callable[[Any], Callable[..., Any]]:
+        """What wraps a function whose errors are sure to be about this accelerator."""
+
+        def at_call(original: Any) -> Callable[..., Any]:
+            return self._at_call(original, certainly=accelerator)
+
+        return at_call
+
+    def _at_call(self, original: Any, *, certainly: str | None = None) -> Callable[..., Any]:
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            try:
+                return original(*arguments, **named)
+            except Exception as error:
+                self.hear(error, certainly)
+                raise
+
+        return guarded
+
+    def _at_carrier(self, original: Any) -> Callable[..., Any]:
+        def __init__(carrier: Any, error: Any, *rest: Any) -> None:  # noqa: N807
+            self.hear(error)
+            original(carrier, error, *rest)
+
+        return __init__
+
+    def _at_hook(self, original: Any) -> Callable[..., Any]:
+        def excepthook(*arguments: Any) -> Any:
+            # sys.excepthook is called with type, error and traceback, that of threading with one record.
+            error = arguments[1] if len(arguments) > 1 else getattr(arguments[0], "exc_value", None)
+            self.hear(error)
+            return original(*arguments)
+
+        return excepthook
+
+
+def _chain(error: object) -> Iterator[BaseException]:
+    """An error and what caused it, the error first."""
+    for _ in range(_DEEPEST):
+        if not isinstance(error, BaseException):
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def line_of(error: BaseException) -> tuple[str, int] | None:
+    """The line of the program in which the child touched what it could not use."""
+    found = None
+    trace = error.__traceback__
+    while trace is not None:
+        if _is_of_the_program(trace.tb_frame):
+            found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    # An error that is still on its way has the frames behind it on the stack and not in its traceback.
+    frame = sys._getframe()
+    while found is None and frame.f_back is not None:
+        frame = frame.f_back
+        if _is_of_the_program(frame):
+            found = frame.f_code.co_filename, frame.f_lineno
+    return found
+
+
+def _is_of_the_program(frame: Any) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] not in _FRAMEWORKS

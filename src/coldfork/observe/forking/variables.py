@@ -1,0 +1,120 @@
+"""What a function may read in this process: constants of modules, of classes, of its object and around it.
+
+What it holds now decides what it will do in a child, whatever the sources say: a module may have been told
+of another device since. Objects are not looked into; they are passed on as unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    Given = dict[str, Any]
+
+_CONSTANTS = (bool, int, float, str, type(None))
+_LONGEST = 200
+_DEFINED = (FunctionType, BuiltinFunctionType, ModuleType, type)
+"""What the sources say of these holds, unless another one has taken the name."""
+_OF_CLASSES = (*_DEFINED, classmethod, staticmethod, property)
+
+
+def of_modules(modules: Iterable[ModuleType]) -> tuple[dict[str, Given], dict[str, dict[str, Given]]]:
+    """The variables of modules, and those of the classes that they define."""
+    values: dict[str, Given] = {}
+    classes: dict[str, dict[str, Given]] = {}
+    for module in modules:
+        name = module.__name__
+        held = dict(vars(module))
+        values[name] = {
+            variable: as_given(value)
+            for variable, value in held.items()
+            if not variable.startswith("__") and not _as_defined(value, name)
+        }
+        classes[name] = {
+            value.__qualname__: _of_class(value)
+            for value in held.values()
+            if isinstance(value, type) and value.__module__ == name and not hasattr(value, "__members__")
+        }
+    return values, classes
+
+
+def of_object(thing: object) -> Given:
+    """What an object holds; what others than its class give it is not known."""
+    held = getattr(thing, "__dict__", None)
+    return {name: as_given(value) for name, value in held.items()} if isinstance(held, dict) else {}
+
+
+def of_closure(function: FunctionType) -> Given:
+    """The variables of the functions around one."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    return {name: _content(cell) for name, cell in cells if name != "__class__"}
+
+
+def as_given(value: object) -> Any:
+    """A constant in the words of the question; None for anything else."""
+    if type(value) in _CONSTANTS and len(str(value)) <= _LONGEST:
+        return {"is": value}
+    if (type(value).__module__, type(value).__name__) == ("torch", "device"):
+        return {"device": str(value)}
+    return None
+
+
+def loaded_from(folders: Iterable[str], tops: Iterable[str]) -> list[ModuleType]:
+    """The modules of this process from these folders, and those inside these packages."""
+    places = tuple(os.path.join(folder, "") for folder in folders)
+    packages = frozenset(tops)
+    found = []
+    loaded: tuple[tuple[str, object], ...] = tuple(sys.modules.items())
+    for name, module in loaded:
+        # Anything may stand there, and a module may stand there twice.
+        if not isinstance(module, ModuleType) or module.__name__ != name:
+            continue
+        file = vars(module).get("__file__")
+        if not isinstance(file, str):
+            continue
+        installed = "site-packages" in file or "dist-packages" in file
+        if name.partition(".")[0] in packages or (not installed and os.path.abspath(file).startswith(places)):
+            found.append(module)
+    return found
+
+
+def is_replaced(dotted: str, owners: Mapping[str, str]) -> bool:
+    """Whether somebody has put a function of his own in the place of a library's, as tests do."""
+    first, *others = dotted.split(".")
+    at: Any = sys.modules.get(first)
+    for name in others:
+        at = getattr(at, "__dict__", {}).get(name, getattr(at, name, None))
+    home = getattr(at, "__module__", None)
+    return isinstance(at, FunctionType) and str(home).partition(".")[0] not in owners
+
+
+def _of_class(cls: type) -> Given:
+    return {
+        name: as_given(value)
+        for name, value in vars(cls).items()
+        if not name.startswith("__") and not isinstance(value, _OF_CLASSES) and not hasattr(value, "__get__")
+    }
+
+
+def _as_defined(value: object, module: str) -> bool:
+    """Whether the sources tell what this is."""
+    if not isinstance(value, _DEFINED):
+        return False
+    if not isinstance(value, FunctionType) or value.__module__ == module:
+        return True
+    at: Any = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        at = getattr(at, "__dict__", {}).get(name)
+    return at is value
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return as_given(cell.cell_contents)
+    except ValueError:
+        return None

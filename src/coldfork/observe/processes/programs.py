@@ -1,0 +1,93 @@
+"""Whether a program that is started is Python, and what keeps coldfork out of it then."""
+
+from __future__ import annotations
+
+import os
+
+from coldfork.observe.processes.identity import command_line, executable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: Python's own options under which it does not let coldfork in, and why.
+LOCKED = {
+    "E": "makes Python ignore PYTHONPATH",
+    "I": "makes Python ignore PYTHONPATH",
+    "S": "keeps Python from importing sitecustomize",
+}
+_WITH_VALUE = "WX"
+OWN = "COLDFORK_OWN_WORK=1"
+"""Stands in the environment of a process that coldfork starts for itself: it is none of the program's."""
+_LONGEST_LINE = 256
+
+
+def python_of(pid: int, candidates: Iterable[object]) -> str | None:
+    """The Python that a process which was just started executes; None for every other program.
+
+    `candidates` are the files it was told to execute, the first one that is there: what counts until it has
+    executed one, and after it has ended.
+    """
+    running = executable(pid)
+    if running is None or command_line(pid) == command_line(os.getpid()):
+        running = next((path for path in map(_path, candidates) if os.access(path, os.X_OK)), None)
+        if running is None:
+            return None
+        running = os.path.realpath(_interpreter(running) or running)
+    return running if is_python(running) else None
+
+
+def is_python(path: str) -> bool:
+    """Whether an executable file is a Python, going by its own name."""
+    name = path.rpartition("/")[2].lower()
+    return name.startswith(("python", "pypy", "graalpy"))
+
+
+def locked_out(command: Sequence[str], environment: Iterable[object] | None, variable: str) -> str | None:
+    """Why a Python that is started so cannot be watched; None where nothing stands in the way.
+
+    `environment` is the one it is given, `NAME=value`, or None for that of its parent; `variable` is the one
+    that carries what is to be watched; empty where children are not.
+    """
+    if not variable:
+        return "the processes that a program starts are watched with --follow only"
+    for word in command[1:]:
+        if not word.startswith("-") or word in ("-", "--") or word.startswith("--"):
+            break
+        for letter in word[1:]:
+            if letter in LOCKED:
+                return f"its option -{letter} {LOCKED[letter]}"
+            if letter in _WITH_VALUE or letter in "cm":
+                break
+        if word[1] in "cm" or word[-1] in "cm":
+            break
+    if environment is not None and not any(_path(line).startswith(f"{variable}=") for line in environment):
+        return "it was started with an environment of its own, without the variables that let coldfork in"
+    return None
+
+
+def is_own(environment: Iterable[object] | None) -> bool:
+    """Whether a process with this environment, `NAME=value`, works for coldfork and not for the program."""
+    return environment is not None and any(_path(line) == OWN for line in environment)
+
+
+def _interpreter(path: str) -> str | None:
+    """The program that a script names in its first line, by a path or through `env`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        line = os.read(descriptor, _LONGEST_LINE).partition(b"\n")[0]
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    if not line.startswith(b"#!"):
+        return None
+    words = os.fsdecode(line[2:]).split()
+    return next((word for word in words if is_python(word)), words[0] if words else None)
+
+
+def _path(word: object) -> str:
+    return os.fsdecode(word) if isinstance(word, bytes | str | os.PathLike) else ""

@@ -1,0 +1,50 @@
+"""Tells by its looks whether a word is secret: drawn at random, or marked as a key by who issued it."""
+
+from __future__ import annotations
+
+#: Beginnings by which services mark their keys.
+MARKS = (
+    "hf_", "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-",
+    "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "npm_", "pypi-", "dckr_pat_", "nvapi-", "AKIA",
+    "ASIA", "AIza", "ya29.", "eyJ", "SG.", "dop_v1_", "whsec_", "r8_", "gsk_",
+)  # fmt: skip
+_LONG_RUN = 16
+_SHORT_RUN = 10
+_RANDOM_ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/=_-")
+_SHORTEST_RANDOM = 20
+
+
+def is_marked(word: str) -> bool:
+    """True for a key that begins as its issuer's keys do; `hf_hub_download` is a function."""
+    mark = next((mark for mark in MARKS if word.startswith(mark)), None)
+    if mark is None:
+        return False
+    longest = run = 0
+    digits = False
+    for letter in word[len(mark) :]:
+        run = run + 1 if letter.isalnum() else 0
+        longest = max(longest, run)
+        digits = digits or letter.isdigit()
+    return longest >= _LONG_RUN or (digits and longest >= _SHORT_RUN)
+
+
+def is_random(value: str) -> bool:
+    """True for what looks drawn at random: long, one piece, and letters and digits thoroughly mixed."""
+    if (
+        len(value) < _SHORTEST_RANDOM
+        or not _RANDOM_ALPHABET.issuperset(value)
+        or value.startswith(("/", "-"))
+    ):
+        return False
+    # Folders are paths, not secrets, unless they are one long piece.
+    if any(len(part) < _SHORTEST_RANDOM for part in value.rstrip("=").split("/")) and value.count("/") > 1:
+        return False
+    digits = sum(character.isdigit() for character in value)
+    turns = sum(value[at].isdigit() != value[at - 1].isdigit() for at in range(1, len(value)))
+    mixed_case = any(c.islower() for c in value) and any(c.isupper() for c in value)
+    few_joints = value.count("_") + value.count("-") < 3
+    # The names of models are long and mixed, and of many short pieces.
+    in_one_piece = (
+        max(len(part) for part in value.replace("_", "-").replace("/", "-").split("-")) >= _SHORT_RUN
+    )
+    return (turns >= 5 and digits >= 3 and in_one_piece) or (mixed_case and turns >= 3 and few_joints)

@@ -1,0 +1,99 @@
+"""Tells by its name whether a value is secret: a variable, an option, a field, a header."""
+
+from __future__ import annotations
+
+#: Wherever one of these stands in a name, a secret stands under it.
+_ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "REQUIREPASS")
+#: These count as a whole part of a name, or as the end of one: `DB_PASS`, `oauth`, `ACCESSKEY`.
+_AT_THE_END = ("SECRET", "SECRETS", "TOKEN", "KEY", "AUTH", "COOKIE", "COOKIES", "AUTHORIZATION", "BEARER")
+#: And these as a whole part only: `--pin`, and not `--pinned`.
+_PARTS = frozenset(
+    {
+        "AUTHENTICATION",
+        "CERT",
+        "CERTIFICATE",
+        "DSN",
+        "LICENSE",
+        "PASS",
+        "PAT",
+        "PIN",
+        "PRIVATE",
+        "PW",
+        "PWD",
+        "SALT",
+        "SAS",
+        "SESSION",
+        "SESSIONID",
+        "SIG",
+        "SIGNATURE",
+    }
+)
+#: Ordinary words that end like one of the above.
+_ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
+#: Many of them are counted rather than hidden, unless it says of what.
+_PLURALS = frozenset({"KEYS", "TOKENS"})
+_OF_ACCESS = frozenset({"ACCESS", "API", "AUTH", "BEARER", "REFRESH", "SECRET"})
+_SHORTEST_KEY = 8
+#: Folders: `PWD` is the current one, and `Pwd=` in a connection string is not.
+_FOLDERS = frozenset({"PWD", "OLDPWD"})
+_BEGIN_A_PATH = ("/", "~", "$", ".", "%")
+
+#: What stands under a secret name and is none.
+HARMLESS_VALUES = frozenset(
+    {
+        "true",
+        "false",
+        "none",
+        "null",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "auto",
+        "default",
+        "disabled",
+        "enabled",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "bytes",
+    }
+)
+#: Headers whose whole line is secret.
+HEADERS = frozenset({"AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "SET-COOKIE"})
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """True for a name, an option or a key under which a secret stands."""
+    parts = _parts(name)
+    if len(parts) == 1 and parts[0] in _FOLDERS:
+        return bool(value) and not value.startswith(_BEGIN_A_PATH)
+    if name == "key" and value.isalpha() and len(value) < _SHORTEST_KEY:
+        # `sorted(names, key=len)`
+        return False
+    return any(_is_secret(part, parts) for part in parts)
+
+
+def _is_secret(part: str, parts: list[str]) -> bool:
+    if part in _ORDINARY:
+        return False
+    if part in _PARTS or part.endswith(_AT_THE_END) or any(word in part for word in _ANYWHERE):
+        return True
+    return part in _PLURALS and not _OF_ACCESS.isdisjoint(parts)
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a name, in upper case and without numbers: `maxNewTokens2` is MAX, NEW, TOKENS."""
+    parts = [""]
+    lower = False
+    for letter in name:
+        if not letter.isalpha():
+            parts.append("")
+            lower = False
+            continue
+        if letter.isupper() and lower:
+            parts.append("")
+        lower = letter.islower()
+        parts[-1] += letter.upper()
+    return [part for part in parts if part]

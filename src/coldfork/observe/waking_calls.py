@@ -1,0 +1,100 @@
+"""Names the line of an ordinary wake: looks again when one of the calls returns that usually do it.
+
+Between two imports nobody looks, and a wake found at the next one has no line. Most of the waking goes
+through two functions inside PyTorch, so each is followed by a look, until the device is awake. What programs
+call themselves, and `torch.compile` knows by identity, is left as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    from coldfork.observe.attribution import Attribution
+
+_CALLS = {
+    "torch.cuda": (("torch.cuda", "_lazy_init"), ("torch._C", "_cuda_getDeviceCount")),
+    "torch.xpu": (("torch.xpu", "_lazy_init"), ("torch._C", "_xpu_getDeviceCount")),
+}
+"""When these are loaded: module and function."""
+
+
+class _Here:
+    """Where the thread stood that made such a call."""
+
+    def __init__(self, frame: FrameType, name: str) -> None:
+        self.frame = frame
+        self.line = frame.f_lineno or 0
+        self._name = name
+
+    def callee(self) -> str | None:
+        return self._name
+
+
+class WakingCalls:
+    """The wrappers around these functions; they take themselves away when there is nothing left to see."""
+
+    def __init__(self, attribution: Attribution, trouble: Callable[[str, BaseException], None]) -> None:
+        self._attribution = attribution
+        self._trouble = trouble
+        self._inside: set[int] = set()
+        """The threads that are in one of the calls: one that calls another is one wake."""
+        self._wrapped: list[tuple[dict[str, Any], str, Any, Any]] = []
+
+    def install(self) -> None:
+        """Wrap what is there already."""
+        for name in _CALLS:
+            if name in sys.modules:
+                self.loaded(name)
+
+    def loaded(self, module: str) -> None:
+        """A module was loaded: wrap what wakes a device in it."""
+        for home, name in _CALLS.get(module, ()):
+            if home not in sys.modules:
+                continue
+            # Neither asked nor told by way of its attributes: it may have other ideas of them.
+            names = object.__getattribute__(sys.modules[home], "__dict__")
+            original = names.get(name)
+            if callable(original) and not any(wrapper is original for *_, wrapper in self._wrapped):
+                names[name] = wrapper = self._wrapper(original, f"{home}.{name}")
+                self._wrapped.append((names, name, original, wrapper))
+
+    def remove(self) -> None:
+        """Put everything back that nobody has replaced since."""
+        while self._wrapped:
+            names, name, original, wrapper = self._wrapped.pop()
+            if names.get(name) is wrapper:
+                names[name] = original
+
+    def _wrapper(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
+        from functools import wraps
+
+        @wraps(original)
+        def watched(*arguments: Any, **named: Any) -> Any:
+            me = get_ident()
+            if me in self._inside:
+                return original(*arguments, **named)
+            self._inside.add(me)
+            try:
+                return original(*arguments, **named)
+            finally:
+                self._inside.discard(me)
+                self._look(_Here(sys._getframe(1), name))
+
+        return watched
+
+    def _look(self, here: _Here) -> None:
+        try:
+            change = self._attribution.change()
+            if change is not None:
+                self._attribution.report(change, here)
+                if any(accelerator != "openmp" for accelerator, _ in change[0]):
+                    self.remove()
+        except Exception as error:
+            self._trouble("call", error)

@@ -1,0 +1,92 @@
+"""What `coldfork explain` says to people: each story with its culprit, its evidence and the remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis.stories import Explanation, Story
+from coldfork.report.explanations.words import doing, fork_sentence, process_sentence, suspect_sentence
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.sheets import Sheet
+
+_STYLES = {Confidence.CERTAIN: "error", Confidence.LIKELY: "warning", Confidence.POSSIBLE: "warning"}
+_MOST_CHAIN = 12
+
+
+def render(explanation: Explanation, options: Options) -> str:
+    """Write the stories as text that ends with a one-line summary."""
+    return "\n".join(_Page(explanation, Sheet(options)).lines()) + "\n"
+
+
+class _Page:
+    """One text output being written."""
+
+    def __init__(self, explanation: Explanation, sheet: Sheet) -> None:
+        self._explanation = explanation
+        self._sheet = sheet
+
+    def lines(self) -> Iterator[str]:
+        for story in self._explanation.stories:
+            yield from self._story(story)
+            yield ""
+        unexplained = self._explanation.unexplained
+        if unexplained:
+            yield "not explained:" if self._explanation.stories else "no known story; what the log ends with:"
+            for error in unexplained:
+                where = f"{error.evidence.file}:" if error.evidence.file else "line "
+                yield f"  {self._sheet.cut(f'{where}{error.evidence.line}: {error.evidence.text}', 2)}"
+            yield ""
+        for note in self._explanation.notes:
+            yield self._sheet.say(note)
+        if self._explanation.stories or unexplained or not self._explanation.notes:
+            yield self._summary()
+
+    def _story(self, story: Story) -> Iterator[str]:
+        label = self._sheet.paint(_STYLES[story.confidence], f"{story.confidence.value}[{story.name}]")
+        yield f"{label} {self._sheet.paint('title', self._sheet.say(story.title))}"
+        if story.culprit is not None:
+            arrow = self._sheet.paint("quiet", "-->")
+            yield f"  {arrow} {self._sheet.paint('place', self._sheet.say(doing(story.culprit)))}"
+            if story.culprit.text:
+                yield f"      {self._sheet.cut(story.culprit.text, 6)}"
+        if story.processes:
+            yield self._note(process_sentence(story.processes))
+            fork = fork_sentence(story.processes)
+            if fork is not None:
+                yield self._note(fork)
+        yield self._note(story.cause)
+        yield from self._suspects(story)
+        yield "  evidence"
+        for line in story.evidence:
+            where = f"{line.file}:{line.line}" if line.file else f"line {line.line}"
+            yield f"      {self._sheet.cut(f'{where}: {line.text}', 6)}"
+        for other in story.alternatives:
+            yield self._note(f"it could also be {other}")
+        for number, remedy in enumerate(story.remedies, 1):
+            yield f"   = {self._sheet.paint('help', 'help:')} {number}. {self._sheet.say(remedy)}"
+        if story.next:
+            yield f"next: {self._sheet.say(story.next)}"
+
+    def _suspects(self, story: Story) -> Iterator[str]:
+        if not story.suspects:
+            return
+        alone = len(story.suspects) == 1 and story.suspects[0].place == story.culprit
+        yield f"  {story.suspects[0].reason}" if alone else "  suspects"
+        for number, suspect in enumerate(story.suspects, 1):
+            if not alone:
+                yield f"  {number:2}. {self._sheet.say(suspect_sentence(suspect))}"
+            for step in suspect.chain[:_MOST_CHAIN]:
+                yield f"        {self._sheet.cut(step, 8)}"
+
+    def _note(self, sentence: str) -> str:
+        return f"   = {self._sheet.say(sentence)}"
+
+    def _summary(self) -> str:
+        stories = self._explanation.stories
+        if not stories:
+            return "no known story was recognised in it"
+        sure = {level: sum(story.confidence is level for story in stories) for level in Confidence}
+        said = ", ".join(f"{count} {level.value}" for level, count in sure.items() if count)
+        count = f"{len(stories)} stories" if len(stories) > 1 else "1 story"
+        return f"{count}: {said}"

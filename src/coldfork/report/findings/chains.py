@@ -1,0 +1,80 @@
+"""The chains of one report, each shown once: a long one shortened, a shared end pointed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from coldfork.model.chains import Chain, Step
+
+LONGEST = 12
+"""A chain of more steps than this is shortened in the middle."""
+_BEGINNING = 7
+_END = 4
+_SHORTEST_SHARED = 4
+
+_Tail = tuple[tuple[str, str | None, int | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step that gets a line; `number` counts from 1 behind the site."""
+
+    number: int
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Steps left out: how many, and the site whose chain shows them, if one does."""
+
+    count: int
+    shown_at: str | None
+
+
+class Folder:
+    """Folds the chains of one report, in the order in which they are printed."""
+
+    def __init__(self) -> None:
+        self._first_shown: dict[_Tail, str] = {}
+
+    def fold(self, chain: Chain, site: str) -> tuple[ShownStep | Gap, ...]:
+        """The lines for what follows a site: its steps and the gap between them."""
+        steps = chain.steps[1:]
+        keys = tuple((step.symbol, step.path, step.line) for step in steps)
+        shared = self._longest_shared(keys)
+        shown_at = None if shared is None else self._first_shown[keys[shared:]]
+        left_out = _left_out(len(steps), shared)
+        self._remember(keys, left_out, site)
+        return tuple(_lines(steps, left_out, shared, shown_at))
+
+    def _longest_shared(self, keys: _Tail) -> int | None:
+        for start in range(len(keys) - _SHORTEST_SHARED + 1):
+            if keys[start:] in self._first_shown:
+                return start
+        return None
+
+    def _remember(self, keys: _Tail, left_out: range, site: str) -> None:
+        # Only ends that this finding spells out may be pointed at.
+        for start in range(left_out.stop, len(keys) - _SHORTEST_SHARED + 1):
+            self._first_shown.setdefault(keys[start:], site)
+
+
+def _left_out(length: int, shared: int | None) -> range:
+    """The steps that get no line, always in one run."""
+    if shared is not None:
+        return range(min(shared + 1, _BEGINNING), length - 1)
+    if length > LONGEST:
+        return range(_BEGINNING, length - _END)
+    return range(0)
+
+
+def _lines(
+    steps: tuple[Step, ...], left_out: range, shared: int | None, shown_at: str | None
+) -> Iterator[ShownStep | Gap]:
+    for index, step in enumerate(steps):
+        if index not in left_out:
+            yield ShownStep(index + 1, step)
+        elif index == left_out.start:
+            wholly_shared = shared is not None and left_out.start > shared
+            yield Gap(len(left_out), shown_at if wholly_shared else None)

@@ -1,0 +1,79 @@
+"""What closes a report: which environment was read, and what a check was narrowed to."""
+
+from __future__ import annotations
+
+from coldfork.model.findings import Report
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Origin
+from coldfork.report.shared.characters import one_line
+from coldfork.report.shared.quantities import plural
+
+_MOST_ABSENT = 5
+_ORIGINS = {
+    Origin.NAMED: "",
+    Origin.ACTIVE: ", the active environment",
+    Origin.NEIGHBOUR: ", the environment beside",
+    Origin.OWN: ", coldfork's own environment",
+}
+
+
+def closing_sentences(report: Report) -> tuple[str, ...]:
+    """What is to be known of the whole check, a sentence each."""
+    sentences = (scope_sentence(report.scope), environment_sentence(report.environment))
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def environment_sentence(environment: EnvironmentRead | None) -> str:
+    """Where packages were read, and which were not found; empty where the code needs none."""
+    if environment is None:
+        return ""
+    absent = _listed(environment.absent)
+    if environment.read and environment.folder is not None:
+        found = f"; imported and not found there: {absent}" if absent else ""
+        where = f"{one_line(environment.folder)}{_ORIGINS[environment.origin]}"
+        return f"packages: read from {where}{found}{_unset(environment.unset)}"
+    if not absent:
+        return ""
+    why = " (coldfork's own environment is another one)" if environment.folder is not None else ""
+    return (
+        f"packages: none was read{why}; imported and not found: {absent}; --python PATH names an environment"
+    )
+
+
+def _unset(unset: tuple[tuple[str, str], ...]) -> str:
+    """What of the packages was left alone because it takes a variable that is usually unset."""
+    if not unset:
+        return ""
+    packages, variables = _listed(_packages(unset)), _listed(_variables(unset))
+    return f"; left alone: what {packages} imports only where {variables} is set"
+
+
+def _packages(unset: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(package for package, _ in unset))
+
+
+def _variables(unset: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(variable for _, variable in unset))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = len(names) - _MOST_ABSENT
+    listed = ", ".join(one_line(name) for name in names[:_MOST_ABSENT])
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def scope_sentence(scope: ChangeScope | None) -> str:
+    """What a check was narrowed to by what changed; empty where it was not."""
+    if scope is None:
+        return ""
+    since = f"changed since {one_line(scope.since)}"
+    if scope.everything:
+        return f"{one_line(scope.everything)} {since}: that concerns every module"
+    if not scope.files:
+        return f"no Python file {since}" + _left_out(scope)
+    changed = f"{plural(len(scope.files), 'Python file')} {since}"
+    return f"{changed}, which can affect {scope.affected} of {scope.modules} modules{_left_out(scope)}"
+
+
+def _left_out(scope: ChangeScope) -> str:
+    """How many findings are about modules that no change can affect."""
+    return f"; {plural(scope.left_out, 'finding')} in the others left out" if scope.left_out else ""

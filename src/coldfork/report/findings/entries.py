@@ -1,0 +1,211 @@
+"""One entry of the text output: a cause with its chain, why it matters, whom it warms and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from textwrap import wrap
+
+from coldfork.model.causes import Cause
+from coldfork.model.chains import Step
+from coldfork.model.findings import Finding
+from coldfork.report.findings.chains import Folder, Gap, ShownStep
+from coldfork.report.findings.selection import Selection
+from coldfork.report.findings.warmth_words import (
+    named_ways,
+    short_warmth,
+    spared_sentence,
+    warmth_sentence,
+    way_in,
+)
+from coldfork.report.findings.words import (
+    confirmation_sentence,
+    help_sentence,
+    verdict_sentence,
+)
+from coldfork.report.shared.effects import effect_phrase
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import plural
+from coldfork.report.shared.sheets import Sheet, column, row
+
+_INDENT = " " * 6
+_MOST_LINES = 3
+_MOST_ROWS = 6
+"""With more alike causes than this, several stand on a line."""
+_WIDTH = 160
+"""How wide such a line may become."""
+
+
+class Entries:
+    """Writes the entries of one text output, and remembers which chains were shown before."""
+
+    def __init__(self, profile: str, options: Options, sheet: Sheet, selection: Selection) -> None:
+        self._profile = profile
+        self._options = options
+        self._sheet = sheet
+        self._selection = selection
+        self._folder = Folder()
+        self._said: set[str] = set()
+
+    def cause(self, cause: Cause, alike: Sequence[Cause] = ()) -> Iterator[str]:
+        """A cause, and in a line each those that differ from it by their place only."""
+        finding = self._selection.first(cause)
+        yield from self._head(finding)
+        yield from self._notes(finding)
+        yield from self._warmth(cause, finding)
+        yield from self._help(finding, cause.remedy)
+        yield from self._alike(alike)
+
+    def new_way(self, cause: Cause, finding: Finding) -> Iterator[str]:
+        """A way to a cause that the baseline accepts, which was not there when it was written."""
+        yield from self._head(finding)
+        place = self.place(cause.path, cause.line)
+        yield f"   = a new way to an old cause: the baseline accepts {place}, but not this way there"
+        yield from self._notes(finding)
+        yield from self._help(finding, finding.remedy)
+
+    def place(self, path: str, line: int | None) -> str:
+        """Where something stands, as an editor opens it."""
+        where = self._sheet.letters.clean(self._options.locate(path))
+        return where if line is None else f"{where}:{line}"
+
+    def _head(self, finding: Finding) -> Iterator[str]:
+        clean = self._sheet.letters.clean
+        label = self._sheet.paint(finding.severity.value, f"{finding.severity.value}[{clean(finding.rule)}]")
+        yield f"{label} {self._sheet.paint('title', self._sheet.say(finding.message))}"
+        yield self._site(finding)
+        source = finding.text or (finding.chain.steps[0].text if finding.chain.steps else "")
+        if source.strip():
+            letters = self._sheet.letters
+            yield _INDENT + letters.cut(letters.first_line(source), self._sheet.room(len(_INDENT)))
+        yield from self._chain(finding)
+
+    def _site(self, finding: Finding) -> str:
+        clean = self._sheet.letters.clean
+        place = self._sheet.paint("place", self.place(finding.path, finding.line))
+        remarks = [clean(finding.where)] if finding.where else []
+        if finding.test:
+            remarks.append("test code")
+        return f"  {self._sheet.paint('quiet', '-->')} {place}" + (
+            f"  {', '.join(remarks)}" if remarks else ""
+        )
+
+    def _notes(self, finding: Finding) -> Iterator[str]:
+        consequence = "" if finding.consequence in self._said else finding.consequence
+        self._said.add(consequence)  # why it matters is the same for most: once is enough
+        for sentence in (
+            consequence,
+            verdict_sentence(finding, self._profile),
+            confirmation_sentence(finding),
+        ):
+            if sentence:
+                yield f"   = {self._sheet.say(sentence)}"
+
+    def _help(self, finding: Finding, remedy: str) -> Iterator[str]:
+        if finding.fix:
+            yield f"   = fix: {self._sheet.say(finding.fix)}"
+        said = self._sheet.letters.clean(help_sentence(finding, remedy))
+        yield f"   = {self._sheet.paint('help', 'help:')} {said}"
+
+    # -- whom it warms ------------------------------------------------------------------------------
+
+    def _warmth(self, cause: Cause, finding: Finding) -> Iterator[str]:
+        others = self._selection.others(cause)
+        if others:
+            come = "comes" if len(others) == 1 else "come"
+            there = self.place(cause.path, cause.line)
+            yield from self._lines(f"{plural(len(others), 'more line')} {come} to {there}", others)
+        later = self._selection.later(cause)
+        if later:
+            would = "would wake it" if cause.warms else "would"
+            yield from self._lines(f"later on, {plural(len(later), 'more line')} {would} as well", later)
+        if cause.spares:
+            yield f"   = {self._sheet.say(spared_sentence(cause))}"
+        if cause.warms < 2 and not any(way.following for way in cause.ways):
+            return
+        sentence = warmth_sentence(cause, finding.module)
+        shortest = "" if self._options.all_ways else way_in(cause, self.place)
+        yield f"   = {self._sheet.say('; '.join(filter(None, (sentence, shortest))))}"
+        if self._options.all_ways:
+            yield from self._rows(named_ways(cause, self.place))
+
+    def _lines(self, head: str, findings: Sequence[Finding]) -> Iterator[str]:
+        places = [self.place(finding.path, finding.line) for finding in findings]
+        if self._options.all_ways:
+            yield f"   = {head}:"
+            yield from (_INDENT + place for place in places)
+            return
+        named = ", ".join(places[:_MOST_LINES])
+        left = len(places) - _MOST_LINES
+        yield f"   = {head}: {named}" + (f" and {left} more; --all-ways lists them" if left > 0 else "")
+
+    def _alike(self, alike: Sequence[Cause]) -> Iterator[str]:
+        if not alike:
+            return
+        same = "the same call, for which the same holds" if alike[0].warms else "the same"
+        head = f"   = {same}, at {plural(len(alike), 'more line')}"
+        if len(alike) > _MOST_ROWS:
+            yield from self._compactly(head, alike)
+            return
+        yield f"{head}:"
+        yield from self._rows([
+            (self.place(cause.path, cause.line), short_warmth(cause))
+            for cause in alike
+        ])  # fmt: skip
+
+    def _compactly(self, head: str, alike: Sequence[Cause]) -> Iterator[str]:
+        """Many lines in few: what all paths begin with is said once, and each file once."""
+        lines: dict[str, list[str]] = {}
+        for cause in alike:
+            lines.setdefault(self.place(cause.path, None), []).append(str(cause.line))
+        levels = zip(*(path.split("/")[:-1] for path in lines), strict=False)
+        above = "".join(f"{names[0]}/" for names in takewhile(lambda names: len(set(names)) == 1, levels))
+        places = [f"{path.removeprefix(above)}:{','.join(numbers)}" for path, numbers in lines.items()]
+        clean = self._sheet.letters.clean
+        yield clean(f"{head} below {above}:") if above else f"{head}:"
+        yield from wrap(
+            clean(", ".join(places)),
+            _WIDTH,
+            initial_indent=_INDENT,
+            subsequent_indent=_INDENT,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def _rows(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+        width = column((name for name, _ in rows), most=100)
+        for name, behind in rows:
+            yield row(None, self._sheet.letters.clean(name), width, self._sheet.letters.clean(behind))
+
+    # -- chains -------------------------------------------------------------------------------------
+
+    def _chain(self, finding: Finding) -> Iterator[str]:
+        lines = self._folder.fold(finding.chain, self.place(finding.path, finding.line))
+        width = self._symbol_column([line.step for line in lines if isinstance(line, ShownStep)])
+        last = len(finding.chain.steps) - 1
+        for line in lines:
+            if isinstance(line, Gap):
+                yield self._gap(line)
+                continue
+            effect = effect_phrase(finding.effect, finding.accelerator) if line.number == last else ""
+            yield self._step(line, width, effect)
+
+    def _symbol_column(self, steps: list[Step]) -> int:
+        # A step without a place, usually the sink, may stick out: nothing has to line up with it.
+        return column(self._sheet.letters.clean(step.symbol) for step in steps if step.path is not None)
+
+    def _step(self, shown: ShownStep, width: int, effect: str) -> str:
+        clean = self._sheet.letters.clean
+        place = ""
+        if shown.step.path is not None:
+            place = self._sheet.paint("place", self.place(shown.step.path, shown.step.line).strip())
+        behind = "   ".join(part for part in (place, clean(effect)) if part)
+        return row(shown.number, clean(shown.step.symbol), width, behind)
+
+    def _gap(self, gap: Gap) -> str:
+        dots = self._sheet.letters.ellipsis
+        if gap.shown_at is None:
+            words = f"{plural(gap.count, 'step')} left out; --format json has them all"
+        else:
+            words = f"{plural(gap.count, 'step')} as above, from {gap.shown_at}"
+        return _INDENT + self._sheet.paint("quiet", f"{dots} {words}")

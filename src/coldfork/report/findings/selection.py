@@ -1,0 +1,84 @@
+"""Which causes a report shows and which it folds, and the findings that stand for a cause."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from coldfork.model.causes import Audience, Cause
+from coldfork.model.findings import Finding, Report
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import plural
+
+_OPEN = (Audience.LIBRARY, Audience.SCRIPT)
+_PLACES = {
+    Audience.LIBRARY: "in the library",
+    Audience.SCRIPT: "in scripts",
+    Audience.BUILD: "in the build",
+    Audience.EXAMPLE: "in examples",
+    Audience.TEST: "in tests",
+}
+
+
+class Selection:
+    """The causes of a report, with their findings at hand."""
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._findings = {finding.id: finding for finding in report.findings}
+        is_open = {one: options.tests or one in _OPEN or one in options.fail_for for one in Audience}
+        self.shown = tuple(cause for cause in report.causes if is_open[cause.audience])
+        self.folded = tuple(cause for cause in report.causes if not is_open[cause.audience])
+
+    def in_order(self) -> tuple[Cause, ...]:
+        """What is shown: causes, then new ways to causes that the baseline accepts."""
+        return tuple(sorted(self.shown, key=lambda cause: cause.accepted))
+
+    def all(self) -> tuple[Cause, ...]:
+        """All causes, those too that are folded."""
+        return (*self.in_order(), *self.folded)
+
+    def first(self, cause: Cause) -> Finding:
+        """The finding to mend first: it stands for the cause."""
+        return self._findings[cause.findings[0]]
+
+    def others(self, cause: Cause) -> tuple[Finding, ...]:
+        """The other lines that come to the same cause; imports that only pass it on are ways, not lines."""
+        return tuple(one for one in self._rest(cause) if _leads_to(one, cause) and not one.chain.by_import)
+
+    def later(self, cause: Cause) -> tuple[Finding, ...]:
+        """The lines of the same program that would wake the device if the cause did not."""
+        return tuple(one for one in self._rest(cause) if not _leads_to(one, cause))
+
+    def entries(self, cause: Cause) -> tuple[Finding, ...]:
+        """What is listed of a cause: one finding, but each new way to a cause that the baseline accepts."""
+        return tuple(
+            self._findings[name] for name in (cause.findings if cause.accepted else cause.findings[:1])
+        )
+
+    def _rest(self, cause: Cause) -> Iterable[Finding]:
+        return (self._findings[name] for name in cause.findings[1:])
+
+    def fold_line(self) -> str:
+        """`3 more causes in tests are folded; --tests shows them`; empty where nothing is folded."""
+        if not self.folded:
+            return ""
+        are, them = ("is", "it") if len(self.folded) == 1 else ("are", "them")
+        return f"{_counted(self.folded)} {are} folded; --tests shows {them}"
+
+
+def _leads_to(finding: Finding, cause: Cause) -> bool:
+    return any((step.path, step.line) == (cause.path, cause.line) for step in finding.chain.steps)
+
+
+def place_of(audience: Audience) -> str:
+    """`in tests`: where code for this audience stands."""
+    return _PLACES[audience]
+
+
+def _counted(causes: Iterable[Cause]) -> str:
+    counts = Counter(cause.audience for cause in causes)
+    parts = [
+        f"{plural(count, 'cause') if not index else count} {place_of(audience)}"
+        for index, (audience, count) in enumerate(sorted(counts.items(), key=lambda item: item[0].rank))
+    ]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

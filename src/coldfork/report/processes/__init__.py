@@ -1,0 +1,1 @@
+"""What `coldfork ps` says of running processes, one module for each format."""

@@ -1,0 +1,124 @@
+"""Which processes of a recording are equal, so that hundreds of workers can be shown as one row."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from coldfork.model.states import Waker
+from coldfork.model.timelines import Departure, Process, Recording
+from coldfork.report.recordings.summary import phrases
+
+#: So many equal siblings still have a row each: as many as a machine usually has devices.
+MOST_ALIKE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One process, or several equal children of the same parent, with their depth below the first process."""
+
+    members: tuple[Process, ...]
+    depth: int
+
+    @property
+    def first(self) -> Process:
+        """The process of the row; of several the first one in the recording."""
+        return self.members[0]
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the row stands for several processes."""
+        return len(self.members) > 1
+
+
+class Family:
+    """The processes of a recording in the order of the tree, and what makes two of them equal."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._children: defaultdict[int | None, list[Process]] = defaultdict(list)
+        for process in recording.processes:
+            self._children[process.parent].append(process)
+        self.starts = starts(recording)
+        self._kinds = self._found_kinds(recording)
+
+    def rows(self) -> Iterator[Row]:
+        """Every process once, children below their parent; equal ones that are many share a row."""
+        waiting = self._grouped(self._children[None], 0)[::-1]
+        while waiting:
+            row = waiting.pop()
+            yield row
+            if not row.is_folded:
+                waiting += self._grouped(self._children[row.first.number], row.depth + 1)[::-1]
+
+    def each(self, row: Row) -> list[Row]:
+        """The processes that a row stands for, each alone and with what is below it."""
+        found = []
+        waiting = [Row((member,), row.depth) for member in reversed(row.members)]
+        while waiting:
+            single = waiting.pop()
+            found.append(single)
+            below = self._children[single.first.number]
+            waiting += [Row((child,), single.depth + 1) for child in reversed(below)]
+        return found
+
+    def _grouped(self, siblings: Sequence[Process], depth: int) -> list[Row]:
+        groups: defaultdict[int, list[Process]] = defaultdict(list)
+        for process in siblings:
+            groups[self._kinds[process.number]].append(process)
+        rows = []
+        for process in siblings:
+            alike = groups[self._kinds[process.number]]
+            if len(alike) <= MOST_ALIKE:
+                rows.append(Row((process,), depth))
+            elif process is alike[0]:
+                rows.append(Row(tuple(alike), depth))
+        return rows
+
+    def _found_kinds(self, recording: Recording) -> Mapping[int, int]:
+        """A number for each process that equal ones share: what is below them is equal, too."""
+        numbers: dict[object, int] = {}
+        kinds: dict[int, int] = {}
+        # Who began later cannot be the parent, so this meets children before their parent.
+        for process in sorted(recording.processes, key=lambda one: -one.number):
+            below = Counter(kinds[child.number] for child in self._children[process.number])
+            own = fate(process, self.starts.get(process.number))
+            kinds[process.number] = numbers.setdefault((own, frozenset(below.items())), len(numbers))
+        return kinds
+
+
+def starts(recording: Recording) -> Mapping[int, Departure]:
+    """The fork, spawn or exec that led to each process, by the process's number."""
+    return {
+        going.child: going
+        for process in recording.processes
+        for going in process.departures
+        if going.child is not None
+    }
+
+
+def fate(process: Process, start: Departure | None) -> object:
+    """What two processes must share to be told in the same words; only numbers and times may differ."""
+    return (
+        process.how,
+        phrases.command(process),
+        phrases.ending(process),
+        process.unseen,
+        _beginning(start),
+        tuple(
+            (one.accelerator, one.status, one.level, one.inferred, one.reason) for one in process.stretches
+        ),
+        tuple((wake.accelerator, wake.level, _woken_by(wake.waker)) for wake in process.wakes),
+        frozenset(happening.kind for happening in process.happenings),
+    )
+
+
+def _beginning(start: Departure | None) -> object:
+    if start is None:
+        return None
+    verdicts: Iterable[object] = start.verdicts.items()
+    return start.method, start.site, start.purpose, frozenset(verdicts)
+
+
+def _woken_by(waker: Waker | None) -> object:
+    return None if waker is None else (waker.path, waker.line, waker.call)

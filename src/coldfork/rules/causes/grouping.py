@@ -1,0 +1,113 @@
+"""Which findings come from the same line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from coldfork.model.causes import Audience, CheckedModule
+from coldfork.model.chains import Step, StepKind
+from coldfork.model.effects import WAKING
+from coldfork.model.findings import Finding
+
+#: A line, and what it does there: the accelerator, or the rule where it is about none.
+Key = tuple[str, int, str]
+
+
+class Origin(NamedTuple):
+    """The last line of the checked code on the way to a sink."""
+
+    path: str
+    line: int
+    text: str
+    function: str
+    """Whose line it is: a function, or the module."""
+    call: str | None
+    """What it calls or imports."""
+
+
+class Origins:
+    """Finds the lines that findings come from, and which findings belong together."""
+
+    def __init__(self, modules: Iterable[CheckedModule]) -> None:
+        self._modules: Mapping[str, CheckedModule] = {module.path: module for module in modules}
+
+    def audience(self, finding: Finding) -> Audience:
+        """Whom the finding's module concerns."""
+        module = self._modules.get(finding.path)
+        if module is not None:
+            return module.audience
+        return Audience.TEST if finding.test else Audience.LIBRARY
+
+    def of(self, finding: Finding) -> Origin:
+        """The line that makes the call, or imports what stands outside the check."""
+        steps = finding.chain.steps
+        for index in range(len(steps) - 1, -1, -1):
+            step = steps[index]
+            if step.path is not None and step.line is not None and self._is_checked(step.path):
+                call = _called(steps[index + 1]) if index + 1 < len(steps) else None
+                return Origin(step.path, step.line, step.text, step.symbol, call)
+        return Origin(finding.path, finding.line, finding.text, finding.module, None)
+
+    def groups(self, findings: Iterable[Finding]) -> list[tuple[Origin, list[Finding]]]:
+        """The findings of each origin; the findings of a program belong to its first that wakes."""
+        groups: dict[Key, list[Finding]] = {}
+        keys = {finding.id: self._key(finding) for finding in findings}
+        for first, others in self._programs(findings):
+            keys.update((other.id, keys[first.id]) for other in others)
+        for finding in findings:
+            groups.setdefault(keys[finding.id], []).append(finding)
+        made = []
+        for key, members in groups.items():
+            members.sort(key=self._urgency)
+            own = next(finding for finding in members if self._key(finding) == key)
+            made.append((self.of(own), members))
+        return made
+
+    def is_consequence(self, finding: Finding, origin: Origin) -> bool:
+        """True for an import that only passes on what another line of the checked code does."""
+        return finding.chain.by_import and (finding.path, finding.line) != (origin.path, origin.line)
+
+    def _key(self, finding: Finding) -> Key:
+        origin = self.of(finding)
+        return origin.path, origin.line, finding.accelerator or finding.rule
+
+    def _is_checked(self, path: str) -> bool:
+        return not self._modules or path in self._modules
+
+    def _programs(self, findings: Iterable[Finding]) -> Iterable[tuple[Finding, list[Finding]]]:
+        """Of each module that nobody imports and that is no library: the first that wakes, and the others."""
+        programs: dict[tuple[str, str], list[Finding]] = {}
+        for finding in findings:
+            module = self._modules.get(finding.path)
+            if module is None or module.imported or module.audience is Audience.LIBRARY:
+                continue
+            if finding.accelerator is not None:
+                programs.setdefault((finding.path, finding.accelerator), []).append(finding)
+        for members in programs.values():
+            first = min(members, key=lambda one: (not wakes(one), -one.verdict.rank, one.line, one.column))
+            yield first, [other for other in members if other is not first]
+
+    def _urgency(self, finding: Finding) -> tuple[object, ...]:
+        """Smaller is better mended first: surest and nearest to the line that wakes."""
+        origin = self.of(finding)
+        return (
+            not wakes(finding),
+            -finding.verdict.rank,
+            self.is_consequence(finding, origin),
+            finding.effect != "creates-context",
+            self.audience(finding).rank,
+            (finding.path != origin.path, finding.line != origin.line),
+            len(finding.chain.steps),
+            finding.path,
+            finding.line,
+        )
+
+
+def wakes(finding: Finding) -> bool:
+    """Whether the finding's effect wakes the device."""
+    return finding.effect in WAKING
+
+
+def _called(step: Step) -> str:
+    return f"import {step.symbol}" if step.kind is StepKind.IMPORT else step.symbol

@@ -1,0 +1,185 @@
+"""Makes the causes of one check: the only place that does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from coldfork.model.causes import Cause, Way
+from coldfork.model.findings import Finding
+from coldfork.model.observations import Observation
+from coldfork.rules.causes.gates import Gates
+from coldfork.rules.causes.grouping import Origin, Origins, wakes
+from coldfork.rules.causes.warmth import Warmth
+from coldfork.rules.findings import fingerprints, wording
+
+_LAZY_INIT = "empty this __init__, or make all that it imports lazy with a module __getattr__ (PEP 562)"
+_LAZY_MODULE = "import what leads to the device inside the functions that use it"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Findings that know their causes, and the causes."""
+
+    findings: tuple[Finding, ...]
+    causes: tuple[Cause, ...]
+
+
+def judge(observation: Observation, findings: Sequence[Finding], *, gates: bool = True) -> Judgement:
+    """Find the lines that the findings come from; those that warm most modules come first.
+
+    With `gates`, the imports by which a module passes on what other lines do are an entry of their own where
+    mending them alone keeps more modules cold than mending any of those lines.
+    """
+    origins = Origins(observation.modules)
+    warmth = Warmth(observation.modules, observation.imports)
+    seen: Counter[str] = Counter()
+    causes = []
+    cause_of: dict[str, str] = {}
+    for origin, members in sorted(origins.groups(findings), key=lambda group: group[0][:2]):
+        essence = "\0".join((origin.path, " ".join(origin.text.split()), members[0].accelerator or ""))
+        name = fingerprints.digest(essence, seen[essence])
+        seen[essence] += 1
+        causes.append(_cause(name, origin, members, origins, warmth))
+        cause_of.update((finding.id, name) for finding in members)
+    if gates:
+        causes = _with_gates(observation, findings, causes, origins, warmth)
+        cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
+    named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
+    return Judgement(named, tuple(sorted(causes, key=_order)))
+
+
+def _with_gates(
+    observation: Observation,
+    findings: Sequence[Finding],
+    causes: list[Cause],
+    origins: Origins,
+    warmth: Warmth,
+) -> list[Cause]:
+    """The causes, and for each accelerator the import that mends most, if that is more than a cause does."""
+    passing: dict[str, dict[str, list[Finding]]] = {}
+    for finding in findings:
+        if wakes(finding) and origins.is_consequence(finding, origins.of(finding)):
+            modules = passing.setdefault(finding.accelerator or "", {})
+            modules.setdefault(finding.module, []).append(finding)
+    gates = Gates(observation.modules, observation.imports)
+    for accelerator, modules in sorted(passing.items()):
+        behind = [cause for cause in causes if cause.accelerator == accelerator]
+        widest = gates.widest(behind, modules) if len(behind) > 1 else None
+        if widest is not None:
+            module, spares = widest
+            members = sorted(modules[module], key=lambda one: (-one.verdict.rank, one.line))
+            causes = [*_without(causes, members), _gate(members, spares, origins, warmth)]
+    return causes
+
+
+def _without(causes: Iterable[Cause], members: Sequence[Finding]) -> Iterator[Cause]:
+    """The causes without these findings; one that nothing else comes from keeps them."""
+    taken = {finding.id for finding in members}
+    for cause in causes:
+        left = tuple(name for name in cause.findings if name not in taken)
+        yield replace(cause, findings=left) if left else cause
+
+
+def _gate(members: Sequence[Finding], spares: tuple[str, ...], origins: Origins, warmth: Warmth) -> Cause:
+    first = members[0]
+    remedy = _LAZY_INIT if first.path.endswith("/__init__.py") else _LAZY_MODULE
+    if all(member.remedy.startswith(wording.LAZILY) for member in members):
+        remedy = f"{wording.LAZILY}{remedy}"
+    essence = "\0".join((first.path, "passes on", first.accelerator or ""))
+    steps = first.chain.steps
+    return Cause(
+        id=fingerprints.digest(essence, 0),
+        path=first.path,
+        line=first.line,
+        call=f"import {steps[1].symbol.removeprefix('import ')}" if len(steps) > 1 else None,
+        accelerator=first.accelerator,
+        effect=first.effect,
+        verdict=first.verdict,
+        condition=first.condition,
+        audience=origins.audience(first),
+        remedy=remedy,
+        findings=tuple(finding.id for finding in members),
+        ways=warmth.ways({first.module: (first.path, first.line)}),
+        spares=spares,
+    )
+
+
+def since(causes: Sequence[Cause], findings: Sequence[Finding], known: Container[str]) -> tuple[Cause, ...]:
+    """What is left of the causes when the findings whose ids are `known` have been accepted.
+
+    A cause of which some findings are accepted and others are not is an old one with new ways to it.
+    """
+    by_id = {finding.id: finding for finding in findings}
+    left = []
+    for cause in causes:
+        fresh = tuple(name for name in cause.findings if name not in known)
+        if len(fresh) == len(cause.findings):
+            left.append(cause)
+        elif fresh:
+            first = by_id[fresh[0]]
+            left.append(replace(_cut(cause, fresh, by_id), accepted=True, remedy=first.remedy))
+    return tuple(left)
+
+
+def restricted(causes: Sequence[Cause], findings: Sequence[Finding]) -> tuple[Cause, ...]:
+    """What is left of the causes when these are the findings."""
+    by_id = {finding.id: finding for finding in findings}
+    return tuple(
+        _cut(cause, left, by_id)
+        for cause in causes
+        if (left := tuple(name for name in cause.findings if name in by_id))
+    )
+
+
+def _cut(cause: Cause, left: tuple[str, ...], by_id: Mapping[str, Finding]) -> Cause:
+    """A cause of which only these findings are left."""
+    if left == cause.findings:
+        return cause
+    first = by_id[left[0]]
+    return replace(cause, findings=left, verdict=first.verdict, condition=first.condition)
+
+
+def _cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origins, warmth: Warmth) -> Cause:
+    first = members[0]
+    return Cause(
+        id=name,
+        path=origin.path,
+        line=origin.line,
+        call=origin.call,
+        accelerator=first.accelerator,
+        effect=first.effect,
+        verdict=first.verdict,
+        condition=first.condition,
+        audience=min((origins.audience(finding) for finding in members), key=lambda one: one.rank),
+        remedy=_remedy(origin, members, origins),
+        findings=tuple(finding.id for finding in members),
+        ways=_ways(origin, members, origins, warmth),
+    )
+
+
+def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: Warmth) -> tuple[Way, ...]:
+    waking = [finding for finding in members if wakes(finding)]
+    direct = [finding for finding in waking if not origins.is_consequence(finding, origin)]
+    seeds: dict[str, tuple[str, int]] = {}
+    for finding in direct or waking:  # the line itself may be silenced by a comment
+        seeds.setdefault(finding.module, (finding.path, finding.line))
+    return warmth.ways(seeds)
+
+
+def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str:
+    """The remedy that mends most: in a function that many lines call, it is not to mend each of them."""
+    lines = {
+        (finding.path, finding.line)
+        for finding in members
+        if not origins.is_consequence(finding, origin) and origins.of(finding)[:2] == origin[:2]
+    }
+    remedy = members[0].remedy
+    if len(lines) < 2 or (origin.path, origin.line) in lines:
+        return remedy
+    return f"mend {origin.function} rather than the {len(lines)} lines that call it on import. {remedy}"
+
+
+def _order(cause: Cause) -> tuple[int, int, int, str, int]:
+    return cause.audience.rank, -cause.verdict.rank, -cause.warms, cause.path, cause.line

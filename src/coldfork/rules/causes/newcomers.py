@@ -1,0 +1,131 @@
+"""Modules that an accepted cause did not warm when the baseline was written, and warms now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from coldfork.model.causes import Audience, Cause, Way, packages
+from coldfork.model.chains import Chain, Step, StepKind
+from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.findings import Finding
+from coldfork.model.observations import Observation
+from coldfork.model.positions import Position
+
+#: The outermost modules that are warm, by accelerator: what is inside of a warm package is not named.
+Warm = Mapping[str, Collection[str]]
+#: The text of a line, by the path that reports show.
+Source = Callable[[str, int], str]
+
+
+def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str, list[str]]:
+    """The modules that are warm after their import, for those who import the library or start a script."""
+    concerned = _concerned(observation)
+    names: dict[str, set[str]] = {}
+    for cause in causes:
+        if cause.accelerator is not None:
+            warmed = {way.module for way in cause.ways if way.module in concerned}
+            names.setdefault(cause.accelerator, set()).update(warmed)
+    return {
+        accelerator: sorted(name for name in warm if warm.isdisjoint(packages(name)))
+        for accelerator, warm in sorted(names.items())
+        if warm
+    }
+
+
+def still_warm(before: Warm, causes: Iterable[Cause]) -> dict[str, list[str]]:
+    """What is warm today of the modules that were warm before."""
+    warm = {(cause.accelerator, way.module) for cause in causes for way in cause.ways}
+    left = {
+        accelerator: [name for name in names if (accelerator, name) in warm]
+        for accelerator, names in before.items()
+    }
+    return {accelerator: names for accelerator, names in left.items() if names}
+
+
+def newly_warm(
+    observation: Observation,
+    causes: Iterable[Cause],
+    findings: Sequence[Finding],
+    accepted: Collection[str],
+    before: Warm,
+    source: Source,
+) -> list[tuple[Cause, Effect]]:
+    """The imports by which accepted causes warm modules that they did not warm before.
+
+    Of the modules that become warm together only the one is named whose import is new: the others follow.
+    """
+    concerned = _concerned(observation)
+    new = {(one.module, one.accelerator) for one in findings if one.id not in accepted}
+    by_id = {finding.id: finding for finding in findings}
+    found: list[tuple[Cause, Effect]] = []
+    for cause in causes:
+        if cause.accelerator is None or cause.accelerator not in before:
+            continue
+        if not any(name in accepted for name in cause.findings):
+            continue
+        members = [by_id[name] for name in cause.findings]
+        for way in _fresh(cause, before[cause.accelerator]):
+            if way.module in concerned and (way.module, cause.accelerator) not in new:
+                new.add((way.module, cause.accelerator))
+                found.append((cause, _effect(cause, way, members, source)))
+    return found
+
+
+def _concerned(observation: Observation) -> set[str]:
+    wide = (Audience.LIBRARY, Audience.SCRIPT)
+    return {module.name for module in observation.modules if module.audience in wide}
+
+
+def _fresh(cause: Cause, before: Collection[str]) -> Iterator[Way]:
+    """The ways on which a new import leads to what was warm before."""
+    warm = {way.module for way in cause.ways}
+
+    def was_warm(name: str) -> bool:
+        return name in before or any(package in before for package in packages(name))
+
+    for way in cause.ways:
+        if way.path is None or way.following is None or was_warm(way.module):
+            continue
+        if was_warm(way.following) and warm.isdisjoint(packages(way.module)):
+            yield way
+
+
+def _effect(cause: Cause, way: Way, members: Sequence[Finding], source: Source) -> Effect:
+    path, line, target = way.path or "", way.line or 0, way.following or ""
+    sure = way.sure and cause.verdict is Verdict.CERTAIN
+    return Effect(
+        kind=EffectKind(cause.effect or EffectKind.CREATES_CONTEXT),
+        accelerator=cause.accelerator or "",
+        verdict=cause.verdict if way.sure or cause.verdict is Verdict.POSSIBLE else Verdict.CONDITIONAL,
+        module=way.module,
+        path=path,
+        line=line,
+        end_line=line,
+        column=0,
+        text=source(path, line),
+        position=Position.MODULE,
+        chain=_chain(cause, way, members, source),
+        condition=None if sure else cause.condition,
+        imported=ImportOf(
+            module=target,
+            own=True,
+            statement_in_init=path.endswith("/__init__.py"),
+            importers=0,
+            gated=False,
+            woken_elsewhere=True,
+        ),
+    )
+
+
+def _chain(cause: Cause, way: Way, members: Sequence[Finding], source: Source) -> Chain:
+    """The imports from module to module, then what the woken one does."""
+    by_module = {one.module: one for one in cause.ways}
+    steps: list[Step] = []
+    at: Way | None = way
+    while at is not None and at.following is not None:
+        if at.path is not None and at.line is not None:
+            steps.append(Step(StepKind.IMPORT, at.module, at.path, at.line, source(at.path, at.line)))
+        at = by_module.get(at.following)
+    woken = next((one for one in members if at is not None and one.module == at.module), members[0])
+    first, *rest = woken.chain.steps
+    return Chain((*steps, Step(StepKind.IMPORT, woken.module, first.path, first.line, first.text), *rest))

@@ -1,0 +1,1 @@
+"""What calling one function does to accelerators, in a process whose variables are known."""

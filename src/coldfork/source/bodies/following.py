@@ -1,0 +1,218 @@
+"""Follows the call of one function, and says what it is certain to touch."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from coldfork.knowledge import catalogue
+from coldfork.model.effects import EffectKind
+from coldfork.model.profiles import PROFILES
+from coldfork.source.bodies.definition import NotFound, definition_of, lowered
+from coldfork.source.bodies.handling import error_leaves
+from coldfork.source.bodies.question import Question, values_of
+from coldfork.source.evaluation.evaluator import Evaluator
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.trace import Link, Site
+from coldfork.source.files.finder import Finder
+from coldfork.source.files.reading import read_source
+from coldfork.source.files.site_packages import Distributions, versions
+from coldfork.source.program.loader import Loader
+from coldfork.source.program.program import Program
+from coldfork.source.syntax.nodes import Code
+from coldfork.source.values.kinds import UNKNOWN, Bound, ClassRef, Env, Function, Instance, Value
+
+_FRAMEWORKS = ("torch",)
+"""Whose calls are known to raise in a forked child: nobody else refuses for certain."""
+_OF_THE_MOMENT = (
+    "initialized",
+    "bad_fork",
+    "badfork",
+    "is_torchelastic_launched",
+    "is_scripting",
+    "is_tracing",
+)
+_COUNTING = ("is_available()", "device_count()", "DeviceCount()")
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One accelerator that a function is certain to touch."""
+
+    accelerator: str
+    call: str
+    """What touches it: `torch.zeros`."""
+    steps: tuple[tuple[str, int, str], ...]
+    """The way there: file, line and function, outermost first."""
+
+
+class _Step(NamedTuple):
+    module: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found, and the files that it rests on."""
+
+    touches: tuple[Touch, ...]
+    files: tuple[str, ...]
+
+
+def read_body(question: Question) -> Reading:
+    """What calling a function, with arguments that nobody knows, is certain to touch.
+
+    What is certain happens in every run that comes to its end, and the error that a forked child gets for
+    it leaves the function.
+    """
+    program = _program(question)
+    ev = Evaluator(program)
+    module = program.module(question.module)
+    if module is None:
+        raise NotFound(f"the source of {question.module} is not at hand")
+    source = read_source(question.file)
+    tree = ast.parse(source)
+    definition = definition_of(tree, source, question.function, question.line, question.code)
+    code = lowered(definition)
+
+    def run(frame: Frame) -> None:
+        _give_classes(ev, program, question)
+        frame.at(question.line, question.line)
+        callee, arguments = _callee(ev, program, question, code)
+        value = ev.call(frame, callee, *arguments)
+        if question.iterated:
+            ev.first_yield_only = True
+            iterate(ev, frame, value)
+
+    given = {
+        (name, variable): value
+        for name, variables in question.modules.items()
+        for variable, value in values_of(variables).items()
+    }
+    sites = ev.run_body(module, run, dict(os.environ), given)
+    trees: dict[str, ast.Module] = {question.module: tree}
+    found = tuple(_certain(program, sites, trees))
+    return Reading(found, tuple(one.path for one in program.loaded()))
+
+
+def read_library(library: str, search: Iterable[str], profile: str, **_: object) -> Reading:
+    """What calling a function of a library is known to touch, whatever its arguments."""
+    facts = catalogue.load(PROFILES[profile], versions(tuple(map(Path, search)))).call(library)
+    sure = [
+        Touch(fact.accelerator, fact.symbol, ())
+        for fact in facts
+        if fact.does is EffectKind.CREATES_CONTEXT
+        and not (fact.condition or fact.presumes or fact.unless_env or fact.argument or fact.unless_argument)
+    ]
+    return Reading(tuple(sure), ())
+
+
+def _program(question: Question) -> Program:
+    search = tuple(Path(folder) for folder in question.search)
+    profile = PROFILES[question.profile]
+    known = catalogue.load(profile, versions(search))
+    known = replace(known, values={name: one for name, one in known.values.items() if _lasts(name, question)})
+    loader = Loader(question.version, jobs=1, remembering=False)
+    # Not the libraries: what they do is known by heart, or is not certain.
+    finder = Finder(question.roots, (), {**question.files, question.module: question.file})
+    return Program(finder, loader.load, known, profile, question.version, Distributions(search))
+
+
+def _lasts(name: str, question: Question) -> bool:
+    """Whether what a name is known to hold while a module is imported holds in a forked child, too."""
+    if any(word in name.lower() for word in _OF_THE_MOMENT):
+        return False
+    # PyTorch counts the devices once; in a child of somebody who has not had them counted there are none.
+    return question.counted or not any(word in name for word in _COUNTING)
+
+
+def _give_classes(ev: Evaluator, program: Program, question: Question) -> None:
+    """Let the classes hold what they hold in the process."""
+    for module, classes in question.classes.items():
+        for qualified, attributes in classes.items():
+            cls = _class(ev, program, module, qualified)
+            if cls is not None and attributes:
+                cls.outside = values_of(attributes)
+
+
+def _callee(
+    ev: Evaluator, program: Program, question: Question, code: Code
+) -> tuple[Value, tuple[tuple[Value, ...], dict[str | None, Value]]]:
+    """The function with its object, and arguments for all that it takes beside it."""
+    module = program.module(question.module)
+    assert module is not None
+    within, _, name = question.function.rpartition(".")
+    owner = _class(ev, program, question.module, within) if within else None
+    env = Env()
+    env.names = values_of(question.closure)
+    function = Function(module, code.line, name, code, env if question.closure else None, owner)
+    unknown = (UNKNOWN,) * len(code.parameters.positional)
+    if question.owner is None:
+        return function, (unknown, {})
+    cls = _class(ev, program, *question.owner)
+    receiver: Value = UNKNOWN
+    if cls is not None:
+        receiver = Instance(cls)
+        receiver.attributes.update(values_of(question.attributes))
+    return Bound(function, receiver), (unknown[1:], {})
+
+
+def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> ClassRef | None:
+    """A class that a module defines; None for one inside a function."""
+    state = program.module(module)
+    if state is None or "<" in qualified:
+        return None
+    frame = Frame(state, None)
+    frame.quiet = True
+    first, *others = qualified.split(".")
+    value = ev.global_value(frame, first)
+    for name in others:
+        value = ev.attribute(frame, value, name)
+    return value if isinstance(value, ClassRef) else None
+
+
+def _certain(program: Program, sites: tuple[Site, ...], trees: dict[str, ast.Module]) -> Iterator[Touch]:
+    told: set[str] = set()
+    for site in sites:
+        wake = site.wake
+        if not site.certain or wake.presumed or wake.kind is not EffectKind.CREATES_CONTEXT:
+            continue
+        steps, call = _way(wake.link)
+        if call.partition(".")[0] not in _FRAMEWORKS or wake.accelerator in told:
+            continue
+        if all(_leaves(program, step, trees, first=not number) for number, step in enumerate(steps)):
+            told.add(wake.accelerator)
+            places = ((_path(program, step.module), step.line, step.function) for step in steps)
+            yield Touch(wake.accelerator, call, tuple(places))
+
+
+def _way(link: Link) -> tuple[list[_Step], str]:
+    """The functions on the way, without the one that stands for the process, and the call at its end."""
+    steps: list[_Step] = []
+    at: Link | None = link.following
+    call = ""
+    while at is not None:
+        if at.module is None or at.line is None:
+            call = at.symbol
+        else:
+            steps.append(_Step(at.module, at.line, at.symbol))
+        at = at.following
+    return steps, call
+
+
+def _leaves(program: Program, step: _Step, trees: dict[str, ast.Module], *, first: bool) -> bool:
+    tree = trees.get(step.module)
+    if tree is None:
+        tree = trees[step.module] = ast.parse(read_source(_path(program, step.module)))
+    return error_leaves(tree, step.line, called_by_name=not first)
+
+
+def _path(program: Program, name: str) -> str:
+    module = program.module(name)
+    return "" if module is None else module.path

@@ -1,0 +1,35 @@
+"""Names that a library offers and the catalogue speaks of, be they defined elsewhere in it."""
+
+from __future__ import annotations
+
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.program.module import Module
+from coldfork.source.values.kinds import ClassRef, External, Function, Value
+
+
+def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) -> Value:
+    """What code outside a library gets under a name of its that the catalogue speaks of.
+
+    The catalogue answers for it then, with the library's source beside or not. Under the name that its own
+    module gives it a function is looked up when it is called.
+    """
+    top = dotted.partition(".")[0]
+    if top not in ev.known_libraries or reader.name.partition(".")[0] == top:
+        return value
+    if isinstance(value, (Function, ClassRef)):
+        own = f"{value.module.name}.{value.qualified}"
+    elif isinstance(value, External) and value.name != dotted:
+        own = value.name
+    else:
+        return value
+    if own in ev.catalogue.calls:
+        return value
+    known = ev.catalogue.call(dotted) or ev.catalogue.returned(dotted)
+    return External(dotted) if known or _is_catalogued_module(ev, dotted, own) else value
+
+
+def _is_catalogued_module(ev: Interpreter, dotted: str, own: str) -> bool:
+    """True where a library offers a module of another package, `cupy.cuda.runtime`, whose names are known."""
+    if own.partition(".")[0] == dotted.partition(".")[0]:
+        return False
+    return any(name.startswith(f"{dotted}.") for name in ev.catalogue.calls)

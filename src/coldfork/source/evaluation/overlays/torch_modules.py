@@ -1,0 +1,123 @@
+"""Modules of torch: whether one holds a tensor, without which moving it touches no device."""
+
+from __future__ import annotations
+
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.classes import external_bases
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import (
+    Const,
+    External,
+    Function,
+    Instance,
+    Keywords,
+    Mapping,
+    Sequence,
+    Union,
+    Value,
+)
+from coldfork.source.values.unions import alternatives
+
+MODULE = "torch.nn.Module"
+#: Stands for every class of modules that hold no tensor.
+EMPTY = "torch.nn.Identity"
+#: Stands for every class of modules that hold what they are given.
+CONTAINER = "torch.nn.Sequential"
+_TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+_MODULES = frozenset({MODULE, "torch.nn.modules.module.Module"})
+#: Methods that take a name and what a module is to hold under it.
+REGISTERING = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
+#: Methods that hand back the module and touch no device.
+CHAINED = frozenset(
+    {"apply", "bfloat16", "double", "eval", "float", "half", "requires_grad_", "train", "type"}
+)
+#: Arguments that make a normalisation learn or keep something.
+_SWITCHES = frozenset({"affine", "track_running_stats"})
+#: Bases that bring nothing of their own.
+_PLAIN = ("abc.", "typing.", "builtins.object")
+
+
+def made(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """The module that a container's call makes, by what it is given."""
+    if ev.catalogue.returned(symbol) != CONTAINER:
+        return None
+    found = [_held(ev, value) for value in positional]
+    for name, value in keywords.items():
+        found.append(value == Const(True) if name in _SWITCHES else _held(ev, value))
+    if any(one is True for one in found):
+        return External(f"{MODULE}()")
+    empty = External(f"{EMPTY}()")
+    if all(one is False for one in found):
+        return empty
+    condition = Condition(words=f"the {symbol.rpartition('.')[2]} holds parameters or buffers")
+    return Union(((External(f"{MODULE}()"), condition), (empty, None)))
+
+
+def is_module(ev: Interpreter, instance: Instance) -> bool:
+    """True for an object of a class derived from torch's modules."""
+    return any(_kind(ev, base) in (MODULE, EMPTY, CONTAINER) for base in external_bases(ev, instance.cls))
+
+
+def holds(ev: Interpreter, instance: Instance) -> bool | None:
+    """Whether a module has parameters or buffers, in itself or in a module within; None when nobody knows."""
+    kinds = [_kind(ev, base) for base in external_bases(ev, instance.cls)]
+    own = [base for base in external_bases(ev, instance.cls) if _is_own(ev, base)]
+    if own:
+        return True
+    found = [_attribute(ev, value) for value in instance.attributes.values()]
+    if any(one is True for one in found):
+        return True
+    if instance.open or None in found or any(kind in (None, CONTAINER) for kind in kinds):
+        return None
+    return False
+
+
+def _kind(ev: Interpreter, base: str) -> str | None:
+    """The kind of modules that a base without source makes; None for another class."""
+    if base in _MODULES:
+        return MODULE
+    if base.startswith(_PLAIN):
+        return EMPTY
+    return ev.catalogue.returned(base)
+
+
+def _is_own(ev: Interpreter, base: str) -> bool:
+    """True for a class of torch's that has parameters, `torch.nn.Linear`."""
+    return base not in _MODULES and ev.catalogue.returned(base) == MODULE
+
+
+def _attribute(ev: Interpreter, value: Value) -> bool | None:
+    """Whether an attribute of a module counts: modules and tensors do, but not in a list or a dictionary."""
+    return False if isinstance(value, (Sequence, Mapping)) else _held(ev, value)
+
+
+def _held(ev: Interpreter, value: Value) -> bool | None:
+    """Whether a value is, or holds, a tensor that a module would move."""
+    if isinstance(value, Union):
+        found = {_held(ev, one) for one, _ in alternatives(value)}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(value, (Const, Function)):
+        return False
+    if isinstance(value, External):
+        return _external(ev, value.name)
+    if isinstance(value, Instance):
+        return (
+            holds(ev, value) if is_module(ev, value) else False if not external_bases(ev, value.cls) else None
+        )
+    if isinstance(value, (Sequence, Mapping)):
+        items = value.items if isinstance(value, Sequence) else tuple(value.items.values())
+        found = {_held(ev, one) for one in items}
+        if True in found and not value.doubtful:
+            return True
+        return False if found <= {False} and value.exact else None
+    return None
+
+
+def _external(ev: Interpreter, name: str) -> bool | None:
+    """Whether something without source is, or holds, a tensor."""
+    if not name.endswith("()"):
+        return False if name.startswith(("torch.", "builtins.")) else None
+    type_ = name[:-2] if name[:-2] in (MODULE, EMPTY) else ev.catalogue.returned(name[:-2])
+    if type_ == MODULE or type_ in _TENSORS:
+        return True
+    return False if type_ == EMPTY else None

@@ -1,0 +1,142 @@
+"""Whom a module concerns: those who import the package, or only who builds it, tests it or tries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coldfork.model.causes import Audience, CheckedModule
+from coldfork.source.files.discovery import Found
+from coldfork.source.files.modules_of_tests import is_test
+from coldfork.source.program.program import Program
+from coldfork.source.reach.propagation import Importers
+from coldfork.source.reach.quotations import Quotations
+from coldfork.source.syntax import nodes
+
+_EXAMPLES = frozenset({
+    "benchmark", "benchmarks", "demo", "demos", "doc", "docs", "documentation", "example", "examples",
+    "notebooks", "sample", "samples", "tutorial", "tutorials",
+})  # fmt: skip
+_SCRIPTS = frozenset({"bin", "scripts", "tools"})
+#: What nobody may depend on, unless the library or the build does.
+_NARROW = frozenset({Audience.EXAMPLE, Audience.TEST})
+#: What setuptools, Poetry and Sphinx run by these names.
+_BUILDS = frozenset({"build.py", "conf.py", "setup.py"})
+#: What builds a package from inside of it, where nothing of it imports that.
+_BUILDER = "build.py"
+_IMPORTING = (nodes.BY_IMPORT, nodes.BY_FROM)
+
+
+class Audiences:
+    """Tells the audience of every checked module."""
+
+    def __init__(self, program: Program, found: Found, importers: Importers, quotations: Quotations) -> None:
+        self._program = program
+        self._found = found
+        self._importers = importers
+        self._quotations = quotations
+        self._above: dict[str, str] = {}
+
+    def modules(self, waking: Iterable[str]) -> tuple[CheckedModule, ...]:
+        """The checked modules; only of those that are `waking` it is asked whether they are programs."""
+        paths = {name: self._quotations.path_of(name) for name in self._found.files}
+        audiences = {name: self._by_place(name, path) for name, path in paths.items()}
+        self._lower(audiences)
+        self._lift(audiences)
+        for name in waking:
+            if audiences[name] is Audience.LIBRARY and self._builds(name, paths[name]):
+                audiences[name] = Audience.BUILD
+            if audiences[name] is Audience.LIBRARY and self._is_program(name):
+                in_package = name not in self._found.display
+                audiences[name] = (
+                    Audience.EXAMPLE if in_package and _holds(paths[name], _EXAMPLES) else Audience.SCRIPT
+                )
+        return tuple([
+            CheckedModule(name, path, audiences[name], self._is_imported(name))
+            for name, path in paths.items()
+        ])  # fmt: skip
+
+    def _by_place(self, name: str, path: str) -> Audience:
+        plain = name in self._found.display
+        # A package may stand in a folder of examples; what the folders inside of it are called says less.
+        folders = path if plain else f"{self._folders_above(name, path)}{path.partition('/')[0]}/"
+        if is_test(name, path) or is_test(name, folders):
+            return Audience.TEST
+        if plain and path.rpartition("/")[2] in _BUILDS:
+            return Audience.BUILD
+        return Audience.EXAMPLE if _holds(folders, _EXAMPLES) else Audience.LIBRARY
+
+    def _folders_above(self, name: str, path: str) -> str:
+        """The folders between a path that was given and the top package: `examples/`, or nothing."""
+        root = self._found.files[name].removesuffix(f"/{path}")
+        known = self._above.get(root)
+        if known is None:
+            outer = min((one for one in self._found.roots if f"{root}/".startswith(f"{one}/")), default=root)
+            known = self._above[root] = f"{root[len(outer) :].lstrip('/')}/".lstrip("/")
+        return known
+
+    def _lower(self, audiences: dict[str, Audience]) -> None:
+        """A file outside any package that only the build imports belongs to the build."""
+        pending = [name for name, known in audiences.items() if known is Audience.BUILD]
+        while pending:
+            builder = pending.pop()
+            for name in self._found.display:
+                importers = self._own_importers(name)
+                if builder not in importers or audiences[name] is not Audience.LIBRARY:
+                    continue
+                if all(audiences[importer] is Audience.BUILD for importer in importers):
+                    audiences[name] = Audience.BUILD
+                    pending.append(name)
+
+    def _lift(self, audiences: dict[str, Audience]) -> None:
+        """What the library imports belongs to it, whatever it is called, and so with the build."""
+        narrow = {name: self._own_importers(name) for name, one in audiences.items() if one in _NARROW}
+        changed = True
+        while changed:
+            changed = False
+            for name, importers in narrow.items():
+                widest = min((audiences[one] for one in importers), key=_rank, default=audiences[name])
+                if widest.rank < audiences[name].rank and widest not in _NARROW:
+                    audiences[name], changed = widest, True
+
+    def _own_importers(self, name: str) -> set[str]:
+        return {importer for importer, _ in self._importers.get(name, ()) if importer in self._found.files}
+
+    def _is_imported(self, name: str) -> bool:
+        importers = self._importers.get(name)
+        return importers is not None and any(importer in self._found.files for importer, _ in importers)
+
+    def _is_program(self, name: str) -> bool:
+        """True for what nobody imports and whose module level is a program."""
+        path = self._quotations.path_of(name)
+        if path.endswith("/__init__.py") or self._is_imported(name):
+            return False
+        if path.endswith("__main__.py") or self._quotations.has_main_guard(name):
+            return True
+        if name in self._found.display:
+            return _holds(path, _SCRIPTS) or self._calls_at_module_level(name)
+        return self._calls_at_module_level(name) and not self._offers(name)
+
+    def _builds(self, name: str, path: str) -> bool:
+        """True for what builds the package that it lies in, and that nobody imports."""
+        return path.rpartition("/")[2] == _BUILDER and not self._is_imported(name)
+
+    def _offers(self, name: str) -> bool:
+        """True when a module binds a name that somebody might import from it."""
+        module = self._program.module(name)
+        binds = module.summary.binds if module is not None else {}
+        return any(how not in _IMPORTING for entries in binds.values() for how, *_ in entries)
+
+    def _calls_at_module_level(self, name: str) -> bool:
+        """True when a statement of the module is a call for its own sake, such as `main()`."""
+        module = self._program.module(name)
+        body = module.summary.body if module is not None else ()
+        return any(node[0] == nodes.EXPR and node[-1][0] == nodes.CALL for node in body)
+
+
+def _rank(audience: Audience) -> int:
+    return audience.rank
+
+
+def _holds(path: str, names: frozenset[str]) -> bool:
+    """Whether a folder of the path has one of these names; of an absolute path nothing is known."""
+    return not path.startswith("/") and not names.isdisjoint(path.split("/")[:-1])

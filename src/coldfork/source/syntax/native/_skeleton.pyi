@@ -1,0 +1,6 @@
+from coldfork.source.syntax.native.compiled import Parts
+
+DIGEST: str
+
+def skeleton(source: bytes, /) -> Parts | None: ...
+def words(source: bytes, /) -> int: ...

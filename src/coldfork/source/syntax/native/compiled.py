@@ -1,0 +1,46 @@
+"""The compiled twins of `skeleton` and `words`, if they were compiled from the source that lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from types import ModuleType
+
+from coldfork.source.syntax.plain_imports import PlainImport
+
+#: Text, spans, header names, runs and imports of a skeleton.
+Parts = tuple[
+    bytes,
+    dict[int, tuple[int, int]],
+    dict[bytes, int],
+    dict[int, list[int]],
+    dict[int, list[PlainImport]],
+]
+_SOURCE = Path(__file__).with_name("skeleton.c")
+
+
+def digest_of_source(source: Path = _SOURCE) -> str | None:
+    """Names the C source at hand, as the compiled module names the one that it was made from."""
+    try:
+        return blake2b(source.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return None
+
+
+def up_to_date(digest: str, source: Path = _SOURCE) -> bool:
+    """Whether a module was compiled from this very source: another one may do something else."""
+    return digest == digest_of_source(source)
+
+
+def _usable() -> ModuleType | None:
+    try:
+        from coldfork.source.syntax.native import _skeleton
+    except ImportError:  # nothing was compiled for this Python
+        return None
+    return _skeleton if up_to_date(_skeleton.DIGEST) else None
+
+
+_module = _usable()
+compiled_skeleton: Callable[[bytes], Parts | None] | None = getattr(_module, "skeleton", None)
+compiled_words: Callable[[bytes], int] | None = getattr(_module, "words", None)

@@ -1,0 +1,27 @@
+"""Parse a source of any Python up to 3.15 with the `ast` of the one that runs."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+
+def parse_any(source: bytes) -> ast.Module:
+    """The tree of a source; where the running grammar is too old for it, that of the source rewritten."""
+    try:
+        return parse_as_is(source)
+    except SyntaxError:
+        # Loaded when it is needed: nearly every run goes without.
+        from coldfork.source.syntax.newer.reading import parse_rewritten
+
+        tree = parse_rewritten(source, parse_as_is, parse_any)
+        if tree is None:
+            raise
+        return tree
+
+
+def parse_as_is(source: bytes) -> ast.Module:
+    """The tree that the running grammar makes of a source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)

@@ -1,0 +1,21 @@
+"""An extension that was built against another PyTorch."""
+
+from __future__ import annotations
+
+from coldfork.model.diagnosis.evidence import Confidence
+from tests.diagnose.running import names, only_story, raised
+
+SAID = raised(
+    "ImportError: /srv/flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationE"
+)
+OTHER = raised("ImportError: /usr/lib/libpq.so.5: undefined symbol: EVP_MD_CTX_new")
+
+
+def test_the_words_are_recognised() -> None:
+    story = only_story(f"loading the model\n{SAID}")
+    assert (story.name, story.confidence) == ("binary-mismatch", Confidence.CERTAIN)
+    assert story.remedies
+
+
+def test_words_that_are_alike_are_no_story() -> None:
+    assert names(OTHER) == []

@@ -1,0 +1,38 @@
+"""What a process is to run cannot be pickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.diagnose.running import names, only_story, said_by
+
+PROGRAM = """import multiprocessing
+import threading
+
+
+def start():
+    def target():
+        pass
+
+    multiprocessing.get_context("spawn").Process(target={}).start()
+
+
+if __name__ == "__main__":
+    start()
+"""
+
+
+@pytest.mark.parametrize("target", ["target", "lambda: None", "print, args=(threading.Lock(),)"])
+def test_the_line_that_starts_the_process_is_the_culprit(target: str, tmp_path: Path) -> None:
+    story = only_story(said_by(PROGRAM.format(target), tmp_path))
+    assert story.name == "unpicklable-target"
+    assert story.culprit is not None
+    assert (Path(story.culprit.path).name, story.culprit.line) == ("program.py", 9)
+
+
+def test_pickle_fails_elsewhere_too(tmp_path: Path) -> None:
+    said = said_by("import pickle\npickle.dumps(lambda: None)\n", tmp_path)
+    assert "pickle" in said
+    assert names(said) == []

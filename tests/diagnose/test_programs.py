@@ -1,0 +1,64 @@
+"""Programs of this repository break on the virtual device, and their logs lead to the line that did it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the virtual device needs Linux"),
+]
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+def explained(tmp_path: Path, name: str) -> tuple[Any, subprocess.CompletedProcess[str]]:
+    """Let coldfork run a program on the virtual device, and explain what it printed."""
+    said = tmp_path / "said.json"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "examples")]),
+        "COLDFORK_VIRTUAL": "h100",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "COLDFORK_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    program = str(HERE / "programs" / f"{name}.py")
+    line = [sys.executable, "-m", "coldfork", "explain", "--format", "json", "--output", str(said)]
+    done = subprocess.run(
+        [*line, "--", sys.executable, program],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    return json.loads(said.read_text(encoding="utf-8")), done
+
+
+@pytest.mark.must_hold
+def test_the_broken_engine_is_led_back_to_its_class_body(tmp_path: Path) -> None:
+    said, done = explained(tmp_path, "forking_engine")
+    (story,) = said["stories"]
+    assert (story["story"], story["confidence"], done.returncode) == ("cuda-in-forked-child", "certain", 0)
+    assert story["culprit"]["path"].endswith("broken_engine/attention/flash.py")
+    assert story["culprit"]["line"] == 12
+    assert {process["started"] for process in story["processes"]} == {"fork"}
+    assert [process["name"] for process in story["processes"]] == ["ForkProcess-1", "ForkProcess-2"]
+    assert story["processes"][0]["fork"]["path"].endswith("broken_engine/launcher.py")
+
+
+def test_a_device_that_the_program_woke_itself_is_the_programs_doing(tmp_path: Path) -> None:
+    said, done = explained(tmp_path, "import_in_child")
+    (story,) = said["stories"]
+    assert done.returncode == 1
+    assert story["culprit"]["path"].endswith("import_in_child.py")

@@ -1,0 +1,134 @@
+"""What happens to a log on its way changes neither the story nor the line."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coldfork.model.diagnosis.stories import Story
+from tests.diagnose import corpus
+
+LOGS = ("import_in_child-3.11.log", "truncated_speculative_decoding.log")
+PREFIXES = (
+    "(EngineCore_DP0 pid=680) ERROR 09-30 18:32:41 [core.py:708] ",
+    "(EngineCore_DP0 pid=680) ",
+    "[rank0]: ",
+    "[default1]:",
+    "(VllmWorker rank=1 pid=7) ",
+    "(train_fn pid=1234, ip=10.0.0.1) ",
+    "2026-09-30 18:32:41,123 ERROR ",
+    "2026-09-30T18:32:41.123456Z stderr F ",
+    "worker-1  | ",
+    "Sep 30 18:32:41 host engine[33]: ",
+    "E0930 18:32:41.123456 680 torch/distributed/elastic/multiprocessing/api.py:571] ",
+    "app-7f9c> ",
+    "\x1b[1;36m(EngineCore_DP0 pid=680)\x1b[0;0m ",
+)
+prefixes = st.sampled_from(PREFIXES)
+
+
+def told(text: str) -> tuple[str, str, int | None]:
+    """Story, file and line of the only story of a log."""
+    (story,) = corpus.explained(text).stories
+    return _essence(story)
+
+
+def _essence(story: Story) -> tuple[str, str, int | None]:
+    assert story.culprit is not None
+    return story.name, story.culprit.path.replace("\\", "/").rpartition("/")[2], story.culprit.line
+
+
+EXPECTED = {
+    LOGS[0]: ("cuda-in-forked-child", "flash.py", 12),
+    LOGS[1]: ("cuda-in-forked-child", "flash_attn.py", 175),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+@given(prefix=prefixes)
+def test_behind_a_prefix(name: str, prefix: str) -> None:
+    assert told(corpus.prefixed(corpus.captured(name), prefix)) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", LOGS)
+@given(prefix=prefixes, other=prefixes, every=st.integers(1, 7))
+def test_between_lines_of_another_process(name: str, prefix: str, other: str, every: int) -> None:
+    noise = [f"{other.replace('680', '99').replace('rank', 'rank4')}{line}" for line in corpus.NOISE]
+    text = corpus.prefixed(corpus.captured(name), prefix)
+    if prefix != other:
+        text = corpus.interleaved(text, noise, every)
+    assert told(text) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_wrapped_by_a_terminal(name: str) -> None:
+    """At any width: at some of them a line that nobody cut is as long as those that were."""
+    text = corpus.captured(name)
+    wrong = [width for width in range(60, 201) if told(corpus.wrapped(text, width)) != EXPECTED[name]]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", LOGS)
+@given(prefix=prefixes)
+def test_in_colours_in_docker_and_with_the_ends_of_lines_of_windows(name: str, prefix: str) -> None:
+    text = corpus.prefixed(corpus.captured(name), prefix)
+    assert told(corpus.in_docker(corpus.coloured(text))) == EXPECTED[name]
+    assert told(text.replace("\n", "\r\n")) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", LOGS)
+@given(data=st.data())
+def test_cut_off_anywhere_it_is_the_same_story_or_none(name: str, data: st.DataObject) -> None:
+    text = corpus.captured(name)
+    begin = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(begin, len(text)))
+    for story in corpus.explained(text[begin:end]).stories:
+        assert story.name == "cuda-in-forked-child"
+        if story.culprit is not None:
+            assert story.culprit.path.endswith((".py", EXPECTED[name][1]))
+
+
+@pytest.mark.parametrize("name", LOGS)
+@given(data=st.data())
+def test_without_some_lines_of_its_middle_no_other_line_is_guilty(name: str, data: st.DataObject) -> None:
+    lines = corpus.captured(name).splitlines(keepends=True)
+    begin = data.draw(st.integers(1, len(lines) - 1))
+    length = data.draw(st.integers(1, 6))
+    for story in corpus.explained("".join([*lines[:begin], "...\n", *lines[begin + length :]])).stories:
+        assert story.name == "cuda-in-forked-child"
+
+
+def test_paths_of_windows() -> None:
+    text = corpus.captured(LOGS[0]).replace("/srv/", "C:\\srv\\")
+    assert told(text.replace("/opt/python/lib/python3.11/", "C:\\Python311\\Lib\\")) == EXPECTED[LOGS[0]]
+
+
+def test_in_the_encoding_of_powershell() -> None:
+    from coldfork.diagnose.explaining import explain, read_log
+
+    stream = io.BytesIO(corpus.captured(LOGS[0]).encode("utf-16"))
+    (story,) = explain([read_log(stream, None)]).stories
+    assert _essence(story) == EXPECTED[LOGS[0]]
+
+
+GROUP = """  + Exception Group Traceback (most recent call last):
+  |   File "/srv/a.py", line 1, in <module>
+  | ExceptionGroup: workers (1 sub-exception)
+  +-+---------------- 1 ----------------
+"""
+
+
+def test_in_a_group_of_exceptions() -> None:
+    text = corpus.captured(LOGS[0]).split("\n", 1)[1]
+    inner = corpus.prefixed(text, "    | ")
+    assert told(f"{GROUP}{inner}    +------------------------------------\n") == EXPECTED[LOGS[0]]
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_break_the_reading(data: bytes) -> None:
+    from coldfork.diagnose.explaining import explain, read_log
+
+    assert explain([read_log(io.BytesIO(data), None)]).stories == ()

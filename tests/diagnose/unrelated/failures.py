@@ -1,0 +1,157 @@
+"""Programs that fail for reasons which have nothing to do with a device in the wrong process."""
+
+from __future__ import annotations
+
+#: One program a line; many hold the words cuda, fork and GPU on purpose. Each raises for real.
+PYTHON = r"""
+{}["cuda"]
+[][3]
+int("gpu0")
+None.fork()
+undefined_gpu
+1 / 0
+assert len([]) == 1, "expected one GPU"
+import no_such_package_cuda
+from os import fork_safely
+open("/no/such/fork.yaml")
+"text" + 1
+len(5)
+raise SystemError("error return without exception set")
+raise RuntimeError("fork the repository before you push to it")
+raise RuntimeError("generator raised StopIteration")
+raise TimeoutError("timed out while waiting for the GPU queue")
+raise ConnectionRefusedError(111, "Connection refused")
+raise ConnectionResetError(104, "Connection reset by peer")
+raise BrokenPipeError(32, "Broken pipe")
+raise PermissionError(13, "Permission denied", "/dev/nvidia0")
+raise IsADirectoryError(21, "Is a directory", "/models/cuda")
+raise OSError(28, "No space left on device", "/cache/cuda.bin")
+raise OSError(24, "Too many open files", "/data/fork/0001")
+raise OSError(98, "Address already in use")
+raise BlockingIOError(11, "Resource temporarily unavailable: os.fork")
+raise OSError(12, "Cannot allocate memory: os.fork")
+raise ChildProcessError(10, "No child processes")
+raise EOFError("EOF when reading a line")
+raise MemoryError("the host has no memory left for the fork")
+raise RecursionError("maximum recursion depth exceeded")
+raise KeyboardInterrupt
+raise NotImplementedError("Could not run 'aten::foo' with arguments from the 'CUDA' backend.")
+raise ImportError("libcudart.so.12: cannot open shared object file: No such file or directory")
+raise ImportError("/lib/libpq.so.5: undefined symbol: EVP_MD_CTX_new")
+raise ImportError("cannot import name 'cuda' from partially initialized module 'engine'")
+raise ImportError("numpy.core.multiarray failed to import")
+raise ModuleNotFoundError("No module named 'flash_attn'")
+raise AssertionError("Torch not compiled with CUDA enabled")
+raise AssertionError("Regex: 'Cannot re-initialize CUDA in forked subprocess' did not match 'no'")
+raise RuntimeError("CUDA error: an illegal memory access was encountered")
+raise RuntimeError("CUDA error: device-side assert triggered")
+raise RuntimeError("CUDA error: unspecified launch failure")
+raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
+raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
+raise RuntimeError("CUDA error: misaligned address")
+raise RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling cublasSgemm")
+raise RuntimeError("cuDNN error: CUDNN_STATUS_MAPPING_ERROR")
+raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has 15.78 GiB")
+raise RuntimeError("Expected all tensors to be on the same device, but found cuda:0 and cpu!")
+raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)")
+raise RuntimeError("Input type (cuda.FloatTensor) and weight type (FloatTensor) should be the
+same") raise RuntimeError("Error(s) in loading state_dict for Engine: size mismatch for head.weight")
+raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+raise RuntimeError("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is
+False.") raise RuntimeError("NCCL communicator was aborted on rank 0.")
+raise RuntimeError("[1]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE)")
+raise RuntimeError("The server socket has failed to listen on any local network address. port: 29500")
+raise RuntimeError("Trying to backward through the graph a second time")
+raise RuntimeError("DataLoader worker (pid 4) exited unexpectedly with exit code 1")
+raise RuntimeError("can't start new thread")
+raise RuntimeError("dictionary changed size during iteration")
+raise RuntimeError("Event loop is closed")
+raise RuntimeError("This event loop is already running")
+raise RuntimeError("Engine core initialization failed. See root cause above.")
+raise RuntimeError("initialization error in the configuration: no model named fork")
+raise RuntimeError("the context has not been set")
+raise ValueError("No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.")
+raise ValueError("The model's max seq len (131072) is larger than the KV cache of the GPU")
+raise ValueError("Bfloat16 is only supported on GPUs with compute capability of at least 8.0.")
+raise ValueError("unknown start method 'forkspoon'")
+raise ValueError("cannot find context for 'fork'")
+raise ValueError("Tokenizer class CudaTokenizer does not exist")
+raise ValueError("could not convert string to float: 'cuda'")
+raise TypeError("forward() missing 1 required positional argument: 'cuda_graph'")
+raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
+raise TypeError("Object of type device is not JSON serializable")
+raise AttributeError("module 'torch' has no attribute 'cuda_fork'")
+raise AttributeError("'NoneType' object has no attribute 'gpu_id'")
+raise KeyError("model.layers.0.fork.weight")
+raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+raise LookupError("unknown encoding: cuda")
+raise StopAsyncIteration("no more GPU batches")
+raise ArithmeticError("loss is nan on cuda:0")
+raise FloatingPointError("underflow in the fork of the loss")
+raise OverflowError("cannot convert float infinity to integer")
+raise BufferError("Existing exports of data: object cannot be re-sized")
+raise ExceptionGroup("unhandled errors in a TaskGroup", [KeyError("gpu"), ValueError("fork")])
+import json; json.loads("{cuda: 1}")
+import pickle; pickle.dumps(lambda: "fork")
+import subprocess; subprocess.run(["false", "--fork"], check=True)
+import socket; socket.create_connection(("127.0.0.1", 1), timeout=1)
+import zipfile; zipfile.ZipFile("/dev/null")
+import struct; struct.unpack("i", b"gpu")
+import datetime; datetime.date(2026, 2, 30)
+import re; re.compile("(fork")
+import ast; ast.parse("if cuda\n  fork()")
+import configparser; configparser.ConfigParser().get("gpu", "fork")
+import queue; queue.Queue(1).get_nowait()
+import asyncio; asyncio.run(asyncio.wait_for(asyncio.sleep(9), 0))
+import decimal; decimal.Decimal("gpu")
+import fractions; fractions.Fraction(1, 0)
+import ctypes; ctypes.CDLL("libcuda_that_is_not_there.so")
+import threading; threading.Lock().release()
+import collections; collections.OrderedDict().popitem()
+import multiprocessing; multiprocessing.get_context("spoon")
+import multiprocessing; multiprocessing.Queue(1).get_nowait()
+import signal; signal.signal(9, print)
+import tempfile; tempfile.mkstemp(dir="/no/such/gpu")
+import shutil; shutil.copy("/no/such/cuda", "/no/such/place")
+import array; array.array("i", ["gpu"])
+import base64; base64.b64decode("gpu", validate=True)
+import gzip; gzip.decompress(b"fork")
+import csv; list(csv.reader([b"cuda"]))
+import xml.etree.ElementTree as tree; tree.fromstring("<gpu>")
+import sqlite3; sqlite3.connect("/no/such/gpu/fork.db")
+import ipaddress; ipaddress.ip_address("gpu")
+import uuid; uuid.UUID("fork")
+import urllib.request; urllib.request.urlopen("gpu://fork")
+""".strip().splitlines()
+
+#: Output of other programs, and of loggers; none is a failure that coldfork knows.
+TEXTS = (
+    "Segmentation fault (core dumped)\n",
+    "Killed\n",
+    "bash: fork: retry: Resource temporarily unavailable\n",
+    "fork: Cannot allocate memory\n",
+    "fatal: unable to fork 'cuda-toolkit'\n",
+    "nvcc fatal   : Unsupported gpu architecture 'compute_120'\n",
+    "ptxas error   : Entry function uses too much shared data (0x1a400 bytes, 0xc000 max)\n",
+    "NVRM: Xid (PCI:0000:3b:00): 79, pid=2211, GPU has fallen off the bus.\n",
+    "npm ERR! code ELIFECYCLE\nnpm ERR! fork-ts-checker-webpack-plugin\n",
+    "ERROR: No matching distribution found for torch==9.9+cu999\n",
+    "make: *** [Makefile:12: cuda] Error 2\n",
+    "INFO Capturing CUDA graph shapes: 100%|####| 67/67\nINFO Graph capturing finished in 21 secs\n",
+    "INFO fork-server started; GPU 0: NVIDIA H200, 143771MiB, no error\n",
+    "see the FAQ: 'Cannot re-initialize CUDA in forked subprocess' has an entry of its own\n",
+    (
+        "# tests/test_fork.py\nwith pytest.raises(RuntimeError, match='Cannot re-initialize CUDA in forked "
+        "subprocess'):\n"
+    ),
+    "W0930 12:00:00.1 33 cuda_dnn.cc:8498] Unable to register cuDNN factory\n",
+    "The kernel appears to have died. It will restart automatically.\n",
+    (
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f1 (most recent call first):\n"
+        '  File "/srv/gpu.py", line 3 in work\n'
+        '  File "/opt/python/lib/python3.11/multiprocessing/process.py", line 314 in _bootstrap\n'
+        '  File "/opt/python/lib/python3.11/multiprocessing/popen_fork.py", line 71 in _launch\n'
+    ),
+    "java.lang.OutOfMemoryError: CUDA out of memory was never the problem\n\tat Main.fork(Main.java:3)\n",
+    "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.fork()\n",
+)

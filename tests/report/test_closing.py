@@ -1,0 +1,80 @@
+"""What closes a report: where packages were read, and what a change can affect."""
+
+from __future__ import annotations
+
+import pytest
+
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Origin
+from coldfork.report.findings.closing import environment_sentence, scope_sentence
+
+MISSING = "imported and not found: a; --python PATH names an environment"
+THERE = "imported and not found there: a"
+LEFT_OUT = "findings in the others left out"
+SEVEN = ("a", "b", "c", "d", "e", "f", "g")
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        (None, ""),
+        (EnvironmentRead("x", Origin.NAMED, True), "packages: read from x"),
+        (EnvironmentRead("x", Origin.ACTIVE, True), "packages: read from x, the active environment"),
+        (EnvironmentRead("x", Origin.NEIGHBOUR, True), "packages: read from x, the environment beside"),
+        (EnvironmentRead("x", Origin.OWN, True), "packages: read from x, coldfork's own environment"),
+        (
+            EnvironmentRead("x", Origin.NAMED, True, SEVEN[:5]),
+            "packages: read from x; imported and not found there: a, b, c, d, e",
+        ),
+        (
+            EnvironmentRead("x", Origin.NAMED, True, SEVEN),
+            "packages: read from x; imported and not found there: a, b, c, d, e and 2 more",
+        ),
+        (
+            EnvironmentRead("x", Origin.NAMED, True, ("a",), (("b", "V"), ("b", "W"), ("c", "V"))),
+            f"packages: read from x; {THERE}; left alone: what b, c imports only where V, W is set",
+        ),
+        (EnvironmentRead("x", Origin.OWN, False), ""),
+        (EnvironmentRead(None, Origin.OWN, True), ""),
+        (
+            EnvironmentRead("x", Origin.OWN, False, ("a",)),
+            f"packages: none was read (coldfork's own environment is another one); {MISSING}",
+        ),
+        (
+            EnvironmentRead(None, Origin.OWN, True, ("a",)),
+            f"packages: none was read; {MISSING}",
+        ),
+        (EnvironmentRead("a\nb", Origin.NAMED, True), "packages: read from a b"),
+    ],
+)
+def test_environments(environment: EnvironmentRead | None, said: str) -> None:
+    assert environment_sentence(environment) == said
+
+
+NONE: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        (None, ""),
+        (ChangeScope("main", (), NONE, 9), "no Python file changed since main"),
+        (
+            ChangeScope("main", (), NONE, 9, 1),
+            "no Python file changed since main; 1 finding in the others left out",
+        ),
+        (
+            ChangeScope("main", ("a.py",), frozenset("ab"), 9),
+            "1 Python file changed since main, which can affect 2 of 9 modules",
+        ),
+        (
+            ChangeScope("v\n1", ("a.py", "b.py"), NONE, 9, 3),
+            f"2 Python files changed since v 1, which can affect 0 of 9 modules; 3 {LEFT_OUT}",
+        ),
+        (
+            ChangeScope("main", ("a.py",), None, 9, everything="b.json"),
+            "b.json changed since main: that concerns every module",
+        ),
+    ],
+)
+def test_changes(scope: ChangeScope | None, said: str) -> None:
+    assert scope_sentence(scope) == said

@@ -1,0 +1,120 @@
+"""Run pytest in a Python that can start no process: what tests start as one runs inside this one.
+
+Arguments: the folder of the packages that the tests need, then pytest's own. A program of the tests that is
+started with `sys.executable` gets the modules that were there at the beginning, and arguments, folders and
+output of its own. Where a test needs a real process, or any other program, it is skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import io
+import os
+import runpy
+import subprocess
+import sys
+import sysconfig
+import types
+import zipfile
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+_AT_START: dict[str, types.ModuleType] = dict(sys.modules)
+_PATH_AT_START = tuple(sys.path)
+_FINDERS_AT_START = tuple(sys.meta_path)
+_PACKAGES: list[str] = []
+_FLAGS = ("-I", "-S", "-P", "-E", "-s", "-B")
+
+
+def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` would give for a Python program, run here."""
+    program, *arguments = map(str, command)
+    isolated = "-S" in arguments
+    while arguments and arguments[0] in _FLAGS:
+        arguments.pop(0)
+    if program != sys.executable or not arguments[0].endswith(".py"):
+        import pytest
+
+        pytest.skip("no process of its own can be started here")
+    output, errors = io.StringIO(), io.StringIO()
+    modules, path, argv, recursion = dict(sys.modules), sys.path[:], sys.argv, sys.getrecursionlimit()
+    environment, platform, finders = dict(os.environ), sys.platform, sys.meta_path[:]
+    sys.modules.clear()
+    sys.modules.update(_AT_START)
+    sys.path[:] = _PATH_AT_START if isolated else [*_own_folder(arguments), *_PATH_AT_START, *_PACKAGES]
+    sys.meta_path[:] = _FINDERS_AT_START  # without pytest's, which rewrites tests
+    importlib.invalidate_caches()
+    sys.platform = "linux"  # which the programs are written for
+    status = 0
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            status = _run(arguments)
+    finally:
+        sys.modules.clear()
+        sys.modules.update(modules)
+        sys.path[:], sys.argv = path, argv
+        sys.platform, sys.meta_path[:] = platform, finders
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.setrecursionlimit(recursion)
+    if options.get("check") and status:
+        raise subprocess.CalledProcessError(status, list(command), output.getvalue(), errors.getvalue())
+    return subprocess.CompletedProcess(list(command), status, output.getvalue(), errors.getvalue())
+
+
+def _own_folder(arguments: list[str]) -> list[str]:
+    """What a program that is not isolated has first on its path."""
+    return [str(Path(arguments[0]).parent)]
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        sys.argv = arguments
+        runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def drive(coroutine: Coroutine[Any, Any, Any], **_: Any) -> Any:
+    """What `asyncio.run` would give for a coroutine that waits for nothing: the loop here is JavaScript's."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise NotImplementedError("this waits for something")
+
+
+def unpack_library() -> None:
+    """Put the sources of the standard library where `sysconfig` says that they are, from their archive."""
+    folder = sysconfig.get_paths()["stdlib"]
+    archive = next(entry for entry in sys.path if entry.endswith(".zip"))
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(
+            folder, [name for name in packed.namelist() if "/" not in name and name.endswith(".py")]
+        )
+
+
+def main() -> int:
+    """Run pytest with the packages beside it."""
+    packages, *arguments = sys.argv[1:]
+    _PACKAGES.extend([str(ROOT / "src"), packages])
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+    sys.path.append(packages)
+    subprocess.run = run  # type: ignore[assignment]
+    asyncio.run = drive  # type: ignore[assignment]
+    unpack_library()
+    import pytest
+
+    return int(pytest.main(["--assert=plain", *arguments]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -209,6 +209,75 @@ try:
 except ImportError:
     torch.cuda.get_device_capability()  # expect: device-init-at-import conditional
 """,
+    "what woke before an import fails is awake in the handler": """
+import torch
+
+def levels():
+    try:
+        level = torch.cuda.get_device_capability()
+        import there_is_no_such_module_anywhere
+    except Exception:
+        torch.cuda.is_available()
+
+levels()  # expect: device-init-at-import
+""",
+    "what woke before a call fails is awake in the handler": """
+import os
+import torch
+
+def name(level):
+    if len(os.listdir(".")) > 1000000:
+        raise RuntimeError("too many")
+    return str(level)
+
+def levels():
+    try:
+        name(torch.cuda.get_device_capability())
+    except RuntimeError:
+        torch.cuda.is_available()
+
+levels()  # expect: device-init-at-import
+""",
+    "what wakes after an import that may fail is not awake in the handler": """
+import torch
+
+def levels():
+    try:
+        import there_is_no_such_module_anywhere
+        level = torch.cuda.get_device_capability()
+    except Exception:
+        torch.cuda.is_available()
+
+levels()  # expect: driver-init-at-import
+""",
+    "of two that may fail, the first is before what wakes": """
+import torch
+
+def levels():
+    try:
+        import there_is_no_such_module_anywhere
+        level = torch.cuda.get_device_capability()
+        import nor_is_there_this_one
+    except Exception:
+        torch.cuda.is_available()
+
+levels()  # expect: driver-init-at-import
+""",
+    "what a callee wakes after it may fail is not awake in the handler": """
+import torch
+
+def level():
+    import there_is_no_such_module_anywhere
+    return torch.cuda.get_device_capability()
+
+def levels():
+    try:
+        level()
+    except Exception:
+        torch.cuda.is_available()
+
+levels()  # expect: driver-init-at-import
+""",
     "the body of a try": """
 import torch
 

@@ -179,4 +179,6 @@ class Evaluator(Interpreter):
 
     def record_failure(self, failure: Failure) -> None:
         if self.failing:
-            self.failing[-1].setdefault((failure.kind, failure.even), failure)
+            kept, key = self.failing[-1], (failure.kind, failure.even)
+            first = kept.get(key)
+            kept[key] = first._replace(must=first.must & failure.must) if first is not None else failure

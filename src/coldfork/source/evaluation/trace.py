@@ -110,6 +110,8 @@ class Failure(NamedTuple):
     condition: Condition
     even: bool
     kind: str
+    must: frozenset[str]
+    """What is sure to have woken by then."""
 
 
 class Cut(NamedTuple):

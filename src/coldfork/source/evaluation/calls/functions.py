@@ -327,6 +327,7 @@ def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
     if result.raise_must is not None:
         frame.raise_musts.append(frame.must | result.raise_must)
     must = result.strict if frame.tries else result.must
+    before = frozenset(frame.must)
     for wake in result.wakes:
         sure = wake.surety in must
         if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
@@ -335,7 +336,7 @@ def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
     for edge in result.edges:
         frame.edge(edge, False)
     for failure in result.failures:
-        ev.record_failure(failure)
+        ev.record_failure(failure._replace(must=before | failure.must))
     frame.stay(result.stays)
     if result.raises and not _doubted(frame, result):
         raise Raised(result.raises, result.outright and frame.gate == 0)

@@ -94,7 +94,7 @@ def facts_of(
             raise Raised("other")
         # The profile says that it works: the other way is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
-        ev.record_failure(Failure(condition, False, "other"))
+        ev.record_failure(Failure(condition, False, "other", frozenset(frame.must)))
     known = ev.catalogue.calls.get(symbol, ()) if computed else ev.catalogue.call(symbol)
     if not known:
         return ()

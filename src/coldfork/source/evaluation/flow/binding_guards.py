@@ -56,9 +56,9 @@ def _failure_reached(
     raised, failures = try_quietly(ev, module, env, block)
     if raised is not None:
         return (True, None) if handles(kinds, raised) else (False, None)
-    for condition, even, kind in failures:
-        if handles(kinds, kind):
-            return (None, None) if even else (False, condition)
+    for failure in failures:
+        if handles(kinds, failure.kind):
+            return (None, None) if failure.even else (False, failure.condition)
     return False, Condition(words=f"the `try` above line {line} of {module.name} fails")
 
 

@@ -88,7 +88,7 @@ class Branches:
             if nominal:
                 frame.raise_musts.append(set(frame.must))
                 if condition is not None:
-                    self.ev.record_failure(Failure(condition, True, raised))
+                    self.ev.record_failure(Failure(condition, True, raised, frozenset(frame.must)))
         finally:
             self.ev.joining -= joining
         self.done.append(

@@ -88,6 +88,7 @@ def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str)
                 Condition(words=f"{target} does not import", presumes=f"{target} imports"),
                 False,
                 "ImportError",
+                frozenset(frame.must),
             )
         )
 
@@ -114,9 +115,10 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
         return
     words = f"{target} does not import"
     if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
-        ev.record_failure(Failure(Condition(words=words, presumes=f"{target} imports"), False, _MISSING))
+        condition, even = Condition(words=words, presumes=f"{target} imports"), False
     else:
-        ev.record_failure(Failure(Condition(words=words), True, _MISSING))
+        condition, even = Condition(words=words), True
+    ev.record_failure(Failure(condition, even, _MISSING, frozenset(frame.must)))
 
 
 def _in_known_package(ev: Interpreter, target: str) -> bool:

@@ -71,9 +71,9 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     branches.follow(lambda: ended, None, True)
     after_must = frame.must
     for kinds, name, block, _ in handlers:
-        condition, even = _failure(frame, failures, kinds, line)
+        condition, even, before = _failure(frame, failures, kinds, line)
         branches.conditions = before_conditions
-        branches.must = before_must
+        branches.must = before_must | before
         narrowed: dict[str, Value] = {**before_names}
         if name:
             narrowed[name] = UNKNOWN
@@ -93,13 +93,17 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     return branches.leave(), False
 
 
-def _failure(frame: Frame, failures: list[Failure], kinds: Node | None, line: int) -> tuple[Condition, bool]:
-    """What would have to fail for a handler to run, and whether that is as likely as not."""
+def _failure(
+    frame: Frame, failures: list[Failure], kinds: Node | None, line: int
+) -> tuple[Condition, bool, frozenset[str]]:
+    """What would have to fail for a handler to run, whether that is as likely as not, and what is awake then."""
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
-    caught.sort(key=lambda failure: not failure.even)
+    likely = [failure for failure in caught if failure.even]
+    if likely:
+        return likely[0].condition, True, frozenset.intersection(*[failure.must for failure in likely])
     if caught:
-        return caught[0].condition, caught[0].even
-    return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False
+        return caught[0].condition, False, frozenset()
+    return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False, frozenset()
 
 
 def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:

@@ -84,9 +84,11 @@ class Renaming:
         return chosen
 
     def _spelled(self, module: str, tree: ast.Module) -> Iterator[str]:
-        """Words that are all of a text: they may name a module once something is put before them."""
+        """Words that are all of a text, or of a dotted name with gaps: they may name a module in the end."""
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if isinstance(node, ast.JoinedStr):
+                yield from _dotted_words(node)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 word = node.value.removesuffix(".py").strip("./")
                 if word.isidentifier() and not (
                     module in self._packages and f"{module}.{word}" in self._every
@@ -218,6 +220,14 @@ class Renaming:
             renamed = self.renamed(dotted)
         if renamed != dotted:
             yield Edit(node.lineno, node.col_offset, dotted, renamed)
+
+
+def _dotted_words(text: ast.JoinedStr) -> Iterator[str]:
+    """The words of an f-string that is one dotted name, such as `f"package.{part}.module"`."""
+    pieces = [str(piece.value) for piece in text.values if isinstance(piece, ast.Constant)]
+    if any("." in piece for piece in pieces) and all(re.fullmatch(r"[\w.]*", piece) for piece in pieces):
+        for piece in pieces:
+            yield from filter(None, piece.split("."))
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str | None:

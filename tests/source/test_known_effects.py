@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source.expectations import Setting, assert_as_expected, cases
+from tests.source.expectations import Setting, assert_as_expected, cases, findings_of, lay_out
 
 ARGUMENTS = {
     "a device that is given": "torch.zeros(1, device='cuda')  # expect: device-init-at-import",
@@ -101,6 +101,71 @@ def other():
 
 @pytest.mark.parametrize(("text", "setting"), cases(SOURCES))
 def test_source_at_hand_does_not_hide_what_is_known(text: str, setting: Setting, tmp_path: Path) -> None:
+    assert_as_expected(text, tmp_path, Setting(runs=False))
+
+
+CATALOGUED = """
+### {0}/__init__.py
+### {0}/compilation_context.py
+import torch
+
+class CompilationContext:
+    def __init__(self):
+        {1}
+### {0}/utils.py
+import torch
+
+def get_compute_capability(device):
+    {2}
+### {0}/m.py
+from .compilation_context import CompilationContext
+from .utils import get_compute_capability
+
+current = CompilationContext()
+current.get_nvcc_flags_list()
+level = get_compute_capability("cuda:0")
+"""
+ASKS = "self.level = torch.cuda.get_device_capability(0)", "return torch.cuda.get_device_capability(device)"
+
+
+def _told(folder: Path, package: str, *bodies: str) -> list[tuple[int | None, str, list[str]]]:
+    """Line, verdict and way of what is found in the module that calls."""
+    lay_out(CATALOGUED.format(package, *bodies), folder)
+    found = [one for one in findings_of(folder, Setting(paths=(package,))) if one.module == f"{package}.m"]
+    ways = [[f"{step.symbol}:{step.line}" for step in one.chain.steps] for one in found]
+    lines = [one.line for one in found]
+    verdicts = [one.verdict.value for one in found]
+    return [
+        (line, verdict, [step.replace(package, "package") for step in way])
+        for line, verdict, way in zip(lines, verdicts, ways, strict=True)
+    ]
+
+
+def test_checked_code_is_followed_whatever_is_known_of_its_name(tmp_path: Path) -> None:
+    known, unknown = (_told(tmp_path / name, name, *ASKS) for name in ("flashinfer", "flashless"))
+    assert known == unknown
+    assert [(line, verdict) for line, verdict, _ in known] == [(4, "certain"), (6, "certain")]
+    assert {way[-1] for _, _, way in known} == {"torch.cuda.get_device_capability:None"}
+
+
+def test_what_checked_code_does_not_show_is_known_all_the_same(tmp_path: Path) -> None:
+    told = _told(tmp_path, "flashinfer", "self.level = open('level')", "return device.level")
+    assert [(line, verdict, way[-1]) for line, verdict, way in told] == [
+        (4, "certain", "package.compilation_context.CompilationContext:None"),
+        (6, "certain", "package.utils.get_compute_capability:None"),
+    ]
+
+
+def test_a_library_that_is_presumed_to_answer_may_fail_all_the_same(tmp_path: Path) -> None:
+    text = """
+import pynvml
+import torch
+
+try:
+    pynvml.nvmlInit()
+except pynvml.NVMLError:
+    torch.cuda.is_available()  # expect: driver-init-at-import possible
+"""
     assert_as_expected(text, tmp_path, Setting(runs=False))
 
 

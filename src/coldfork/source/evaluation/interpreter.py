@@ -170,7 +170,7 @@ class Interpreter(ABC):
 
     @abstractmethod
     def record_failure(self, failure: Failure) -> None:
-        """Record that the code at hand may fail; the first of each kind stands for all, with what is sure in all."""
+        """Record that the code at hand may fail: the first of each kind, and what is sure in all of them."""
 
     @abstractmethod
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coldfork.knowledge.catalogue import Fact
 from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -30,13 +31,34 @@ def construct(
     keywords: Keywords,
     by_meta: bool = True,
 ) -> Value:
-    """Call a class."""
-    top = cls.module.name.partition(".")[0]
-    if top in ev.known_libraries:
+    """Call a class, unless the knowledge base answers for it."""
+    facts: tuple[Fact, ...] = ()
+    if cls.module.name.partition(".")[0] in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
-        woke = known_effects.record_call(ev, frame, symbol, positional, keywords, computed=True)
-        if woke or ev.catalogue.is_harmless(symbol):
+        facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
+        followed = cls.module.own and all(known_effects.is_all(fact) for fact in facts)
+        if (facts and not followed) or ev.catalogue.is_harmless(symbol):
+            known_effects.record_facts(ev, frame, facts)
             return External(f"{symbol}()")
+    if not facts:
+        return _made(ev, frame, cls, positional, keywords, by_meta)
+    before, frame.must = frame.must, set()
+    try:
+        return _made(ev, frame, cls, positional, keywords, by_meta)
+    finally:
+        known_effects.record_unshown(ev, frame, facts, frame.must)
+        frame.must |= before
+
+
+def _made(
+    ev: Interpreter,
+    frame: Frame,
+    cls: ClassRef,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+    by_meta: bool,
+) -> Value:
+    """What a class whose source is followed makes of the arguments."""
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:
         held = ev.member(meta, "__call__")

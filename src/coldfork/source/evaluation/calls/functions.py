@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, EffectKind
+from coldfork.model.effects import WAKING
 from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
@@ -109,7 +109,7 @@ def call_function(
         if waiting is not None:
             known_effects.record_facts(ev, frame, facts)
             return waiting
-        answer = _answer(ev, frame, symbol, facts)
+        answer = _answer(ev, frame, function, symbol, facts)
         if answer is not None:
             return answer
     code = _code_to_follow(ev, frame, function)
@@ -130,31 +130,34 @@ def call_function(
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
     for fact in facts:  # what the source does not show, because it goes through compiled code or dispatch
-        if not any(wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes):
+        if not known_effects.is_all(fact) and not any(
+            wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes
+        ):
             ev.record_fact(frame, fact)
     _absorb(ev, frame, result)
+    known_effects.record_unshown(ev, frame, facts, result.must)
     vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
     if facts and vague:  # the catalogue may know what methods of the result do
         return external_calls.known_result(ev, symbol)
     return result.value
 
 
-def _answer(ev: Interpreter, frame: Frame, symbol: str, facts: tuple[Fact, ...]) -> Value | None:
-    """What a function returns about which the knowledge base says all there is to say."""
+def _answer(
+    ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
+) -> Value | None:
+    """What a function returns about which the knowledge base says all there is to say.
+
+    Checked code is followed whatever is known of it: what is found must not hang on what a module is called.
+    """
     if (
         f"{symbol}()" in ev.catalogue.values
         or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
         or ev.catalogue.is_harmless(symbol)
-        or any(_is_all(fact) for fact in facts)
+        or (not function.module.own and any(known_effects.is_all(fact) for fact in facts))
     ):
         known_effects.record_facts(ev, frame, facts)
         return external_calls.known_result(ev, symbol)
     return None
-
-
-def _is_all(fact: Fact) -> bool:
-    """True for a context that is created in any case: the source could show nothing that is more."""
-    return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
 
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:

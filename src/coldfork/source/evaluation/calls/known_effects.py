@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING
+from coldfork.model.effects import WAKING, EffectKind
 from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
@@ -76,6 +77,18 @@ def record_facts(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...]) -> None
         ev.record_fact(frame, fact)
 
 
+def is_all(fact: Fact) -> bool:
+    """True for a context that is created in any case: the source could show nothing that is more."""
+    return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
+
+
+def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown: Collection[str]) -> None:
+    """Record those contexts that are sure to be created and that following the source has not `shown`."""
+    for fact in facts:
+        if is_all(fact) and f"{fact.accelerator}+" not in shown:
+            ev.record_fact(frame, fact)
+
+
 def facts_of(
     ev: Interpreter,
     symbol: str,
@@ -94,7 +107,7 @@ def facts_of(
             raise Raised("other")
         # The profile says that it works: the other way is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
-        ev.record_failure(Failure(condition, False, "other", frozenset(frame.must)))
+        ev.record_failure(Failure(condition, False, "other", frozenset()))
     known = ev.catalogue.calls.get(symbol, ()) if computed else ev.catalogue.call(symbol)
     if not known:
         return ()

@@ -96,7 +96,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
 def _failure(
     frame: Frame, failures: list[Failure], kinds: Node | None, line: int
 ) -> tuple[Condition, bool, frozenset[str]]:
-    """What would have to fail for a handler to run, whether that is as likely as not, and what is awake then."""
+    """What would have to fail for a handler to run, if that is as likely as not, and what is awake then."""
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
     likely = [failure for failure in caught if failure.even]
     if likely:

@@ -56,6 +56,7 @@ class Renaming:
         self._bound = {name: set(_bound(tree.body)) for name, tree in self._trees.items()}
         self._packages = {name for name, path in self._paths.items() if path.name == "__init__.py"}
         self._every = {one for name in self._paths for one in _with_packages(name)}
+        self._ends = {end for name in self._every for end in _ends(name)}
         self.names = self._chosen(random)
 
     @property
@@ -84,7 +85,7 @@ class Renaming:
         return chosen
 
     def _spelled(self, module: str, tree: ast.Module) -> Iterator[str]:
-        """Words that are all of a text, or of a dotted name with gaps: they may name a module in the end."""
+        """Words that may name a module once something is put before or between them."""
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
                 yield from _dotted_words(node)
@@ -94,6 +95,8 @@ class Renaming:
                     module in self._packages and f"{module}.{word}" in self._every
                 ):
                     yield word
+                elif "." in word and word in self._ends:
+                    yield from word.split(".")
 
     # -- names --------------------------------------------------------------------------------------
 
@@ -269,6 +272,12 @@ def _top_level(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 def _with_packages(dotted: str) -> list[str]:
     parts = dotted.split(".")
     return [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
+def _ends(dotted: str) -> list[str]:
+    """What is left of a dotted name when packages are taken off its front."""
+    parts = dotted.split(".")
+    return [".".join(parts[depth:]) for depth in range(1, len(parts))]
 
 
 def _word(random: Random, length: int) -> str:

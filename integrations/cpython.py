@@ -1,0 +1,151 @@
+"""CPython's own tests with and without coldfork around them: `./dev integration cpython`
+
+Needs a CPython that was installed with its `test` package. Takes the better part of an hour.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from integrations.environment import Ended, Environment
+from integrations.transcript import Transcript, main
+from published.errors import UnavailableError
+from published.places import ROOT
+
+ENVIRONMENT = Environment("cpython", ("click", "rich", "msgspec", "psutil", "packaging", "pathspec"))
+#: What a test file uses whose ground coldfork treads: processes, start-up, and what watches a program.
+_OURS = re.compile(
+    r"subprocess\b|multiprocessing\b|\bfork|spawn|\bassert_python|\b(?:addaudithook|setprofile|settrace)\b"
+    r"|\bconcurrent\b|\b(?:runpy|site|atexit)\b"
+)
+#: These ask for the network, a display or hours, or measure the machine; with coldfork or without.
+_LEFT_OUT = frozenset({"test_smtpnet", "test_ssl", "test_urllib2net", "test_urllibnet", "test_tools"})
+_FAILED = re.compile(r"^\d+ tests? failed(?: again)?:\n((?:    .*\n)+)", re.MULTILINE)
+_WORKERS = 2
+
+INTRODUCTION = """
+`./dev integration cpython` runs those of CPython's own test files that start processes, concern start-up or
+watch a program: as they are, under `coldfork run --follow`, and with `coldfork guard install --mode raise`.
+A file that fails is run again by itself, three times each way. It counts as newly failing if it fails each
+time with coldfork and never without.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way in which the tests are run."""
+
+    name: str
+    before: tuple[str, ...] = ()
+    """What stands between the interpreter and `-m test`."""
+    guard: bool = False
+
+
+PLAIN = Way("as they are")
+FOLLOWED = Way(
+    "under `coldfork run --follow`", ("-m", "coldfork", "run", "--follow", "--output", "recording")
+)
+GUARDED = Way("with the guard in mode `raise`", guard=True)
+
+
+def files() -> list[str]:
+    """The test files that concern coldfork."""
+    folder = Path(sysconfig.get_path("stdlib")) / "test"
+    if not (folder / "libregrtest").is_dir():
+        raise UnavailableError(f"{sys.executable} was installed without its `test` package")
+    return [name for name, source in _sources(folder) if name not in _LEFT_OUT and _OURS.search(source)]
+
+
+def _sources(folder: Path) -> Iterable[tuple[str, str]]:
+    for path in sorted(folder.glob("test_*")):
+        parts = [path] if path.suffix == ".py" else sorted(path.glob("*.py")) if path.is_dir() else []
+        yield path.stem, "\n".join(part.read_text(encoding="utf-8", errors="replace") for part in parts)
+
+
+def failing(way: Way, names: Sequence[str]) -> frozenset[str]:
+    """The files that fail, run this way."""
+    _install_guard(way)
+    command = [
+        str(ENVIRONMENT.python),
+        *way.before,
+        "-m",
+        "test",
+        f"-j{_WORKERS}",
+        "--timeout",
+        "600",
+        *names,
+    ]
+    print(f"running {len(names)} files {way.name}", file=sys.stderr, flush=True)
+    done = subprocess.run(
+        command,
+        env=_environment(),
+        cwd=ENVIRONMENT.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    (ENVIRONMENT.folder / "output.txt").write_text(done.stdout, encoding="utf-8")
+    if "Result:" not in done.stdout and "Tests result:" not in done.stdout:
+        raise UnavailableError(f"the tests came to no end {way.name}:\n{done.stdout[-2000:]}")
+    return frozenset(name for group in _FAILED.findall(done.stdout) for name in group.split())
+
+
+def newly(way: Way, names: Iterable[str], known: frozenset[str]) -> list[str]:
+    """Those that fail each of three times this way, and never as they are."""
+    kept = []
+    for name in sorted(set(names) - known):
+        ours = [name in failing(way, [name]) for _ in range(3)]
+        if all(ours) and not any(name in failing(PLAIN, [name]) for _ in range(3)):
+            kept.append(name)
+    return kept
+
+
+def _install_guard(way: Way) -> None:
+    command = ["-m", "coldfork", "guard", *(("install", "--mode", "raise") if way.guard else ("uninstall",))]
+    subprocess.run(
+        [ENVIRONMENT.python, *command],
+        env=_environment(),
+        cwd=ENVIRONMENT.folder,
+        capture_output=True,
+        check=True,
+    )
+
+
+def _environment() -> Mapping[str, str]:
+    """This process's, without what would change the tests; coldfork is installed where they run."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COLDFORK_", "PYTHON"))}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run() -> Transcript:
+    """All three ways, and what fails in one of ours alone."""
+    names = files()
+    ENVIRONMENT.prepare()
+    ENVIRONMENT.pip("install", "--quiet", "--no-deps", "--force-reinstall", str(ROOT))
+    transcript = Transcript(f"CPython's own tests, {sys.version.split()[0]}", INTRODUCTION)
+    known = failing(PLAIN, names)
+    transcript.step(
+        f"{len(names)} test files as they are.", Ended(0, "\n".join(["these fail:", *sorted(known)]))
+    )
+    for way in (FOLLOWED, GUARDED):
+        failed = failing(way, names)
+        fresh = newly(way, failed, known)
+        told = [f"{len(failed)} fail, {len(failed - known)} of them only this time", "newly failing:", *fresh]
+        transcript.step(f"The same {way.name}.", Ended(0, "\n".join(told)))
+        transcript.promise(f"No file fails newly {way.name}.", not fresh)
+    _install_guard(PLAIN)
+    return transcript
+
+
+if __name__ == "__main__":
+    sys.exit(main("cpython", run))

@@ -98,7 +98,6 @@ def test_dispatch_pads_up_to_the_next_captured_size() -> None:
     assert manager.dispatch(BatchDescriptor(Mode.FULL, 5)) == BatchDescriptor(Mode.FULL, 16)
     assert manager.dispatch(BatchDescriptor(Mode.FULL, 17)) is None
     assert manager.dispatch(BatchDescriptor(Mode.PIECEWISE, 3)) is None
-    assert manager.dispatch(BatchDescriptor(Mode.FULL, 4, uniform_tokens=2)) is None
     assert manager.dispatch(WithAdapters(Mode.FULL, 2, adapters=1)) == WithAdapters(Mode.FULL, 8, adapters=1)
     assert manager.dispatch(WithAdapters(Mode.FULL, 2, adapters=2)) is None
 

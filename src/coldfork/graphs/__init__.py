@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Phase,
         StatePair,
     )
+    from coldfork.graphs.dispatching import Rule, in_place_of
     from coldfork.graphs.errors import (
         BusyError,
         CaptureFailedError,
@@ -40,6 +41,7 @@ _HOMES = {
         "Phase",
         "StatePair",
     ),
+    "coldfork.graphs.dispatching": ("Rule", "in_place_of"),
     "coldfork.graphs.errors": (
         "BusyError",
         "CaptureFailedError",
@@ -74,8 +76,10 @@ __all__ = [
     "NotCapturedError",
     "Phase",
     "Report",
+    "Rule",
     "StatePair",
     "check",
+    "in_place_of",
     "piece",
 ]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 
 class Mode(Enum):
@@ -39,27 +40,71 @@ class BatchDescriptor:
     """How many requests the batch holds, where the graph depends on it."""
     uniform_tokens: int | None = None
     """How many tokens each request has, where it is the same for all."""
+    loras: int = field(default=0, kw_only=True)
+    """How many adapters the graph has room for; it serves batches with fewer, or with none."""
+    longest_query: int | None = field(default=None, kw_only=True)
+    """How many tokens a request may have at most, where the graph depends on it."""
+    microbatches: int = field(default=1, kw_only=True)
+    """Into how many parts the batch is cut, each of which runs beside the others."""
 
     def covers(self, wanted: BatchDescriptor) -> bool:
         """True when a batch like `wanted` can be padded to this one."""
-        if type(self) is not type(wanted) or self.tokens < wanted.tokens:
+        if type(self) is not type(wanted) or self.tokens < wanted.tokens or self.loras < wanted.loras:
             return False
-        if self.requests is not None and (wanted.requests is None or self.requests < wanted.requests):
-            return False
-        return all(
-            getattr(self, field.name) == getattr(wanted, field.name)
-            for field in fields(self)
-            if field.name not in ("tokens", "requests")
+        return (
+            _has_room(self.requests, wanted.requests)
+            and _has_room(self.longest_query, wanted.longest_query)
+            and all(
+                getattr(self, one.name) == getattr(wanted, one.name)
+                for one in fields(self)
+                if one.name not in ROOM
+            )
+        )
+
+    def joined(self, *others: Self) -> Self:
+        """The batch that all ranks of a data-parallel group run when each has one of these.
+
+        It has room for the largest, is uniform where all are alike, and lies in a full graph where all do.
+        """
+        everyone = (self, *others)
+        uniform = {one.uniform_tokens for one in everyone}
+        return replace(
+            self,
+            mode=min((one.mode for one in everyone), key=list(Mode).index),
+            tokens=max(one.tokens for one in everyone),
+            requests=_largest([one.requests for one in everyone]),
+            uniform_tokens=self.uniform_tokens if len(uniform) == 1 else None,
+            loras=max(one.loras for one in everyone),
+            longest_query=_largest([one.longest_query for one in everyone]),
+            microbatches=min(one.microbatches for one in everyone),
         )
 
     @property
-    def size(self) -> tuple[int, int]:
-        """What makes a graph large: tokens first."""
-        return self.tokens, self.requests or 0
+    def size(self) -> tuple[int, int, int]:
+        """What makes a graph large: tokens first. Without a longest query it is made for all lengths."""
+        return self.tokens, self.requests or 0, self.longest_query or sys.maxsize
 
     def __str__(self) -> str:
-        fields_set = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)[1:]]
-        return " ".join([self.mode.name, *(text for text in fields_set if not text.endswith("=None"))])
+        told = [self.mode.name, f"tokens={self.tokens}"]
+        for one in fields(self)[2:]:
+            value = getattr(self, one.name)
+            if value is not None and value != one.default:
+                told.append(f"{one.name}={value}")
+        return " ".join(told)
+
+
+ROOM = frozenset({"tokens", "requests", "loras", "longest_query"})
+"""The fields in which a captured batch may be larger than the one that runs in it."""
+
+
+def _has_room(captured: int | None, wanted: int | None) -> bool:
+    return captured is None or (wanted is not None and wanted <= captured)
+
+
+def _largest(numbers: list[int | None]) -> int | None:
+    """The largest, or None where one of them is not known."""
+    known = [number for number in numbers if number is not None]
+    return max(known) if len(known) == len(numbers) else None
 
 
 @dataclass(frozen=True, slots=True)

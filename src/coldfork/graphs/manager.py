@@ -20,6 +20,7 @@ from coldfork.graphs.descriptors import (
     Phase,
     StatePair,
 )
+from coldfork.graphs.dispatching import Rule, Table, in_place_of
 from coldfork.graphs.errors import (
     BusyError,
     CaptureFailedError,
@@ -55,6 +56,8 @@ class GraphManager:
     `device` is a CUDA device, or `"cpu"` for virtual capture. With `check="error"` or `"warn"` each capture
     is examined for what warm-up left behind in it; `persistent` are the tensors that may be shared because
     the program itself keeps them up to date.
+
+    `rule` gives the batches that may run in place of one that was not captured, the best first.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class GraphManager:
         *,
         check: Literal["error", "warn", "off"] = "off",
         persistent: Iterable[Any] = (),
+        rule: Rule = in_place_of,
     ) -> None:
         if check not in ("error", "warn", "off"):
             raise ValueError(f"check is 'error', 'warn' or 'off', not {check!r}")
@@ -72,6 +76,8 @@ class GraphManager:
         self._check = check
         self._persistent = tuple(persistent)
         self._captured: dict[BatchDescriptor, CapturedBatch] = {}
+        self._rule = rule
+        self._table = Table((), rule)
         self._lock = threading.Lock()
         self._doing = ""
         self._lost: BaseException | None = None
@@ -160,12 +166,8 @@ class GraphManager:
         return tuple(sorted(self._captured, key=lambda one: one.size, reverse=True))
 
     def dispatch(self, descriptor: BatchDescriptor) -> BatchDescriptor | None:
-        """The smallest captured batch that this one can be padded to; None where it has to run eagerly."""
-        if descriptor in self._captured:
-            return descriptor
-        return min(
-            (one for one in self._captured if one.covers(descriptor)), key=lambda one: one.size, default=None
-        )
+        """The captured batch that this one runs in, padded if need be; None where it has to run eagerly."""
+        return self._table.find(descriptor)
 
     def buffers(self, descriptor: BatchDescriptor) -> Mapping[str, Any]:
         """The input tensors of a captured batch, for who writes them in place."""
@@ -220,6 +222,7 @@ class GraphManager:
             self._doing = doing
             yield
         finally:
+            self._table = Table(self._captured, self._rule)
             self._lock.release()
 
     def _refuse_lost(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from pathlib import Path
 
 from coldfork.diagnose.case import Waking
-from coldfork.model.diagnosis.evidence import Place
+from coldfork.model.diagnosis.evidence import Place, Step
 from coldfork.model.errors import ColdforkError
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings.assembly.files import read
@@ -35,7 +36,11 @@ def recorded(file: Path) -> Recorded:
             f"{site.module}  {site.path}:{site.line}" if site.line else site.module
             for site in waker.import_chain
         )
-        wakings = (Waking(Place(waker.path, waker.line, waker.call), waker.module, None, chain),)
+        steps = tuple(
+            Step(frame.path, frame.function, linecache.getline(frame.path, frame.line).strip())
+            for frame in waker.stack
+        )
+        wakings = (Waking(Place(waker.path, waker.line, waker.call), waker.module, None, chain, steps),)
     return Recorded(wakings, _fork(recording, summed_up))
 
 

@@ -41,5 +41,9 @@ class Repair:
     """What the mended version does instead, or what the newest one does that was read, as a clause."""
     source: str
     faults: tuple[Fault, ...]
-    stories: tuple[str, ...] = ("cuda-in-forked-child", "initialization-error")
+    stories: tuple[str, ...] = (
+        "cuda-in-forked-child",
+        "initialization-error",
+        "driver-woken-early",
+    )
     """The troubles that the fault leads to."""

@@ -88,7 +88,7 @@ VLLM = (
         "the capture pass builds an attention state of its own",
         "https://github.com/vllm-project/vllm/pull/42444",
         (Fault("vllm/v1/worker/gpu/cudagraph_utils.py", "capture", "forward_fn("),),
-        ("capture-invalidated",),
+        ("lazy-state-in-capture",),
     ),
     Repair(
         ("vllm-fla-utils",),

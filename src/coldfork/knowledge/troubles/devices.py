@@ -152,4 +152,85 @@ DEVICES = (
         kinds=("RuntimeError", "DistBackendError"),
         needles=("Bus error", "insufficient shared memory", "creating shared memory segment"),
     ),
+    Trouble(
+        "driver-woken-early",
+        "`Physical devices cannot be modified after being initialized`, JAX's `config should be updated "
+        "before backends are initialized`, Lightning's `can't create new processes if CUDA is already "
+        "initialized`, or PyTorch's `CUDA unknown error - this may be due to an incorrectly set up "
+        "environment`",
+        r"(?:Physical|Virtual|Visible) devices cannot be modified after being initialized"
+        r"|config should be updated before backends are initialized"
+        r"|jax\.distributed\.initialize\(\) must be called before any JAX"
+        r"|can't create new processes if CUDA is already initialized"
+        r"|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess"
+        r"|Libraries known to initialize CUDA upon import have been imported already"
+        r"|CUDA unknown error - this may be due to an incorrectly set up environment",
+        "A driver reads its environment once, when it is initialised, and keeps what it found for the life "
+        "of the process, a failure included. Something initialised it before the program had said which "
+        "devices are visible, how much memory may be taken or which processes there are: mostly an import.",
+        (
+            (
+                "Find what wakes the device first and let it do so lazily: `coldfork check` names the line "
+                "in the sources, `coldfork run` in the running program."
+            ),
+            (
+                "Say it before the first import that could touch a device, best in the environment that the "
+                "process is started with: `coldfork exec --devices 0 -- SCRIPT`."
+            ),
+            (
+                "After `CUDA unknown error` start a new process, for PyTorch asks for the devices once. If a "
+                "new one fails as well it is the driver: `nvidia-smi`, and `lsmod | grep nvidia_uvm`."
+            ),
+        ),
+        "coldfork run --follow PROGRAM",
+        kinds=("RuntimeError", "UserWarning", "MisconfigurationException"),
+        needles=(
+            "devices cannot be modified after",
+            "config should be updated before backends",
+            "jax.distributed.initialize() must be called",
+            "processes if CUDA is already initialized",
+            "CUDA has been initialized before",
+            "Libraries known to initialize CUDA",
+            "CUDA unknown error",
+        ),
+    ),
+    Trouble(
+        "lazy-state-in-capture",
+        "`CUBLAS_STATUS_NOT_INITIALIZED` in a capture, `Offset increment outside graph capture encountered "
+        "unexpectedly`, `an illegal memory access was encountered` in a replay, or replays that return "
+        "garbage",
+        r"CUBLAS_STATUS_NOT_INITIALIZED|Offset increment outside graph capture encountered unexpectedly"
+        r"|Attempt to increase offset for a CUDA generator not in capture mode"
+        r"|Cannot construct a new CUDAGeneratorImpl during CUDA graph capture"
+        r"|an illegal memory access was encountered"
+        r"|a replay would not do what an eager run does",
+        "Something that is initialised on first use was initialised at the wrong time. In a capture work is "
+        "recorded and not executed: what is first used there fails, or is left half-made; what the warm-up "
+        "has made is skipped, is in no graph, and a replay reads whatever its memory holds by then.",
+        (
+            (
+                "Make the state anew for the capture, so that the work which fills it is recorded: "
+                "`coldfork.graphs.GraphManager` calls one function for both phases."
+            ),
+            (
+                "What belongs to no batch (cuBLAS, a random generator, compiled kernels) is used once before "
+                "the capture, on the stream of the capture: a matrix product is enough for cuBLAS."
+            ),
+            (
+                "Keep alive what a graph reads for as long as it is replayed, and give a generator of your "
+                "own to the graph: `CUDAGraph.register_generator_state`."
+            ),
+        ),
+        "coldfork rule capture-reuses-warmup-state",
+        kinds=(*_CUDA_ERRORS, "LeakError", "LeakWarning"),
+        needles=(
+            "CUBLAS_STATUS_NOT_INITIALIZED",
+            "Offset increment outside",
+            "Attempt to increase offset",
+            "new CUDAGeneratorImpl",
+            "illegal memory access",
+            "a replay would not do",
+            "reads memory that",
+        ),
+    ),
 )

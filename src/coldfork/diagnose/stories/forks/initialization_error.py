@@ -12,8 +12,8 @@ A driver that does not work on this machine, in the parent either: `nvidia-smi` 
 
 ## Reproduced
 
-The texts are those of `cudaGetErrorString` and `cuGetErrorName` (CUDA 12), cupy's `CUDARuntimeError` and
-numba's `CudaAPIError`; not reproduced.
+The texts are those of `cudaGetErrorString` and `cuGetErrorName` (CUDA 12), `c10/cuda/CUDAFunctions.cpp` of
+PyTorch 2.9, cupy's `CUDARuntimeError` and numba's `CudaAPIError`; not reproduced.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_what_jax_really_says_when_it_is_told_too_late(late: str, tmp_path: Path
 
 @pytest.mark.parametrize("message", TEXTS)
 def test_a_framework_that_refuses_is_certain(message: str) -> None:
-    story = only_story(raised(message))
+    story = only_story(raised(message, *IMPORTED))
     assert (story.name, story.confidence, story.culprit) == ("driver-woken-early", Confidence.CERTAIN, None)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from coldfork.knowledge.troubles.entry import Trouble
 
 _CUDA_ERRORS = ("RuntimeError", "AcceleratorError", "CUDARuntimeError", "CudaAPIError", "CUDADriverError")
+_XLA = ("XlaRuntimeError", "JaxRuntimeError")
 
 DEVICES = (
     Trouble(
         "invalid-device",
         "`CUDA error: invalid device ordinal`, or no device at all",
-        r"invalid device ordinal|No CUDA GPUs are available|no CUDA-capable device is detected",
+        r"invalid device ordinal|No (?:CUDA|HIP) GPUs are available|No XPU devices are available"
+        r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|No visible GPU devices"
+        r"|Found no NVIDIA driver on your system",
         "The program asks for a device by its number on the machine; it sees only those in its "
         "CUDA_VISIBLE_DEVICES, counted from 0, as that variable was when the process first touched CUDA.",
         (
@@ -22,20 +25,29 @@ DEVICES = (
                 "Set CUDA_VISIBLE_DEVICES before the process is started: once CUDA is awake, it is not read "
                 "again."
             ),
+            (
+                "Where `nvidia-smi` shows none either, give the container its devices (`docker run --gpus "
+                "all`); without a GPU, `coldfork run --virtual h100 PROGRAM` plays one."
+            ),
         ),
         "coldfork exec --devices 0 -- SCRIPT",
-        kinds=(*_CUDA_ERRORS, "DeferredCudaCallError", "AssertionError", "CudaSupportError"),
+        kinds=(*_CUDA_ERRORS, "DeferredCudaCallError", "AssertionError", "CudaSupportError", *_XLA),
         needles=(
             "invalid device ordinal",
-            "No CUDA GPUs are available",
+            "GPUs are available",
+            "No XPU devices are available",
             "no CUDA-capable device is detected",
+            "CUDA_ERROR_NO_DEVICE",
+            "No visible GPU devices",
+            "Found no NVIDIA driver",
         ),
         alternatives=("a machine or a container without a device, or without its driver",),
     ),
     Trouble(
         "out-of-memory",
         "`CUDA out of memory` in the script, on a device that the server uses too",
-        r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY",
+        r"(?:CUDA|HIP|XPU) out of memory|CUDA_ERROR_OUT_OF_MEMORY"
+        r"|is less than desired GPU memory utilization",
         "Isolation is not memory: another process's allocations stay where they are, and frameworks keep "
         "what they have freed. Every process that touches a device holds a context on it as well.",
         (
@@ -49,8 +61,8 @@ DEVICES = (
             ),
         ),
         "coldfork exec --devices 1 -- SCRIPT",
-        kinds=("OutOfMemoryError", "RuntimeError"),
-        needles=("CUDA out of memory",),
+        kinds=("OutOfMemoryError", "RuntimeError", "ValueError"),
+        needles=("out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "less than desired GPU memory"),
         alternatives=("a model that is too large for the device, with nothing beside it",),
     ),
     Trouble(
@@ -75,7 +87,8 @@ DEVICES = (
         "runtime version`",
         r"The NVIDIA driver on your system is too old|CUDA driver version is insufficient for CUDA runtime "
         r"version"
-        r"|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        r"|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+        r"|provided PTX was compiled with an unsupported toolchain",
         "The framework was built for a newer CUDA than the driver can serve.",
         (
             (
@@ -84,7 +97,13 @@ DEVICES = (
             ),
         ),
         kinds=(*_CUDA_ERRORS, "UserWarning", "ImportError", "CudaSupportError"),
-        needles=("driver on your system is too old", "driver version is insufficient", "InsufficientDriver"),
+        needles=(
+            "driver on your system is too old",
+            "driver version is insufficient",
+            "InsufficientDriver",
+            "UNSUPPORTED_PTX_VERSION",
+            "unsupported toolchain",
+        ),
         alternatives=("a container whose CUDA compatibility libraries do not fit the machine's driver",),
     ),
     Trouble(
@@ -110,7 +129,7 @@ DEVICES = (
         r"operation not permitted when stream is capturing|cudaErrorStreamCapture\w+"
         r"|operation would make the legacy stream depend on a capturing|operation failed due to a previous "
         r"error "
-        r"during capture|CUDA_ERROR_STREAM_CAPTURE_\w+",
+        r"during capture|capturing stream has unjoined work|CUDA_ERROR_STREAM_CAPTURE_\w+",
         "Code that runs while a CUDA graph is captured did what cannot be recorded: it waited for the "
         "device, allocated with the driver, or initialised something (cuBLAS, an attention backend) for the "
         "first time.",
@@ -131,6 +150,7 @@ DEVICES = (
             "StreamCapture",
             "depend on a capturing",
             "previous error during capture",
+            "has unjoined work",
             "STREAM_CAPTURE",
         ),
     ),
@@ -139,7 +159,8 @@ DEVICES = (
         "`DataLoader worker (pid 7) is killed by signal: Bus error`, or NCCL's `Error while creating shared "
         "memory segment /dev/shm/nccl-x`",
         r"is killed by signal: Bus error|insufficient shared memory \(shm\)"
-        r"|Error while creating shared memory segment /dev/shm/nccl",
+        r"|Error while creating shared memory segment /dev/shm/nccl|failed to extend /dev/shm/nccl"
+        r"|unable to (?:open shared memory object|write to file) </torch_",
         "The processes share tensors through /dev/shm, and it is full: containers have 64 MB of it unless "
         "told otherwise.",
         (
@@ -150,7 +171,13 @@ DEVICES = (
             "Start fewer workers, or set `torch.multiprocessing.set_sharing_strategy('file_system')`.",
         ),
         kinds=("RuntimeError", "DistBackendError"),
-        needles=("Bus error", "insufficient shared memory", "creating shared memory segment"),
+        needles=(
+            "Bus error",
+            "insufficient shared memory",
+            "creating shared memory segment",
+            "failed to extend /dev/shm",
+            "</torch_",
+        ),
     ),
     Trouble(
         "driver-woken-early",

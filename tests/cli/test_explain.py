@@ -91,6 +91,30 @@ def test_nothing_recognised_ends_with_1_and_says_what_the_log_ends_with(run: Run
     assert (said["stories"], len(said["unexplained"])) == ([], 1)
 
 
+SWALLOWED = """2026-01-01 10:00:00 ERROR a worker failed
+Traceback (most recent call last):
+  File "/srv/pool.py", line 11, in work
+    return torch.cuda.current_device()
+RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use
+"""
+
+
+def test_what_several_lines_say_alike_is_said_once_and_nobody_counts_the_nameless(
+    run: Run, project: Path
+) -> None:
+    (project / "a.log").write_text(SWALLOWED * 3, encoding="utf-8")
+    said = run("explain", "a.log").stdout.splitlines()
+    begin = said.index("  evidence")
+    assert said[begin + 1 : begin + 3] == [
+        "      a.log:3, 8, 13: /srv/pool.py:11 in work: return torch.cuda.current_device()",
+        (
+            "      a.log:5, 10, 15: RuntimeError: Cannot re-initialize CUDA in forked subprocess. "
+            "To use CUDA with multiprocessing, you must use"
+        ),
+    ]
+    assert "   = in a child process; started by fork" in said
+
+
 def test_standard_input_and_several_files(run: Run, log: Path) -> None:
     assert called(folder=log.parent, piped=log.read_text(encoding="utf-8")).returncode == 0
     assert called("-", folder=log.parent, piped="all is well\n").returncode == 1

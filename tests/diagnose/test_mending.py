@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,8 +154,14 @@ def test_the_one_cause_in_the_sources_is_compared(tmp_path: Path) -> None:
         log = read_log(stream, None)
     (story,) = explain([log], lambda paths: (certain, other), installed=where.installed).stories
     assert story.remedies[0].startswith("Upgrade triton to 3.4.0 or newer")
-    (story,) = explain([log], lambda paths: (certain, certain), installed=where.installed).stories
-    assert story.culprit is None
+    again = replace(certain, place=Place("more.py", 2))
+    (story,) = explain([log], lambda paths: (certain, again), installed=where.installed).stories
+    assert story.culprit is None, "which of the two it was is not known, but both come to the same fault"
+    assert story.remedies[0].startswith("Upgrade triton to 3.4.0 or newer")
+    sure = replace(other, reason="certain: importing it wakes it")
+    (story,) = explain([log], lambda paths: (certain, sure), installed=where.installed).stories
+    assert story.remedies[0].startswith("Compute it lazily")
+    (story,) = explain([log], lambda paths: (other,), installed=where.installed).stories
     assert story.remedies[0].startswith("Compute it lazily")
 
 

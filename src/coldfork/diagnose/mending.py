@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
@@ -17,32 +17,34 @@ from coldfork.model.diagnosis.stories import Story
 
 
 def with_versions(story: Story, case: Case) -> Story:
-    """The story with the remedy that a newer version is, where its culprit is a published fault."""
-    steps = tuple(_to_the_device(story, case))
-    for step in steps:
-        for repair in repairs.of_call(step.path, step.function, step.text):
-            if story.name in repair.stories:
-                installed = case.installed(repair.distribution, [other.path for other in steps])
-                return _compared(story, repair, installed)
-    return story
+    """The story with a newer version as its remedy, where what woke the device is a published fault."""
+    ways = [tuple(way) for way in _to_the_device(story, case)]
+    found = {_repair(way, story.name) for way in ways}
+    repair = found.pop() if len(found) == 1 else None
+    if repair is None:
+        return story
+    paths = [step.path for way in ways for step in way]
+    return _compared(story, repair, case.installed(repair.distribution, paths))
 
 
-def _to_the_device(story: Story, case: Case) -> Iterator[Step]:
-    """The calls from the culprit's line to the device: as they were seen, else as the sources have them."""
+def _repair(way: Sequence[Step], story: str) -> Repair | None:
+    known = (repair for step in way for repair in repairs.of_call(step.path, step.function, step.text))
+    return next((repair for repair in known if story in repair.stories), None)
+
+
+def _to_the_device(story: Story, case: Case) -> Iterator[Iterable[Step]]:
+    """The calls from a line to the device: of the culprit as they were seen, else of each that is certain."""
     if case.wakings:
-        yield from _seen(case.wakings[0])
+        yield _seen(case.wakings[0])
         return
     lines = {line.line for line in story.evidence}
     for error in case.log.errors:
         site = stacks.import_site(error.frames) if error.line_number in lines else None
         if site is not None:
             below = error.frames[error.frames.index(site) :]
-            for frame in below:
-                yield Step(stacks.joined(frame), frame.function, frame.text)
+            yield (Step(stacks.joined(frame), frame.function, frame.text) for frame in below)
             return
-    for suspect in story.suspects:
-        if suspect.place == story.culprit:
-            yield from suspect.steps
+    yield from (suspect.steps for suspect in story.suspects if suspect.reason.startswith("certain"))
 
 
 def _seen(waking: Waking) -> Iterator[Step]:

@@ -67,8 +67,8 @@ def test_a_device_that_the_program_woke_itself_is_the_programs_doing(tmp_path: P
 
 
 def test_a_launcher_that_runs_the_program_is_not_guilty_of_what_the_program_does(tmp_path: Path) -> None:
-    said, done = explained(tmp_path, "woken_in_test", ("-m", "unittest"))
+    said, done = explained(tmp_path, "below_a_launcher", ("-m", "unittest"))
     story = said["stories"][0]
     assert (story["story"], done.returncode) == ("cuda-in-forked-child", 1)
-    assert story["culprit"]["path"].endswith("programs/woken_in_test.py")
+    assert story["culprit"]["path"].endswith("programs/below_a_launcher.py")
     assert (story["culprit"]["line"], story["culprit"]["call"]) == (20, "torch.cuda.get_device_name")

@@ -43,6 +43,7 @@ IMPORTED = (
 )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "late",
     [

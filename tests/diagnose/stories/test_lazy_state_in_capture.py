@@ -52,6 +52,7 @@ ILLEGAL = "RuntimeError: CUDA error: an illegal memory access was encountered"
 LINKED = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
+@pytest.mark.once
 @pytest.mark.must_hold
 @pytest.mark.parametrize(("check", "printed"), [("error", "LeakError"), ("warn", "LeakWarning")])
 def test_a_graph_that_lacks_what_the_warm_up_planned_is_led_to_the_line_that_planned_it(
@@ -67,6 +68,7 @@ def test_a_graph_that_lacks_what_the_warm_up_planned_is_led_to_the_line_that_pla
     assert story.remedies[0].startswith("Make the state anew for the capture")
 
 
+@pytest.mark.once
 def test_poison_is_led_to_the_operator_that_read_it(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     story = only_story(said_by(POISONED, tmp_path))

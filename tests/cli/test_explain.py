@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from venv import EnvBuilder
 
 import pytest
 from click.testing import Result
@@ -89,6 +91,30 @@ def test_nothing_recognised_ends_with_1_and_says_what_the_log_ends_with(run: Run
     assert (said["stories"], len(said["unexplained"])) == ([], 1)
 
 
+SWALLOWED = """2026-01-01 10:00:00 ERROR a worker failed
+Traceback (most recent call last):
+  File "/srv/pool.py", line 11, in work
+    return torch.cuda.current_device()
+RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use
+"""
+
+
+def test_what_several_lines_say_alike_is_said_once_and_nobody_counts_the_nameless(
+    run: Run, project: Path
+) -> None:
+    (project / "a.log").write_text(SWALLOWED * 3, encoding="utf-8")
+    said = run("explain", "a.log").stdout.splitlines()
+    begin = said.index("  evidence")
+    assert said[begin + 1 : begin + 3] == [
+        "      a.log:3, 8, 13: /srv/pool.py:11 in work: return torch.cuda.current_device()",
+        (
+            "      a.log:5, 10, 15: RuntimeError: Cannot re-initialize CUDA in forked subprocess. "
+            "To use CUDA with multiprocessing, you must use"
+        ),
+    ]
+    assert "   = in a child process; started by fork" in said
+
+
 def test_standard_input_and_several_files(run: Run, log: Path) -> None:
     assert called(folder=log.parent, piped=log.read_text(encoding="utf-8")).returncode == 0
     assert called("-", folder=log.parent, piped="all is well\n").returncode == 1
@@ -131,6 +157,57 @@ def test_sources_name_what_woke_it_in_the_parent(run: Run, project: Path) -> Non
     assert (story["culprit"]["path"], story["culprit"]["line"]) == ("serving/core.py", 3)
     assert story["suspects"][0]["chain"][-1] == "torch.cuda.get_device_capability"
     assert run("explain", "worker.log", "--source", "nowhere").exit_code == 2
+
+
+SCATTER = """import torch
+
+suffix = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def scatter(values):
+    return values.to(suffix)
+"""
+
+
+@pytest.fixture
+def venv(project: Path) -> Path:
+    """A virtual environment with a package in it whose import wakes the driver, and its metadata."""
+    folder = project / "elsewhere" / "venv"
+    EnvBuilder(with_pip=False, symlinks=os.name == "posix").create(folder)
+    pattern = "lib/python3*/site-packages" if os.name == "posix" else "Lib/site-packages"
+    (packages,) = folder.glob(pattern)
+    (packages / "torch_scatter").mkdir()
+    (packages / "torch_scatter" / "__init__.py").write_text(SCATTER, encoding="utf-8")
+    (packages / "torch_scatter-2.0.6.dist-info").mkdir()
+    return folder
+
+
+def test_the_packages_of_another_environment_are_read_and_their_versions_compared(
+    run: Run, project: Path, venv: Path
+) -> None:
+    text = corpus.captured("broken_engine-3.11.log").replace(
+        "/srv/broken_engine/hardware.py", "/usr/lib/python3.12/site-packages/torch_scatter/__init__.py"
+    )
+    (project / "worker.log").write_text(text, encoding="utf-8")
+    (alone,) = document(run("explain", "worker.log", "--format", "json"))["stories"]
+    assert (alone["culprit"], alone["suspects"]) == (None, [])
+    for python in (venv, venv / "bin" / "python"):
+        if not python.exists():
+            continue  # on Windows it lies elsewhere
+        said = document(run("explain", "worker.log", "--python", str(python), "--format", "json"))
+        (story,) = said["stories"]
+        assert story["culprit"] == {
+            "path": "torch_scatter/__init__.py",
+            "line": 3,
+            "call": "torch.cuda.is_available",
+            "text": 'suffix = "cuda" if torch.cuda.is_available() else "cpu"',
+        }
+        assert story["remedies"][0].startswith("Upgrade torch-scatter to 2.1.2 or newer")
+        assert story["remedies"][0].endswith(" 2.0.6 is installed.")
+        assert story["remedies"][1].startswith("Compute it lazily")
+    result = run("explain", "worker.log", "--python", str(venv))
+    assert "= help: 1. Upgrade torch-scatter to 2.1.2 or newer, where this is mended: " in result.stdout
+    assert run("explain", "worker.log", "--python", str(project / "nowhere")).exit_code == 2
 
 
 def called(*arguments: str, folder: Path, piped: str = "") -> subprocess.CompletedProcess[str]:

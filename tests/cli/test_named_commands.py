@@ -26,7 +26,7 @@ OF_GIT = {"--end-of-options", "--exclude-standard", "--ignore-submodules", "--is
 OF_GIT |= {"--no-abbrev", "--no-ext-diff", "--no-relative", "--no-renames", "--others", "--quiet", "--raw"}
 OF_GIT |= {"--show-toplevel", "--unshallow", "--verify"}
 #: Options of Docker, pip, nvidia-smi, Celery, gunicorn and py-spy, which the remedies of a story name.
-IN_REMEDIES = {"--shm-size", "--ipc", "--no-build-isolation", "--no-binary", "--query-gpu"}
+IN_REMEDIES = {"--shm-size", "--ipc", "--gpus", "--no-build-isolation", "--no-binary", "--query-gpu"}
 IN_REMEDIES |= {"--force-reinstall", "--pool", "--preload", "--native", "--pid"}
 #: What a text may name that belongs to other programs.
 FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--numa-bind", "--strict"} | OF_PYTEST | OF_GIT

@@ -9,7 +9,9 @@ import pytest
 
 from coldfork.diagnose.explaining import explain, read_log
 from coldfork.diagnose.logs.streaming import Signs, excerpt
-from tests.diagnose.corpus import captured
+from coldfork.diagnose.stories import registry
+from tests.diagnose.corpus import CAPTURED, captured
+from tests.diagnose.stories.test_wordings import ERRORS, LINES
 
 MEGABYTE = 1024 * 1024
 LINE = b"INFO 09-30 18:32:41 [loggers.py:127] GPU KV cache usage: 1.2%, CUDA graphs, a fork, no error\n"
@@ -47,6 +49,20 @@ def test_a_story_in_the_middle_of_a_hundred_megabytes_is_found_at_its_line() -> 
     first = NOISE.count(b"\n") * 50 + 1
     assert (story.evidence[0].line, story.evidence[0].text) == (first, "Process ForkProcess-1:")
     assert sum(len(line.text) for line in log.lines) < 6 * MEGABYTE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(error for error, _, _ in ERRORS),
+        *(line for line, _ in LINES),
+        "aten::mul.Tensor at decode.py:16 reads memory that nothing in the graph has written before",
+        "Physical devices cannot be modified after being initialized",
+        *(captured(file.name) for file in sorted(CAPTURED.glob("*.log"))),
+    ],
+)
+def test_what_a_story_is_told_from_is_kept_of_a_large_log(said: str) -> None:
+    assert registry.signs().stand_in(said.encode())
 
 
 def test_of_too_many_signs_the_rest_is_left_out_and_told() -> None:

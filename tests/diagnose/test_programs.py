@@ -21,20 +21,22 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 
-def explained(tmp_path: Path, name: str) -> tuple[Any, subprocess.CompletedProcess[str]]:
+def explained(
+    tmp_path: Path, name: str, launcher: tuple[str, ...] = ()
+) -> tuple[Any, subprocess.CompletedProcess[str]]:
     """Let coldfork run a program on the virtual device, and explain what it printed."""
     said = tmp_path / "said.json"
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "examples")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "examples"), str(HERE / "programs")]),
         "COLDFORK_VIRTUAL": "h100",
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "COLDFORK_CACHE_DIR": str(tmp_path / "cache"),
     }
-    program = str(HERE / "programs" / f"{name}.py")
+    program = (*launcher, name) if launcher else (str(HERE / "programs" / f"{name}.py"),)
     line = [sys.executable, "-m", "coldfork", "explain", "--format", "json", "--output", str(said)]
     done = subprocess.run(
-        [*line, "--", sys.executable, program],
+        [*line, "--", sys.executable, *program],
         env=environment,
         cwd=tmp_path,
         capture_output=True,
@@ -62,3 +64,11 @@ def test_a_device_that_the_program_woke_itself_is_the_programs_doing(tmp_path: P
     (story,) = said["stories"]
     assert done.returncode == 1
     assert story["culprit"]["path"].endswith("import_in_child.py")
+
+
+def test_a_launcher_that_runs_the_program_is_not_guilty_of_what_the_program_does(tmp_path: Path) -> None:
+    said, done = explained(tmp_path, "below_a_launcher", ("-m", "unittest"))
+    story = said["stories"][0]
+    assert (story["story"], done.returncode) == ("cuda-in-forked-child", 1)
+    assert story["culprit"]["path"].endswith("programs/below_a_launcher.py")
+    assert (story["culprit"]["line"], story["culprit"]["call"]) == (20, "torch.cuda.get_device_name")

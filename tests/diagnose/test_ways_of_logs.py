@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import io
+import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -99,6 +102,58 @@ def test_without_some_lines_of_its_middle_no_other_line_is_guilty(name: str, dat
     length = data.draw(st.integers(1, 6))
     for story in corpus.explained("".join([*lines[:begin], "...\n", *lines[begin + length :]])).stories:
         assert story.name == "cuda-in-forked-child"
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"level": "ERROR", "message": "the worker died", "exc_info": None},
+        {"event": "the worker died", "exception": None},
+        {"message": "the worker died", "stack_trace": None},
+        {"message": "the worker died", "error": {"stack_trace": None}},
+        {"traceback": None},
+    ],
+    ids=lambda document: list(document)[-1],
+)
+def test_in_a_field_of_a_structured_log(name: str, document: dict[str, Any]) -> None:
+    filled = json.loads(json.dumps(document).replace("null", json.dumps(corpus.captured(name))))
+    assert told(f'{{"message": "started"}}\n{json.dumps(filled)}\n') == EXPECTED[name]
+    assert told(f"2026-09-30T18:32:41.123456Z stdout F {json.dumps(filled)}\n") == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_on_one_line_with_its_line_ends_escaped(name: str) -> None:
+    text = corpus.captured(name)
+    assert told(f"ERROR the worker died: {text!r}\n") == EXPECTED[name]
+    escaped = json.dumps(text).strip('"')
+    assert told(f"ERROR the worker died: {escaped}\n") == EXPECTED[name]
+
+
+@pytest.mark.parametrize("form", ["{number}:{line}", "{number:6}\t{line}", "worker.log:{number}:{line}"])
+def test_with_the_lines_numbered(form: str) -> None:
+    lines = corpus.captured(LOGS[0]).splitlines()
+    text = "".join(f"{form.format(number=n, line=line)}\n" for n, line in enumerate(lines, 95))
+    (story,) = corpus.explained(text).stories
+    assert _essence(story) == EXPECTED[LOGS[0]]
+    assert [process.name for process in story.processes] == ["ForkProcess-1"]
+
+
+def test_numbers_alone_are_no_log() -> None:
+    assert corpus.explained("1\n2\n3\n4\n5\n").stories == ()
+
+
+def test_ranks_in_front_of_the_lines_still_tell_the_processes_apart() -> None:
+    lines = corpus.captured(LOGS[0]).splitlines()
+    text = "".join(f"0: {line}\n1: {line}\n" for line in lines)
+    assert told(text) == EXPECTED[LOGS[0]]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_copied_from_a_page(name: str) -> None:
+    text = corpus.captured(name)
+    assert told(html.escape(text)) == EXPECTED[name]
+    assert told(text.replace(' "', " \u201c").replace('"', "\u201d")) == EXPECTED[name]
 
 
 def test_paths_of_windows() -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coldfork.diagnose.logs.records import Log, LoggedError
-from coldfork.model.diagnosis.evidence import Place, Suspect
+from coldfork.model.diagnosis.evidence import Place, Step, Suspect
 
 Search = Callable[[Sequence[str]], tuple[Suspect, ...]]
+Installed = Callable[[str, Sequence[str]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,18 @@ class Waking:
     line_number: int | None
     """The line of the log that says so; None for a recording."""
     chain: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """From the line to the call that touched the device, where a recording has the stack."""
 
 
 def no_search(paths: Sequence[str]) -> tuple[Suspect, ...]:
     """No sources are at hand."""
     return ()
+
+
+def none_installed(distribution: str, paths: Sequence[str]) -> str | None:
+    """No environment is at hand."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class Case:
     """Looks in the sources for what wakes a device, the files that the log names first."""
     fork: Place | None = None
     """Where a recording saw the fork."""
+    installed: Installed = none_installed
+    """Knows the version of a distribution in the environment that these files belong to."""
 
     def errors(self, kinds: Sequence[str]) -> tuple[LoggedError, ...]:
         """The errors of these kinds."""

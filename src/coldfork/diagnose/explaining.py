@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
-from coldfork.diagnose.case import Case, Search, Waking, no_search
+from coldfork.diagnose.case import Case, Installed, Search, Waking, no_search, none_installed
 from coldfork.diagnose.logs.notes import notes
 from coldfork.diagnose.logs.reading import read
 from coldfork.diagnose.logs.records import Log, LoggedError
+from coldfork.diagnose.mending import with_versions
 from coldfork.diagnose.stories import registry
 from coldfork.model.diagnosis.evidence import Evidence, Place
 from coldfork.model.diagnosis.stories import Explanation, Story, Unexplained
@@ -23,15 +24,19 @@ def read_log(stream: BinaryIO, name: str | None) -> Log:
 
 
 def explain(
-    logs: Iterable[Log], search: Search = no_search, wakings: Sequence[Waking] = (), fork: Place | None = None
+    logs: Iterable[Log],
+    search: Search = no_search,
+    wakings: Sequence[Waking] = (),
+    fork: Place | None = None,
+    installed: Installed = none_installed,
 ) -> Explanation:
     """The stories of these logs, the surest first, and the errors that belong to none."""
     stories: list[Story] = []
     unexplained: list[Unexplained] = []
     remarks: list[str] = []
     for log in logs:
-        case = Case(log, (*wakings, *_noted(log)), search, fork)
-        told = tuple(registry.told(case))
+        case = Case(log, (*wakings, *_noted(log)), search, fork, installed)
+        told = tuple(with_versions(story, case) for story in registry.told(case))
         stories += told
         unexplained += _unexplained(log, told)
         remarks += [f"{log.name or 'the log'}: {remark}" for remark in log.remarks]

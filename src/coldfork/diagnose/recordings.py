@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from coldfork.diagnose import stacks
 from coldfork.diagnose.case import Waking
-from coldfork.model.diagnosis.evidence import Place
+from coldfork.diagnose.logs.records import LogFrame
+from coldfork.model.diagnosis.evidence import Place, Step
 from coldfork.model.errors import ColdforkError
+from coldfork.model.states import Frame
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings.assembly.files import read
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
@@ -35,8 +40,27 @@ def recorded(file: Path) -> Recorded:
             f"{site.module}  {site.path}:{site.line}" if site.line else site.module
             for site in waker.import_chain
         )
-        wakings = (Waking(Place(waker.path, waker.line, waker.call), waker.module, None, chain),)
+        steps = tuple(
+            Step(frame.path, frame.function, linecache.getline(frame.path, frame.line).strip())
+            for frame in waker.stack
+        )
+        path, line = _of_the_program(waker.path, waker.line, waker.stack)
+        wakings = (Waking(Place(path, line, waker.call), waker.module, None, chain, steps),)
     return Recorded(wakings, _fork(recording, summed_up))
+
+
+def _of_the_program(path: str, line: int | None, stack: Sequence[Frame]) -> tuple[str, int | None]:
+    """The waking line; below a launcher's, which only runs the program, the program's own innermost one."""
+    if _is_foreign(path):
+        for frame in reversed(stack):
+            if not _is_foreign(frame.path):
+                return frame.path, frame.line
+    return path, line
+
+
+def _is_foreign(path: str) -> bool:
+    frame = LogFrame(0, path, None, "")
+    return stacks.is_standard(frame) or stacks.is_installed(frame)
 
 
 def _fork(recording: Recording, summed_up: Outcome) -> Place | None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from coldfork.diagnose.case import Search
+from coldfork.diagnose.installed import environments_of, version_of_source
 from coldfork.diagnose.logs.records import LogFrame
 from coldfork.diagnose.stacks import is_installed, is_standard, joined
 from coldfork.knowledge import catalogue
 from coldfork.model.causes import Audience, Cause
-from coldfork.model.diagnosis.evidence import Place, Suspect
+from coldfork.model.chains import StepKind
+from coldfork.model.diagnosis.evidence import Place, Step, Suspect
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding
 from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
@@ -20,10 +22,12 @@ from coldfork.rules import registry
 from coldfork.rules.causes import judging
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.packs import cache_folder
-from coldfork.source.files.site_packages import search_path, versions
+from coldfork.source.files.site_packages import normalised, search_path, versions
 
 _MOST_SUSPECTS = 8
 _MOST_LOCAL = 20
+_IN_A_BODY = frozenset({StepKind.CLASS_BODY, StepKind.CALL, StepKind.CONSTRUCT})
+"""The steps whose symbol is the function or the class in which their line stands."""
 _DEVICES = frozenset({"cuda", "rocm", "xpu", "opencl", "jax"})
 
 
@@ -48,6 +52,15 @@ class Sources:
             return answers[read]
 
         return look
+
+    def installed(self, distribution: str, paths: Sequence[str]) -> str | None:
+        """The version of a distribution: in the sources, the environment, or where the log's files lie."""
+        given = (version_of_source(folder, distribution) for folder in self.folders)
+        found = next((version for version in given if version is not None), None)
+        if found is not None:
+            return found
+        folders = (*self._environment(), *environments_of(paths))
+        return versions(folders).get(normalised(distribution))
 
     def _environment(self) -> tuple[Path, ...]:
         return search_path(self.python, ()) if self.python is not None else ()
@@ -135,4 +148,16 @@ def _suspect(cause: Cause, finding: Finding | None) -> Suspect:
     if finding is not None and (finding.path, finding.line) != (cause.path, cause.line):
         # The import-time line is the one to mend; the cause may stand deeper in the chain.
         place = Place(finding.path, finding.line, finding.chain.sink.symbol, text)
-    return Suspect(place, f"{cause.verdict.value}: importing it {effect}{condition}", chain)
+    reason = f"{cause.verdict.value}: importing it {effect}{condition}"
+    return Suspect(place, reason, chain, tuple(_steps(finding)))
+
+
+def _steps(finding: Finding | None) -> Iterator[Step]:
+    """The chain's lines, each with the function that it stands in; last the function that ends it."""
+    for step in finding.chain.steps if finding is not None else ():
+        if step.path is not None:
+            at_top = step.kind not in _IN_A_BODY
+            yield Step(step.path, "<module>" if at_top else step.symbol, step.text)
+        else:
+            module, _, function = step.symbol.rpartition(".")
+            yield Step(f"{module.replace('.', '/')}.py", function)

@@ -12,6 +12,11 @@ STEP = 'File "/srv/work.py", line 9, in step'
 MESSAGES = (
     "RuntimeError: CUDA error: initialization error",
     "torch.AcceleratorError: CUDA error: initialization error",
+    "RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu.",
+    (
+        "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before "
+        "calling NumCudaDevices() that might have already set an error? Error 3: initialization error"
+    ),
     "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorInitializationError: initialization error",
     (
         "numba.cuda.cudadrv.driver.CudaAPIError: [3] Call to cuDevicePrimaryCtxRetain results in "

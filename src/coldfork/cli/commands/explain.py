@@ -109,7 +109,7 @@ def explain(
     from coldfork.diagnose.explaining import explain as explained
 
     logs = tuple(_logs(files))
-    said = explained(logs, where.search())
+    said = explained(logs, where.search(), installed=where.installed)
     deliver(renderer("explanation", form)(said, rendering(settings)), settings)
     context.exit(0 if said.stories else FINDINGS)
 
@@ -166,7 +166,8 @@ def _of_command(log: Any, recording: Path | None, where: Sources) -> Explanation
     from coldfork.diagnose.recordings import Recorded, recorded
 
     seen = recorded(recording) if recording is not None else Recorded()
-    return explained([read_log(log, None)], where.search(), seen.wakings, seen.fork)
+    log_read = read_log(log, None)
+    return explained([log_read], where.search(), seen.wakings, seen.fork, where.installed)
 
 
 def _say(said: Explanation, settings: dict[str, Any]) -> None:

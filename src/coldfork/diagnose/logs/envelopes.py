@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from collections.abc import Iterator
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and movements of the cursor
@@ -16,6 +18,14 @@ _ESCAPED_COLOUR = re.compile(r"(?:\\x1b|\\u001b|\\033|\^\[|#033)\[[0-9;]*m")
 _KUBERNETES = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) [FP] ")
 _KEYS = ("log", "message", "msg", "textPayload", "MESSAGE", "body")
 """Where Docker, fluentd, Google, journald and OpenTelemetry keep the line."""
+_TRACES = ("exc_info", "exc_text", "exception", "stack_trace", "stacktrace", "traceback")
+"""Where loggers of structured documents keep a traceback: python-json-logger, structlog, ECS."""
+_ONE_LINE = re.compile(r"Traceback \(most recent call last\):\\n|\\n +File \\?\"[^\"]+\", line \d+")
+"""A traceback whose line ends a logger wrote as a backslash and an n."""
+_ESCAPED = {"\\n": "\n", "\\t": "\t", '\\"': '"', "\\'": "'", "\\\\": "\\"}
+_ENTITY = re.compile(r"&(?:quot|lt|gt|amp|#39|#x27);")
+_QUOTES = str.maketrans("\u201c\u201d", '""')
+"""Quotation marks that a word processor or a chat made of those around a path."""
 
 
 def opened(text: str) -> tuple[str, ...]:
@@ -24,8 +34,11 @@ def opened(text: str) -> tuple[str, ...]:
         inside = _inside(text)
         if inside is not None:
             return tuple(line for part in inside.splitlines() or ("",) for line in opened(part))
+    if _ONE_LINE.search(text) is not None:
+        unescaped = re.sub(r"\\[nt\"'\\]", lambda found: _ESCAPED[found[0]], text)
+        return tuple(_plain(line) for line in unescaped.splitlines())
     match = _KUBERNETES.match(text)
-    return (_plain(text[match.end() :] if match else text),)
+    return opened(text[match.end() :]) if match is not None else (_plain(text),)
 
 
 def _inside(text: str) -> str | None:
@@ -35,7 +48,19 @@ def _inside(text: str) -> str | None:
         return None
     if not isinstance(document, dict):
         return None
-    return next((said for key in _KEYS if isinstance(said := document.get(key), str)), None)
+    said = [value for key in _KEYS if isinstance(value := document.get(key), str)]
+    parts = [*said[:1], *_traces(document)]
+    return "\n".join(parts) if parts else None
+
+
+def _traces(document: dict[str, object]) -> Iterator[str]:
+    """The tracebacks in a document, or one level below."""
+    inner = [value for value in document.values() if isinstance(value, dict)]
+    for place in (document, *inner):
+        for key in _TRACES:
+            value = place.get(key)
+            if isinstance(value, str) and "\n" in value:
+                yield value
 
 
 def _plain(text: str) -> str:
@@ -45,4 +70,8 @@ def _plain(text: str) -> str:
         text = _ESCAPES.sub("", text)
     if "[" in text and ("\\" in text or "^[" in text or "#033" in text):
         text = _ESCAPED_COLOUR.sub("", text)
+    if "&" in text and _ENTITY.search(text) is not None:
+        text = html.unescape(text)
+    if "\u201d" in text:
+        text = text.translate(_QUOTES)
     return text.expandtabs(8)

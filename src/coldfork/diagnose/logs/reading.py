@@ -10,6 +10,7 @@ from typing import BinaryIO
 from coldfork.diagnose.logs import dumps, prefixes, tracebacks
 from coldfork.diagnose.logs.envelopes import opened
 from coldfork.diagnose.logs.frames import LANDMARK
+from coldfork.diagnose.logs.numbering import unnumbered
 from coldfork.diagnose.logs.records import NOBODY, Log, LogLine, RawLine, Speaker, Stack
 from coldfork.diagnose.logs.streaming import Excerpt, Passage, Signs, excerpt
 from coldfork.diagnose.logs.wrapping import unwrapped
@@ -67,7 +68,7 @@ def _lines(passage: Passage) -> Iterator[LogLine]:
     ]
     if raw and not raw[-1].text:
         raw.pop()
-    split = [(line.number, *_split(line.text)) for line in unwrapped(raw)]
+    split = [(line.number, *_split(line.text)) for line in unwrapped(unnumbered(raw))]
     patterns = prefixes.learned(
         match["prefix"] for _, _, said, _ in split if (match := LANDMARK.match(said)) is not None
     )

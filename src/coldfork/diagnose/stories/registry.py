@@ -36,7 +36,9 @@ STORIES = MappingProxyType(
         "device-busy": "devices",
         "driver-too-old": "devices",
         "binary-mismatch": "devices",
+        "driver-woken-early": "devices",
         "capture-invalidated": "devices",
+        "lazy-state-in-capture": "devices",
         "shared-memory": "devices",
     }
 )
@@ -65,7 +67,14 @@ def told(case: Case) -> Iterator[Story]:
 
 
 #: Part of the name of every error and warning that carries a sign; what no error carries is an anchor itself.
-_OF_ERRORS = ("Error", "Warning:", "in forked subprocess")
+_OF_ERRORS = ("Error", "Warning:")
+#: The signs that some story also takes from a line of its own, which names no error.
+_ALONE = (
+    "in forked subprocess",
+    "failed call to cuInit",
+    "devices cannot be modified after",
+    "reads memory that",
+)
 
 
 def signs() -> Signs:
@@ -73,7 +82,7 @@ def signs() -> Signs:
     troubles = [named(name) for name in STORIES]
     alone = {needle for trouble in troubles if not trouble.kinds for needle in trouble.needles}
     words = {needle for trouble in troubles for needle in trouble.needles}
-    return Signs(_encoded({*_OF_ERRORS, *alone}), _encoded(words))
+    return Signs(_encoded({*_OF_ERRORS, *_ALONE, *alone}), _encoded(words))
 
 
 def _encoded(words: set[str]) -> tuple[bytes, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from coldfork.knowledge.troubles.entry import Trouble
 
 _CUDA_ERRORS = ("RuntimeError", "AcceleratorError", "CUDARuntimeError", "CudaAPIError", "CUDADriverError")
+_XLA = ("XlaRuntimeError", "JaxRuntimeError")
 
 DEVICES = (
     Trouble(
         "invalid-device",
         "`CUDA error: invalid device ordinal`, or no device at all",
-        r"invalid device ordinal|No CUDA GPUs are available|no CUDA-capable device is detected",
+        r"invalid device ordinal|No (?:CUDA|HIP) GPUs are available|No XPU devices are available"
+        r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|No visible GPU devices"
+        r"|Found no NVIDIA driver on your system",
         "The program asks for a device by its number on the machine; it sees only those in its "
         "CUDA_VISIBLE_DEVICES, counted from 0, as that variable was when the process first touched CUDA.",
         (
@@ -22,20 +25,29 @@ DEVICES = (
                 "Set CUDA_VISIBLE_DEVICES before the process is started: once CUDA is awake, it is not read "
                 "again."
             ),
+            (
+                "Where `nvidia-smi` shows none either, give the container its devices (`docker run --gpus "
+                "all`); without a GPU, `coldfork run --virtual h100 PROGRAM` plays one."
+            ),
         ),
         "coldfork exec --devices 0 -- SCRIPT",
-        kinds=(*_CUDA_ERRORS, "DeferredCudaCallError", "AssertionError", "CudaSupportError"),
+        kinds=(*_CUDA_ERRORS, "DeferredCudaCallError", "AssertionError", "CudaSupportError", *_XLA),
         needles=(
             "invalid device ordinal",
-            "No CUDA GPUs are available",
+            "GPUs are available",
+            "No XPU devices are available",
             "no CUDA-capable device is detected",
+            "CUDA_ERROR_NO_DEVICE",
+            "No visible GPU devices",
+            "Found no NVIDIA driver",
         ),
         alternatives=("a machine or a container without a device, or without its driver",),
     ),
     Trouble(
         "out-of-memory",
         "`CUDA out of memory` in the script, on a device that the server uses too",
-        r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY",
+        r"(?:CUDA|HIP|XPU) out of memory|CUDA_ERROR_OUT_OF_MEMORY"
+        r"|is less than desired GPU memory utilization",
         "Isolation is not memory: another process's allocations stay where they are, and frameworks keep "
         "what they have freed. Every process that touches a device holds a context on it as well.",
         (
@@ -49,8 +61,8 @@ DEVICES = (
             ),
         ),
         "coldfork exec --devices 1 -- SCRIPT",
-        kinds=("OutOfMemoryError", "RuntimeError"),
-        needles=("CUDA out of memory",),
+        kinds=("OutOfMemoryError", "RuntimeError", "ValueError"),
+        needles=("out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "less than desired GPU memory"),
         alternatives=("a model that is too large for the device, with nothing beside it",),
     ),
     Trouble(
@@ -75,7 +87,8 @@ DEVICES = (
         "runtime version`",
         r"The NVIDIA driver on your system is too old|CUDA driver version is insufficient for CUDA runtime "
         r"version"
-        r"|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        r"|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+        r"|provided PTX was compiled with an unsupported toolchain",
         "The framework was built for a newer CUDA than the driver can serve.",
         (
             (
@@ -84,7 +97,13 @@ DEVICES = (
             ),
         ),
         kinds=(*_CUDA_ERRORS, "UserWarning", "ImportError", "CudaSupportError"),
-        needles=("driver on your system is too old", "driver version is insufficient", "InsufficientDriver"),
+        needles=(
+            "driver on your system is too old",
+            "driver version is insufficient",
+            "InsufficientDriver",
+            "UNSUPPORTED_PTX_VERSION",
+            "unsupported toolchain",
+        ),
         alternatives=("a container whose CUDA compatibility libraries do not fit the machine's driver",),
     ),
     Trouble(
@@ -110,7 +129,7 @@ DEVICES = (
         r"operation not permitted when stream is capturing|cudaErrorStreamCapture\w+"
         r"|operation would make the legacy stream depend on a capturing|operation failed due to a previous "
         r"error "
-        r"during capture|CUDA_ERROR_STREAM_CAPTURE_\w+",
+        r"during capture|capturing stream has unjoined work|CUDA_ERROR_STREAM_CAPTURE_\w+",
         "Code that runs while a CUDA graph is captured did what cannot be recorded: it waited for the "
         "device, allocated with the driver, or initialised something (cuBLAS, an attention backend) for the "
         "first time.",
@@ -131,6 +150,7 @@ DEVICES = (
             "StreamCapture",
             "depend on a capturing",
             "previous error during capture",
+            "has unjoined work",
             "STREAM_CAPTURE",
         ),
     ),
@@ -139,7 +159,8 @@ DEVICES = (
         "`DataLoader worker (pid 7) is killed by signal: Bus error`, or NCCL's `Error while creating shared "
         "memory segment /dev/shm/nccl-x`",
         r"is killed by signal: Bus error|insufficient shared memory \(shm\)"
-        r"|Error while creating shared memory segment /dev/shm/nccl",
+        r"|Error while creating shared memory segment /dev/shm/nccl|failed to extend /dev/shm/nccl"
+        r"|unable to (?:open shared memory object|write to file) </torch_",
         "The processes share tensors through /dev/shm, and it is full: containers have 64 MB of it unless "
         "told otherwise.",
         (
@@ -150,6 +171,93 @@ DEVICES = (
             "Start fewer workers, or set `torch.multiprocessing.set_sharing_strategy('file_system')`.",
         ),
         kinds=("RuntimeError", "DistBackendError"),
-        needles=("Bus error", "insufficient shared memory", "creating shared memory segment"),
+        needles=(
+            "Bus error",
+            "insufficient shared memory",
+            "creating shared memory segment",
+            "failed to extend /dev/shm",
+            "</torch_",
+        ),
+    ),
+    Trouble(
+        "driver-woken-early",
+        "`Physical devices cannot be modified after being initialized`, JAX's `config should be updated "
+        "before backends are initialized`, Lightning's `can't create new processes if CUDA is already "
+        "initialized`, or PyTorch's `CUDA unknown error - this may be due to an incorrectly set up "
+        "environment`",
+        r"(?:Physical|Virtual|Visible) devices cannot be modified after being initialized"
+        r"|config should be updated before backends are initialized"
+        r"|jax\.distributed\.initialize\(\) must be called before any JAX"
+        r"|can't create new processes if CUDA is already initialized"
+        r"|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess"
+        r"|Libraries known to initialize CUDA upon import have been imported already"
+        r"|CUDA unknown error - this may be due to an incorrectly set up environment",
+        "A driver reads its environment once, when it is initialised, and keeps what it found for the life "
+        "of the process, a failure included. Something initialised it before the program had said which "
+        "devices are visible, how much memory may be taken or which processes there are: mostly an import.",
+        (
+            (
+                "Find what wakes the device first and let it do so lazily: `coldfork check` names the line "
+                "in the sources, `coldfork run` in the running program."
+            ),
+            (
+                "Say it before the first import that could touch a device, best in the environment that the "
+                "process is started with: `coldfork exec --devices 0 -- SCRIPT`."
+            ),
+            (
+                "After `CUDA unknown error` start a new process, for PyTorch asks for the devices once. If a "
+                "new one fails as well it is the driver: `nvidia-smi`, and `lsmod | grep nvidia_uvm`."
+            ),
+        ),
+        "coldfork run --follow PROGRAM",
+        kinds=("RuntimeError", "UserWarning", "MisconfigurationException"),
+        needles=(
+            "devices cannot be modified after",
+            "config should be updated before backends",
+            "jax.distributed.initialize() must be called",
+            "processes if CUDA is already initialized",
+            "CUDA has been initialized before",
+            "Libraries known to initialize CUDA",
+            "CUDA unknown error",
+        ),
+    ),
+    Trouble(
+        "lazy-state-in-capture",
+        "`CUBLAS_STATUS_NOT_INITIALIZED` in a capture, `Offset increment outside graph capture encountered "
+        "unexpectedly`, `an illegal memory access was encountered` in a replay, or replays that return "
+        "garbage",
+        r"CUBLAS_STATUS_NOT_INITIALIZED|Offset increment outside graph capture encountered unexpectedly"
+        r"|Attempt to increase offset for a CUDA generator not in capture mode"
+        r"|Cannot construct a new CUDAGeneratorImpl during CUDA graph capture"
+        r"|an illegal memory access was encountered"
+        r"|a replay would not do what an eager run does",
+        "Something that is initialised on first use was initialised at the wrong time. In a capture work is "
+        "recorded and not executed: what is first used there fails, or is left half-made; what the warm-up "
+        "has made is skipped, is in no graph, and a replay reads whatever its memory holds by then.",
+        (
+            (
+                "Make the state anew for the capture, so that the work which fills it is recorded: "
+                "`coldfork.graphs.GraphManager` calls one function for both phases."
+            ),
+            (
+                "What belongs to no batch (cuBLAS, a random generator, compiled kernels) is used once before "
+                "the capture, on the stream of the capture: a matrix product is enough for cuBLAS."
+            ),
+            (
+                "Keep alive what a graph reads for as long as it is replayed, and give a generator of your "
+                "own to the graph: `CUDAGraph.register_generator_state`."
+            ),
+        ),
+        "coldfork rule capture-reuses-warmup-state",
+        kinds=(*_CUDA_ERRORS, "LeakError", "LeakWarning"),
+        needles=(
+            "CUBLAS_STATUS_NOT_INITIALIZED",
+            "Offset increment outside",
+            "Attempt to increase offset",
+            "new CUDAGeneratorImpl",
+            "illegal memory access",
+            "a replay would not do",
+            "reads memory that",
+        ),
     ),
 )

@@ -44,7 +44,9 @@ FORKS = (
         r"failed|NVRTC|CUDNN)"
         r"\S{0,40}?: initialization error|CUDA error: initialization error|CUDA_ERROR_NOT_INITIALIZED"
         r"|cudaErrorInitializationError|HIP_ERROR_NotInitialized|hipErrorNotInitialized"
-        r"|CUDA driver error: initialization error",
+        r"|CUDA driver error: initialization error"
+        r"|CUDA driver initialization failed, you might not have a CUDA gpu"
+        r"|that might have already set an error\? Error 3: initialization error",
         "The driver had been initialised in the process from which this one was forked. PyTorch's own words "
         "for it are missing because something else touched the driver: another library, or a question such "
         "as `torch.cuda.is_available()`, after which `torch.cuda.is_initialized()` is still False.",
@@ -69,8 +71,15 @@ FORKS = (
             "CUDAError",
             "XlaRuntimeError",
             "JaxRuntimeError",
+            "UserWarning",
         ),
-        needles=("initialization error", "NOT_INITIALIZED", "InitializationError", "NotInitialized"),
+        needles=(
+            "initialization error",
+            "driver initialization failed",
+            "NOT_INITIALIZED",
+            "InitializationError",
+            "NotInitialized",
+        ),
         alternatives=("a driver that does not work on this machine at all, in the parent either",),
     ),
     Trouble(

@@ -44,12 +44,25 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One line on the way to a device: of a stack that was seen, or of a chain in the sources."""
+
+    path: str
+    function: str
+    """The function, or the class whose body it is; `<module>` for a line of no function."""
+    text: str = ""
+    """The source line; empty where nobody knows it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Suspect:
     """A line that may be the cause, with the reason why and the chain from it to the device."""
 
     place: Place
     reason: str
     chain: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """The lines of the chain, as versions are compared by them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from coldfork.model.diagnosis.evidence import Confidence
 from coldfork.model.diagnosis.stories import Explanation, Story
-from coldfork.report.explanations.words import doing, fork_sentence, process_sentence, suspect_sentence
+from coldfork.report.explanations.words import (
+    doing,
+    evidence_lines,
+    fork_sentence,
+    process_sentence,
+    suspect_sentence,
+)
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.sheets import Sheet
 
@@ -58,9 +64,8 @@ class _Page:
         yield self._note(story.cause)
         yield from self._suspects(story)
         yield "  evidence"
-        for line in story.evidence:
-            where = f"{line.file}:{line.line}" if line.file else f"line {line.line}"
-            yield f"      {self._sheet.cut(f'{where}: {line.text}', 6)}"
+        for where, text in evidence_lines(story.evidence):
+            yield f"      {self._sheet.cut(f'{where}: {text}', 6)}"
         for other in story.alternatives:
             yield self._note(f"it could also be {other}")
         for number, remedy in enumerate(story.remedies, 1):

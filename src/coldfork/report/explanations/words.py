@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from coldfork.model.diagnosis.evidence import Participant, Place, Suspect
+from coldfork.model.diagnosis.evidence import Evidence, Participant, Place, Suspect
 
 
 def where(place: Place) -> str:
@@ -24,7 +24,9 @@ def process_sentence(processes: Sequence[Participant]) -> str:
     named = ", ".join(dict.fromkeys(name for name in names if name))
     pids = [str(process.pid) for process in processes if process.pid and process.name]
     noun = "child process" if first.role == "child" else "process"
-    who = f"1 {noun}" if len(processes) == 1 else f"{len(processes)} {noun}es"
+    # Lines that do not say who wrote them may be of one process or of many.
+    one = f"1 {noun}" if named or pids or first.pid else f"a {noun}"
+    who = one if len(processes) == 1 else f"{len(processes)} {noun}es"
     sentence = f"in {who}" + (f": {named}" if named else "") + (f" (pid {', '.join(pids)})" if pids else "")
     if first.started:
         sentence += f"; started by {first.started}"
@@ -32,6 +34,16 @@ def process_sentence(processes: Sequence[Participant]) -> str:
     elif first.framework:
         sentence += f"; started through {first.framework}"
     return sentence
+
+
+def evidence_lines(evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
+    """Each text of the log once, with the lines on which it stands."""
+    numbers: dict[tuple[str | None, str], list[int]] = {}
+    for line in evidence:
+        numbers.setdefault((line.file, line.text), []).append(line.line)
+    for (file, text), lines in numbers.items():
+        listed = ", ".join(map(str, lines))
+        yield (f"{file}:{listed}" if file else f"line{'s' * (len(lines) > 1)} {listed}"), text
 
 
 def fork_sentence(processes: Sequence[Participant]) -> str | None:

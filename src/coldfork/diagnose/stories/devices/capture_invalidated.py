@@ -2,7 +2,8 @@
 
 ## How it is told
 
-By CUDA's errors 900 to 907, as the message of an error.
+By CUDA's errors 900 to 907, as the message of an error. A capture that broke off because something was
+first used in it is [lazy-state-in-capture](lazy-state-in-capture.md).
 
 ## What else it could be
 
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
+from coldfork.diagnose.stories.devices import lazy_state_in_capture
 from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis.stories import Story
 
@@ -26,7 +28,9 @@ NAME = "capture-invalidated"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """The story, if the words stand in the log, and another one does not say what broke the capture."""
+    if lazy_state_in_capture.is_first_use(case):
+        return
     yield from telling.by_sign(
         case, named(NAME), "Something that cannot be recorded ran while a CUDA graph was captured"
     )

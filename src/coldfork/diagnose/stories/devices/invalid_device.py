@@ -2,7 +2,9 @@
 
 ## How it is told
 
-By CUDA's errors 100 and 101 and PyTorch's `No CUDA GPUs are available`, as messages of an error.
+By CUDA's errors 100 and 101, PyTorch's `No CUDA GPUs are available`, which names HIP or XPU on other
+devices, its `Found no NVIDIA driver on your system` and JAX's `No visible GPU devices`, as messages of an
+error.
 
 ## What else it could be
 
@@ -10,8 +12,8 @@ A machine or a container that has no device, or no driver.
 
 ## Reproduced
 
-By `torch.cuda.set_device(7)` on the virtual device, which has one; the other texts are those of `c10/cuda`
-and `torch/csrc/cuda/Module.cpp`, not reproduced.
+By `torch.cuda.set_device(7)` on the virtual device, which has one; the other texts are those of
+`c10/cuda` and `torch/csrc/cuda/Module.cpp`, and of jax-ml/jax#24866, not reproduced.
 """
 
 from __future__ import annotations

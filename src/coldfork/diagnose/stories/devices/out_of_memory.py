@@ -2,9 +2,10 @@
 
 ## How it is told
 
-By `CUDA out of memory` in an error that names other processes with memory on the same device, as PyTorch's
-does (`Process 4242 has 20.00 GiB memory in use`), or where several processes of the log run out of memory.
-An error that names none is about a model that is too large, and no story.
+By `CUDA out of memory` in an error that names other processes with memory on the same device, as
+PyTorch's does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other
+processes`), or where several processes of the log run out of memory. An error that names none is about a
+model that is too large, and no story.
 
 ## What else it could be
 
@@ -12,7 +13,8 @@ A model that is too large for the device even without the other processes.
 
 ## Reproduced
 
-Not reproduced: the text is that of `c10/cuda/CUDACachingAllocator.cpp` (2.13).
+Not reproduced: the texts are those of `c10/cuda/CUDACachingAllocator.cpp` (2.13) and of
+`vllm/v1/worker/utils.py:414` (0.21.0).
 """
 
 from __future__ import annotations
@@ -29,13 +31,16 @@ from coldfork.model.diagnosis.evidence import Confidence
 from coldfork.model.diagnosis.stories import Story
 
 NAME = "out-of-memory"
-_OTHER = re.compile(r"Process (\d+) has ([\d.]+ [GMK]iB) memory in use")
+_OTHER = re.compile(
+    r"Process (\d+) has ([\d.]+ [GMK]iB) memory in use|reduce GPU memory used by other processes"
+)
+_DEVICES = {"HIP out of memory": "rocm", "XPU out of memory": "xpu"}
 
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if more than one process holds memory of the device."""
     found = sightings(case.log, named(NAME))
-    others = {match[1] for sighting in found for match in _OTHER.finditer(sighting.error.said)}
+    others = {match[0] for sighting in found for match in _OTHER.finditer(sighting.error.said)}
     speakers = {
         (sighting.error.speaker, sighting.error.header)
         for sighting in found
@@ -46,4 +51,9 @@ def tell(case: Case) -> Iterator[Story]:
     told = telling.story(
         case, named(NAME), "Several processes share a device, and its memory does not suffice", found
     )
-    yield replace(told, confidence=Confidence.LIKELY if others else Confidence.POSSIBLE, accelerator="cuda")
+    devices = [device for device in _DEVICES if any(device in seen.error.message for seen in found)]
+    yield replace(
+        told,
+        confidence=Confidence.LIKELY if others else Confidence.POSSIBLE,
+        accelerator=_DEVICES[devices[0]] if devices else "cuda",
+    )

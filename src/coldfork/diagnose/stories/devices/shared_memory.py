@@ -2,7 +2,8 @@
 
 ## How it is told
 
-By PyTorch's error about a worker of a DataLoader that died of SIGBUS, or by NCCL's about its segment.
+By PyTorch's error about a worker of a DataLoader that died of SIGBUS or about a tensor that it could not
+share, or by NCCL's about its segment, which it writes as a warning of its own first.
 
 ## What else it could be
 
@@ -11,7 +12,7 @@ A worker that reads a file which shrinks while it is mapped.
 ## Reproduced
 
 Not reproduced: the texts are those of `torch/utils/data/_utils/signal_handling.py`,
-`torch/csrc/DataLoader.cpp` and NCCL's `misc/shmutils.cc`.
+`torch/csrc/DataLoader.cpp`, `aten/src/ATen/MapAllocator.cpp` and NCCL's `misc/shmutils.cc`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis.stories import Story
 
 NAME = "shared-memory"
+_BARE = (
+    r"^.*NCCL WARN .*(?:Error while creating shared memory segment|failed to extend) /dev/shm/nccl"
+    r"|unable to write to file </torch_"
+)
 
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if the words stand in the log."""
-    yield from telling.by_sign(case, named(NAME), "The shared memory of the machine or the container is full")
+    title = "The shared memory of the machine or the container is full"
+    yield from telling.by_sign(case, named(NAME), title, bare=_BARE)

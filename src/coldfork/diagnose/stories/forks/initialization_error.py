@@ -4,7 +4,8 @@
 
 By error 3 of CUDA or HIP (`initialization error`, `CUDA_ERROR_NOT_INITIALIZED`) as the message of an error,
 where the log shows that the process is a child: its stack begins where a worker begins, or its name says
-so. Without that it is told as possible, for a driver that does not work at all says the same.
+so. Without that it is told as possible, for a driver that does not work at all says the same; so is the
+line that TensorFlow and JAX write of it themselves.
 
 ## What else it could be
 
@@ -12,8 +13,8 @@ A driver that does not work on this machine, in the parent either: `nvidia-smi` 
 
 ## Reproduced
 
-The texts are those of `cudaGetErrorString` and `cuGetErrorName` (CUDA 12), cupy's `CUDARuntimeError` and
-numba's `CudaAPIError`; not reproduced.
+The texts are those of `cudaGetErrorString` and `cuGetErrorName` (CUDA 12), `c10/cuda/CUDAFunctions.cpp` of
+PyTorch 2.9, cupy's `CUDARuntimeError` and numba's `CudaAPIError`; not reproduced.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from coldfork.model.diagnosis.evidence import Confidence
 from coldfork.model.diagnosis.stories import Story
 
 NAME = "initialization-error"
+_BARE = r"^.*\.cc:\d+\] failed call to cuInit: .*CUDA_ERROR_NOT_INITIALIZED"
 
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, as sure as the log shows that the process was forked."""
-    found = sightings(case.log, named(NAME))
+    found = sightings(case.log, named(NAME), bare=_BARE)
     if not found:
         return
     told = telling.story(case, named(NAME), "The driver refused to be initialised in this process", found)

@@ -1,0 +1,55 @@
+"""Which version of a package lies where: in the environment of a log's files, in a tree of sources."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from coldfork.source.files.site_packages import normalised, versions
+
+_FIELD = re.compile(r"^(Name|Version): *(\S+) *$", re.MULTILINE)
+
+
+def environments_of(paths: Iterable[str]) -> tuple[Path, ...]:
+    """The site-packages folders in which these files lie, those that are on this machine."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        head, marker, _ = path.rpartition("-packages/")
+        if marker and Path(path).is_file():
+            found[Path(head + marker)] = None
+    return tuple(found)
+
+
+def version_of_source(folder: Path, distribution: str) -> str | None:
+    """The version of a distribution whose sources, or whose installed files, lie in this folder."""
+    for place in (folder, folder.absolute().parent):
+        installed = versions((place,)).get(normalised(distribution))
+        if installed is not None:
+            return installed
+        for name, version in _said(place):
+            if normalised(name) == normalised(distribution):
+                return version
+    return None
+
+
+def _said(folder: Path) -> Iterator[tuple[str, str]]:
+    """What a tree of sources says of itself: in PKG-INFO if it was released, else in pyproject.toml."""
+    for file in (folder / "PKG-INFO", *sorted(folder.glob("*.egg-info/PKG-INFO"))):
+        fields = dict(_FIELD.findall(_text(file).partition("\n\n")[0]))
+        if "Name" in fields and "Version" in fields:
+            yield fields["Name"], fields["Version"]
+    try:
+        project = tomllib.loads(_text(folder / "pyproject.toml")).get("project")
+    except tomllib.TOMLDecodeError:
+        return
+    if isinstance(project, dict) and isinstance(project.get("version"), str):
+        yield str(project.get("name")), project["version"]
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,24 @@
+"""Published faults that wake a device too early, and the versions that mended them.
+
+Data, so that whoever has found a guilty line can say whether a newer version is the remedy. Every entry was
+read in the sources of its buggy version, and of the version that mended it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.knowledge.repairs.entry import Fault, Repair
+from coldfork.knowledge.repairs.libraries import LIBRARIES
+from coldfork.knowledge.repairs.vllm import VLLM
+
+__all__ = ["REPAIRS", "Fault", "Repair", "of_call"]
+
+REPAIRS = (*VLLM, *LIBRARIES)
+
+
+def of_call(path: str, function: str, text: str) -> Iterator[Repair]:
+    """The repairs of the fault that a call on a stack, or a step of a chain, stands in."""
+    for repair in REPAIRS:
+        if any(fault.is_at(path, function, text) for fault in repair.faults):
+            yield repair

@@ -116,4 +116,4 @@ def _examined(checks: tuple[str, ...], python: Path | None, touch: bool, package
     with ProgressBar(sys.stderr) as bar:
         reading = packages or "packages" in checks
         seen = facts(examined(python), touch=touch, packages=reading, progress=bar.update)
-        return checkup.examine(checks, seen)
+        return replace(checkup.examine(checks, seen), named=None if python is None else str(python))

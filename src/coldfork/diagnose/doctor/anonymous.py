@@ -26,6 +26,7 @@ def anonymous(checkup: Checkup, who: Identity | None = None) -> Checkup:
         checkup,
         results=tuple(replace(result, answer=_answer(result.answer, clear)) for result in checkup.results),
         python=None if checkup.python is None else clear(checkup.python),
+        named=None if checkup.named is None else clear(checkup.named),
         folders=tuple(map(clear, checkup.folders)),
     )
 

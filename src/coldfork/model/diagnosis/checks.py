@@ -91,6 +91,8 @@ class Checkup:
     """Where its packages lie."""
     asked: tuple[str, ...] = ()
     """The checks that were named; none when all were run."""
+    named: str | None = None
+    """The interpreter as the user named it; None where nobody did."""
 
     def count(self, health: Health) -> int:
         """How many checks came to this."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from coldfork.model.diagnosis.checks import Checkup, Health
 from coldfork.report.shared.quantities import plural
 
@@ -31,15 +33,16 @@ def _noun(health: Health, checkup: Checkup) -> str:
 
 def following(checkup: Checkup) -> str:
     """The command to type next."""
+    of = "" if checkup.named is None else f" --python {shlex.quote(checkup.named)}"
     for health in (Health.FAIL, Health.WARN):
         for result in checkup.of(health):
             if result.name in _CLOSER:
                 return _CLOSER[result.name]
         if health is Health.FAIL and checkup.of(health):
-            return f"coldfork doctor {checkup.of(health)[0].name} looks again when it is mended"
+            return f"coldfork doctor {checkup.of(health)[0].name}{of} looks again when it is mended"
     if checkup.asked:
-        return "coldfork doctor runs all checks"
+        return f"coldfork doctor{of} runs all checks"
     names = {result.name: result.answer.health for result in checkup.results}
     if names.get("driver") is Health.OK and names.get("touch") is Health.SKIPPED:
         return "coldfork doctor --touch wakes the devices in a process of its own"
-    return "coldfork doctor packages says which installed packages wake a device"
+    return f"coldfork doctor packages{of} says which installed packages wake a device"

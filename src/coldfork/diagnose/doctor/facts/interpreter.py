@@ -12,9 +12,9 @@ from pathlib import Path
 
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Origin
-from coldfork.source.files.site_packages import environment, names_in
+from coldfork.source.files.site_packages import Environment, environment, names_in
 
-_FOLDER = re.compile(r"^python(\d+)\.(\d+)(t?)$")
+_FOLDER = re.compile(r"^python3(?:\.(\d+))?(t?)$")
 _ASSIGNMENT = re.compile(r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)(?:\.(\d+))?", re.MULTILINE)
 _CUSTOMIZERS = ("sitecustomize.py", "usercustomize.py")
 _PROGRAMS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
@@ -42,8 +42,10 @@ class ExaminedPython:
 
 def examined(named: Path | None) -> ExaminedPython:
     """The environment that was named, else the active or neighbouring one, else coldfork's own."""
-    found = environment(named, ())
-    prefix = _prefix(found.folders)
+    found = _environment(named)
+    prefix = (
+        named.absolute().parent.parent if named is not None and named.is_file() else _prefix(found.folders)
+    )
     if prefix is None or os.path.realpath(prefix) == os.path.realpath(sys.prefix):
         return ExaminedPython(
             found.folders,
@@ -54,16 +56,27 @@ def examined(named: Path | None) -> ExaminedPython:
             is_own=True,
             free_threaded=bool(getattr(sys, "abiflags", "").count("t")),
         )
-    folder = next((m for folder in found.folders if (m := _FOLDER.match(folder.parent.name))), None)
     program = str(named) if named is not None and named.is_file() else _program(prefix)
+    names = [folder.parent.name for folder in found.folders]
+    names += [Path(program).resolve().name] if program else []
+    matched = next((m for name in names if (m := _FOLDER.match(name)) and m[1]), None)
     return ExaminedPython(
         found.folders,
         found.origin,
         program,
-        _configured(prefix) or ((int(folder[1]), int(folder[2])) if folder else None),
+        _configured(prefix) or ((3, int(matched[1])) if matched else None),
         prefix,
-        free_threaded=bool(folder and folder[3]),
+        free_threaded=bool(matched and matched[2]),
     )
+
+
+def _environment(named: Path | None) -> Environment:
+    try:
+        return environment(named, ())
+    except UsageError:
+        if named is None or not named.exists():
+            raise
+        raise UsageError(f"--python {named}: there is no folder of packages beside it") from None
 
 
 def _prefix(folders: tuple[Path, ...]) -> Path | None:

@@ -336,7 +336,7 @@ OWN: tuple[Case, ...] = (
     ),
     fail(
         "guard",
-        "SITE/coldfork-guard.pth is there, and coldfork is not: it does nothing",
+        "SITE/coldfork-guard.pth is there without the package, and does nothing",
         lambda m: m.installed(pth_file.FILE, pth_file.written("warn", "1.0")),
     ),
     skipped("guard", "the guard needs Linux, and this is darwin", lambda m: m.system(platform="darwin")),
@@ -356,7 +356,7 @@ OWN: tuple[Case, ...] = (
     warn("vllm-plugin", "COLDFORK_GUARD=off switches it off, too", asked(COLDFORK_GUARD="off")),
     warn(
         "vllm-plugin",
-        "COLDFORK_VLLM is on, and coldfork is not installed beside vLLM",
+        "COLDFORK_VLLM is on, and vLLM's environment has no coldfork",
         lambda m: m.package("vllm", "0.33.0").variables(COLDFORK_VLLM="on"),
     ),
     ok("recordings", "none of 1 recorded programs crashed", recorded(None)),

@@ -74,8 +74,8 @@ def _damaged(interpreter: Interpreter) -> Iterator[Answer]:
             yield fail(f"{path} was damaged or changed by hand", "coldfork guard install writes it again")
         elif interpreter.coldfork is None:
             yield fail(
-                f"{path} is there, and coldfork is not: it does nothing",
-                f"install coldfork there, or coldfork guard uninstall --python {interpreter.executable}",
+                f"{path} is there without the package, and does nothing",
+                f"coldfork guard uninstall --python {interpreter.executable}, or install the package there",
             )
 
 

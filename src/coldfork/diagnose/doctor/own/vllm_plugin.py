@@ -37,7 +37,7 @@ def examine(facts: Facts) -> Answer:
 def _obstacles(facts: Facts) -> Iterator[Answer]:
     if _GROUP not in facts.packages.entry_points(_NAME):
         yield warn(
-            f"{VARIABLE} is on, and coldfork is not installed beside vLLM",
+            f"{VARIABLE} is on, and vLLM's environment has no coldfork",
             f"{facts.python.executable or 'python'} -m pip install coldfork",
         )
     chosen = facts.variables.get(_CHOSEN)

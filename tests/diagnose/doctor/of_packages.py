@@ -150,38 +150,18 @@ PACKAGES: tuple[Case, ...] = (
     ok("xformers", "xformers 0.0.33, beside torch 2.9.0+cu128", pinned("xformers", "0.0.33", "2.9.0")),
     ok(
         "xformers",
-        "xformers 0.0.33, beside torch 2.9.0+cu128",
-        lambda m: (
-            m.torch()
-            .package("xformers", "0.0.33")
-            .installed(
-                "xformers/cpp_lib.json", json.dumps({"version": {"torch": "2.9.0+cu128", "cuda": 1208}})
-            )
-        ),
+        "xformers 0.0.35, beside torch 2.9.0+cu128",
+        compiled("xformers", "0.0.35", "xformers/_C.so", FOR_CUDA_12),
     ),
     warn(
         "xformers",
         (
-            "the compiled part of xformers was built with torch 2.8.0+cu128, and 2.9.0+cu128 is installed: its "
+            "the compiled part of xformers links to the runtime of CUDA 13, and torch to that of CUDA 12.8: its "
             "kernels are left out"
         ),
-        lambda m: (
-            m.torch()
-            .package("xformers", "0.0.33")
-            .installed(
-                "xformers/cpp_lib.json", json.dumps({"version": {"torch": "2.8.0+cu128", "cuda": 1208}})
-            )
-        ),
+        compiled("xformers", "0.0.35", "xformers/_C.so", FOR_CUDA_13),
     ),
-    warn(
-        "xformers",
-        "the compiled part of xformers was built for CUDA 11, and torch for CUDA 12.8: its kernels are left out",
-        lambda m: (
-            m.torch()
-            .package("xformers", "0.0.33")
-            .installed("xformers/cpp_lib.json", json.dumps({"version": {"torch": "2.9.0", "cuda": 1108}}))
-        ),
-    ),
+    fail("xformers", "xformers 0.0.35 is installed without torch", lambda m: m.package("xformers", "0.0.35")),
     fail(
         "xformers",
         "xformers 0.0.33 asks for torch==2.8.0, and 2.9.0+cu128 is installed",

@@ -15,6 +15,7 @@ from coldfork.diagnose.doctor.facts.management import Management
 from coldfork.model.diagnosis.checks import Answer, Health, fail, ok, together, warn
 from coldfork.model.errors import UsageError
 from tests.diagnose.doctor.machines import WORKING, Machine
+from tests.diagnose.doctor.of_packages import guarded_elsewhere
 
 
 def test_all_checks_run_in_the_order_of_the_list(tmp_path: Path) -> None:
@@ -101,3 +102,12 @@ def test_a_check_is_documented_in_sentences(name: str) -> None:
     first, blank, *_ = inspect.cleandoc(module.__doc__ or "").split("\n")
     assert first.endswith(".")
     assert blank == ""
+
+
+def test_the_other_pythons_with_a_guard_are_named(tmp_path: Path) -> None:
+    machine = guarded_elsewhere(Machine(tmp_path))
+    answer = registry.check("guard").examine(machine.facts)
+    (told,) = answer.details
+    assert told.startswith("the fork guard is on, mode warn, in every program of ")
+    python = machine.facts.python.executable
+    assert answer.remedies == (f"coldfork guard install --python {python}",)

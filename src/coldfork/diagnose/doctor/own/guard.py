@@ -12,6 +12,7 @@ own, and beside those on PATH. With `--verbose` it is said what an installed gua
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
@@ -45,6 +46,7 @@ def examine(facts: Facts) -> Answer:
             warn(
                 "the fork guard is on in other Pythons, and not in this one",
                 f"coldfork guard install{_which(facts)}",
+                details=others,
             )
         )
     return together(
@@ -75,7 +77,7 @@ def _damaged(interpreter: Interpreter) -> Iterator[Answer]:
         elif interpreter.coldfork is None:
             yield fail(
                 f"{path} is there without the package, and does nothing",
-                f"coldfork guard uninstall --python {interpreter.executable}, or install the package there",
+                f"coldfork guard uninstall --python {shlex.quote(interpreter.executable)}",
             )
 
 
@@ -91,5 +93,5 @@ def _which(facts: Facts) -> str:
     return (
         ""
         if facts.python.is_own or facts.python.executable is None
-        else f" --python {facts.python.executable}"
+        else f" --python {shlex.quote(facts.python.executable)}"
     )

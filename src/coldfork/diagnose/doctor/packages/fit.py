@@ -16,8 +16,11 @@ _RUNTIME = re.compile(r"^libcudart\.so\.(\d+)")
 _MOST_LIBRARIES = 40
 
 
-def examined(name: str, facts: Facts, *distributions: str) -> Answer:
-    """Judge a package by the first of these distributions that is installed."""
+def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool = False) -> Answer:
+    """Judge a package by the first of these distributions that is installed.
+
+    One that imports without its compiled part is not judged by that.
+    """
     found = facts.packages.first(*distributions)
     if found is None:
         return skipped(f"{name} is not installed")
@@ -27,8 +30,11 @@ def examined(name: str, facts: Facts, *distributions: str) -> Answer:
     if torch is None:
         return fail(f"{said} is installed without torch", f"install torch, or remove {found}")
     remedy = f"install {found} for torch {torch.version}: both together, from one index"
-    troubles = (fail(f"{said} {trouble}", remedy) for trouble in _troubles(found, facts, torch))
-    return together(troubles, ok(f"{said}, beside torch {torch.version}"))
+    troubles = requirement(found, "torch", facts) if imports_anyway else _troubles(found, facts, torch)
+    return together(
+        (fail(f"{said} {trouble}", remedy) for trouble in troubles),
+        ok(f"{said}, beside torch {torch.version}"),
+    )
 
 
 def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
@@ -36,7 +42,7 @@ def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
     for trouble in (
         *requirement(found, "torch", facts),
         *_of_name(facts.packages.version(found) or "", torch),
-        *_of_libraries(found, facts, torch),
+        *built_for_another(found, facts, torch),
     ):
         yield trouble
         return
@@ -81,8 +87,8 @@ def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
         yield f"was built for CUDA {cuda[1]}, and torch for {torch.built_for}"
 
 
-def _of_libraries(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
-    """What the compiled files link to."""
+def built_for_another(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
+    """Say that compiled files link to another CUDA than torch does."""
     for number, file in enumerate(facts.packages.libraries(found)):
         if number == _MOST_LIBRARIES:
             return

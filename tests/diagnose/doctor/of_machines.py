@@ -29,6 +29,7 @@ def started_by(name: str, text: str) -> Make:
 
 PYTHON: tuple[Case, ...] = (
     ok("python", "Python 3.11.7 on Linux x86_64, in ENV", as_it_is),
+    ok("python", "Python 3.11 on Linux x86_64, in ENV", lambda m: m.python(version=(3, 11))),
     warn("python", "on macOS the guard, coldfork ps and coldfork exec do nothing", mac),
     warn(
         "python",
@@ -58,6 +59,16 @@ PYTHON: tuple[Case, ...] = (
         "startup-files",
         "no file imports a framework when Python starts",
         started_by("paths.pth", "torch\n# import torch\nimport os; os.environ.get('X')\n"),
+    ),
+    ok(
+        "startup-files",
+        "no file imports a framework when Python starts",
+        started_by("code.pth", "import sys; exec(sys.argv)\nimport sys; print('import torch')\nimport x y\n"),
+    ),
+    warn(
+        "startup-files",
+        "mixed.pth imports jax whenever Python starts",
+        started_by("mixed.pth", "import jax\nimport x y\nimport torch\n"),
     ),
     warn(
         "startup-files",
@@ -138,6 +149,11 @@ DRIVER: tuple[Case, ...] = (
         "driver",
         "NVIDIA driver 580.1, for programs up to CUDA 13.0",
         lambda m: m.driver("580.1").answers(driver=None, cuda=13000, devices=()),
+    ),
+    ok(
+        "driver",
+        "NVIDIA driver 570.86.15, for programs up to CUDA 12.8, 1 x NVIDIA H100",
+        lambda m: m.file("/dev/dxg").answers(),
     ),
     fail("driver", "the driver did not answer within 10 seconds", silent),
     fail(
@@ -238,6 +254,11 @@ DRIVER: tuple[Case, ...] = (
         lambda m: m.devices({}, {"compute_mode": 3}),
     ),
     fail("compute-mode", "every device is PROHIBITED to programs", lambda m: m.devices({"compute_mode": 2})),
+    warn(
+        "compute-mode",
+        "device 0 is PROHIBITED: it admits one process at a time, or none",
+        lambda m: m.devices({"compute_mode": 2}, {}),
+    ),
     skipped("compute-mode", "NVML describes no device here", as_it_is),
     ok("mig", "no device is divided", lambda m: m.answers()),
     ok(
@@ -256,6 +277,11 @@ DRIVER: tuple[Case, ...] = (
         "mig",
         "device 0: MIG is to be switched on at the next reset",
         lambda m: m.devices({"mig_pending": True}),
+    ),
+    warn(
+        "mig",
+        "device 0: MIG is to be switched off at the next reset",
+        lambda m: m.devices({"mig": True, "mig_devices": 1}),
     ),
     fail(
         "mig",

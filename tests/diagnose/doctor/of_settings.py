@@ -306,6 +306,11 @@ LIMITS: tuple[Case, ...] = (
         "a process may open 255 files, and raise that to any number",
         lambda m: m.limit("NOFILE", 255),
     ),
+    warn(
+        "nofile",
+        "a process may open 256 files, and raise that to any number",
+        lambda m: m.limit("NOFILE", 256),
+    ),
     skipped("nofile", "this system has no such limit", as_it_is),
     ok("nproc", "this user may have 4096 processes and threads", lambda m: m.limit("NPROC", 4096)),
     warn(
@@ -374,6 +379,11 @@ LIMITS: tuple[Case, ...] = (
         lambda m: cgroup_2(m, cpu_max="150000 100000"),
     ),
     warn("cgroup", "the group allows 2.0 GiB of memory", cgroup_1),
+    ok(
+        "cgroup",
+        "cgroup v1: memory 16 GiB, 8 processors",
+        lambda m: cgroup_1(m).file("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", str(16 * GIB)),
+    ),
     warn(
         "cgroup",
         "the group allows 512 processes and threads",

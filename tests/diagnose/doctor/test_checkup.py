@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +16,9 @@ from coldfork.diagnose.doctor.facts.management import Management
 from coldfork.model.diagnosis.checks import Answer, Health, fail, ok, together, warn
 from coldfork.model.errors import UsageError
 from tests.diagnose.doctor.machines import WORKING, Machine
+from tests.diagnose.doctor.of_machines import refused
 from tests.diagnose.doctor.of_packages import guarded_elsewhere
+from tests.diagnose.doctor.of_settings import cgroup_2
 
 
 def test_all_checks_run_in_the_order_of_the_list(tmp_path: Path) -> None:
@@ -111,3 +114,46 @@ def test_the_other_pythons_with_a_guard_are_named(tmp_path: Path) -> None:
     assert told.startswith("the fork guard is on, mode warn, in every program of ")
     python = machine.facts.python.executable
     assert answer.remedies == (f"coldfork guard install --python {python}",)
+
+
+@pytest.mark.parametrize(
+    ("check", "make", "remedies"),
+    [
+        (
+            "nvml",
+            refused(4, "x"),
+            ["coldfork doctor device-files says which device files are closed to this user"],
+        ),
+        ("nvml", refused(9, "x"), ["look for NVRM and Xid in dmesg"]),
+        ("nofile", lambda m: m.limit("NOFILE", 300, 5000), ["ulimit -n 4096 before the program"]),
+        ("nofile", lambda m: m.limit("NOFILE", 300, 400), ["raise the hard limit: limits.conf, LimitNOFILE"]),
+        (
+            "device-files",
+            lambda m: m.driver().closed("/dev/nvidia0"),
+            [
+                (
+                    "add this user to the group of the file: ls -l /dev/nvidia0 shows it, usermod -aG GROUP "
+                    "USER does it"
+                )
+            ],
+        ),
+        (
+            "cgroup",
+            lambda m: cgroup_2(m, cpu_max="50000 100000"),
+            ["set OMP_NUM_THREADS=1 or less, divided by the processes"],
+        ),
+        (
+            "torch",
+            lambda m: m.torch().answers(cuda=11080),
+            [
+                "update the driver",
+                "install the build of torch for CUDA 11.8: pytorch.org/get-started lists them",
+            ],
+        ),
+    ],
+)
+def test_a_remedy_fits_the_trouble(
+    check: str, make: Callable[[Machine], Machine], remedies: list[str], tmp_path: Path
+) -> None:
+    answer = registry.check(check).examine(make(Machine(tmp_path)).facts)
+    assert list(answer.remedies) == remedies

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from coldfork.diagnose.doctor.facts.facts import Facts
@@ -40,8 +41,10 @@ def examine(facts: Facts) -> Answer:
 
 
 def _troubles(file: Path) -> Iterator[Answer]:
-    source = "\n".join(runnable_lines(file)) if file.suffix == ".pth" else _text(file)
-    tree = _parsed(source)
+    sources = runnable_lines(file) if file.suffix == ".pth" else [_text(file)]
+    # Python runs each line by itself, and none behind one that is no Python.
+    trees = takewhile(lambda tree: tree is not None, map(_parsed, sources))
+    tree = ast.Module([node for tree in trees if tree is not None for node in tree.body], [])
     frameworks = sorted(_imported(tree) & _FRAMEWORKS)
     if not frameworks:
         return
@@ -61,18 +64,18 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _parsed(source: str) -> ast.AST:
-    """The code, with the strings that it hands to `exec` beside it."""
+def _parsed(source: str) -> ast.Module | None:
+    """The code, with the strings that it hands to `exec` beside it; None for what is no Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return ast.Module([], [])
+        return None
     for node in list(ast.walk(tree)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
             for given in node.args[:1]:
                 if isinstance(given, ast.Constant) and isinstance(given.value, str):
                     inner = _parsed(given.value)
-                    tree.body += inner.body if isinstance(inner, ast.Module) else []
+                    tree.body += [] if inner is None else inner.body
     return tree
 
 

@@ -81,6 +81,7 @@ int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *next) { *now = *
 int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *m) { m[0] = 80; m[1] = 79; m[2] = 1; return 0; }
 """
 )
+UUID = "GPU-1b2c3d4e-0000-4000-8000-000000000001"
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +102,7 @@ class Doctor:
     def __init__(self, drivers: Path, folder: Path) -> None:
         self._notes = folder / "notes"
         self._folder = folder
-        self._variables = {
+        self.variables = {
             **{
                 name: value
                 for name, value in os.environ.items()
@@ -117,7 +118,7 @@ class Doctor:
         command = [sys.executable, *program, "doctor", *arguments]
         pipe = subprocess.PIPE
         with subprocess.Popen(
-            command, cwd=self._folder, env=self._variables, stdout=pipe, stderr=pipe, text=True
+            command, cwd=self._folder, env=self.variables, stdout=pipe, stderr=pipe, text=True
         ) as process:
             said, complaint = process.communicate(timeout=120)
         return process.pid, said, complaint
@@ -199,12 +200,15 @@ def test_its_own_process_stays_cold_and_light(doctor: Doctor) -> None:
 
 @linux
 @needs_compiler
-def test_markdown_names_neither_devices_nor_people(doctor: Doctor) -> None:
-    _, said, _ = doctor.run("--format", "markdown")
+def test_markdown_names_neither_devices_nor_people(doctor: Doctor, tmp_path: Path) -> None:
+    doctor.variables |= {"HOME": str(tmp_path), "CUDA_VISIBLE_DEVICES": f"{UUID},x"}
+    (tmp_path / "env" / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+    _, said, _ = doctor.run("--python", str(tmp_path / "env"), "--format", "markdown")
     assert "| nvml | ok | NVML answers for 2 devices |" in said
-    assert "GPU-1b2c3d4e" not in said
-    _, said, _ = doctor.run("--format", "markdown", "visible-devices")
-    assert "CUDA_VISIBLE_DEVICES is not set" in said
+    assert "| visible-devices | fail | CUDA_VISIBLE_DEVICES=GPU-<uuid>,x: 'x' means nothing" in said
+    assert "in ~/env |" in said
+    assert UUID not in said
+    assert str(tmp_path) not in said
 
 
 def test_the_schema_is_one() -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from coldfork.model.observations import Progress
     from coldfork.model.running.processes import Census
 
+_LARGEST_RECORDING = 1 << 20
+"""A megabyte is read in a tenth of a second, and a long run records hundreds."""
 _LIMITS = ("NOFILE", "NPROC", "MEMLOCK", "CORE")
 
 
@@ -77,7 +79,9 @@ def _census() -> Census:
     from coldfork.launch.outside.folder import ProcessFolder
     from coldfork.launch.outside.kernel import RunningKernel
 
-    return census(ProcessFolder(), RunningKernel(), leave_out=(os.getpid(),))
+    return census(
+        ProcessFolder(), RunningKernel(), leave_out=(os.getpid(),), largest_recording=_LARGEST_RECORDING
+    )
 
 
 def _waking(python: ExaminedPython, progress: Progress | None) -> Callable[[], Waking]:

@@ -1,7 +1,8 @@
 """Whether Python processes of this user hold a device that they cannot use: what `coldfork ps` shows.
 
 Such a process was forked from one in which the device was awake. It fails or hangs when it touches the
-device, and may hold memory of it until it ends.
+device, and may hold memory of it until it ends. What `coldfork run` records of a process is read only if it
+is smaller than a megabyte: `coldfork ps` reads all.
 
 - **ok**: none does.
 - **fail**: some do.

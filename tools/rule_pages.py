@@ -1,10 +1,11 @@
-"""Writes the pages of rules and stories, docs/rules/ and docs/stories/, from their modules: `./dev docs`"""
+"""Writes the pages of rules, stories and checks from their modules: `./dev docs`"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from coldfork.diagnose.doctor import registry as checks
 from coldfork.diagnose.stories import registry as stories
 from coldfork.knowledge.troubles import named, page
 from coldfork.rules.pages import Page, pages
@@ -45,8 +46,9 @@ def files() -> dict[Path, str | None]:
     wanted |= {STORIES / f"{name}.md": stories.page(name) for name in stories.STORIES}
     wanted |= {RULES / "index.md": index(all_pages), STORIES / "index.md": story_index()}
     wanted[DOCS / "how-to" / "starting-troubles.md"] = page()
+    wanted[DOCS / "reference" / "doctor.md"] = checks.page()
     return dict.fromkeys([*RULES.glob("*.md"), *STORIES.glob("*.md")]) | wanted
 
 
 if __name__ == "__main__":
-    sys.exit(settle("Write the pages of rules and stories.", "./dev docs", files()))
+    sys.exit(settle("Write the pages of rules, stories and checks.", "./dev docs", files()))

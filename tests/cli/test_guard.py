@@ -11,7 +11,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork import __version__
-from coldfork.cli.commands.guard import NOT_COVERED
+from coldfork.start.guard import pth_file
 from tests.start import venvs
 from tests.start.guarding import ROOT, environment, needs_linux
 from tests.start.venvs import Venv
@@ -159,7 +159,7 @@ def test_status_as_json(venv: Venv) -> None:
         "coldfork_from": "CHECKOUT/src/coldfork",
         "variable": None,
         "doors": [{"path": "SITE/coldfork-guard.pth", "mode": "log", "written_by": "0.0.1"}],
-        "not_covered": list(NOT_COVERED),
+        "not_covered": list(pth_file.NOT_COVERED),
     }
 
 

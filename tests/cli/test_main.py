@@ -59,6 +59,7 @@ Commands:
   ps          Show what is awake or poisoned in Python processes that run.
   explain     Say what a log tells: the failure, the guilty line, and what to
               do.
+  doctor      Say whether this machine and this environment are fit.
   report      Show a recording, or how two of them differ.
   guard       Warn of forks that would break the child, or refuse them, in every
               program.

@@ -28,6 +28,9 @@ OF_GIT |= {"--show-toplevel", "--unshallow", "--verify"}
 #: Options of Docker, pip, nvidia-smi, Celery, gunicorn and py-spy, which the remedies of a story name.
 IN_REMEDIES = {"--shm-size", "--ipc", "--gpus", "--no-build-isolation", "--no-binary", "--query-gpu"}
 IN_REMEDIES |= {"--force-reinstall", "--pool", "--preload", "--native", "--pid"}
+#: Options of Docker, pip, nvidia-smi and wsl, which the doctor's remedies name.
+IN_REMEDIES |= {"--gpus", "--pids-limit", "--memory", "--ulimit", "--upgrade", "--gpu-reset", "--update"}
+IN_REMEDIES |= {"--set-version"}
 #: What a text may name that belongs to other programs.
 FOREIGN_FLAGS = {"--check", "--draft", "--epochs", "--numa-bind", "--strict"} | OF_PYTEST | OF_GIT
 FOREIGN_FLAGS |= {"--billiard-fork", "--multiprocessing-fork"}

@@ -151,10 +151,16 @@ def plant(root: Path, tree: list[Planted]) -> PlantedFolder:
     return PlantedFolder(root, tree)
 
 
-def looked_at(root: Path, *tree: Planted, asked: tuple[int, ...] = (), refuses: int | None = None) -> Census:
+def looked_at(
+    root: Path,
+    *tree: Planted,
+    asked: tuple[int, ...] = (),
+    refuses: int | None = None,
+    largest: int | None = None,
+) -> Census:
     """What `ps` sees of a tree."""
     folder = plant(root, list(tree))
-    return census(folder, PlantedKernel(list(tree), refuses), asked, user=USER)
+    return census(folder, PlantedKernel(list(tree), refuses), asked, user=USER, largest_recording=largest)
 
 
 def process_of(found: Census, pid: int) -> RunningPython:

@@ -466,6 +466,17 @@ def test_a_recording_that_cannot_be_read_costs_nothing(
     assert process_of(found, 100).recording is None
 
 
+@pytest.mark.parametrize(("room", "is_read"), [(0, True), (-1, False)])
+def test_a_recording_is_left_unread_where_it_is_larger_than_was_asked_for(
+    room: int, is_read: bool, tmp_path: Path
+) -> None:
+    parent = awake(environment=recording_of(tmp_path, Tape().process(0.0, pid=100)))
+    largest = (tmp_path / "run.coldfork").stat().st_size + room
+    found = looked_at(tmp_path / "proc", parent, largest=largest)
+    assert state_of(found, 100).status is Status.AWAKE
+    assert (process_of(found, 100).recording is not None) is is_read
+
+
 def test_a_recorded_server_with_workers_of_every_kind(tmp_path: Path) -> None:
     """Recorded from a program that forked a worker, used torch on threads, and then started the others."""
     tree = recorded("server")

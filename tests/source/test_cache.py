@@ -106,6 +106,17 @@ def test_a_warm_run_reads_nothing_and_says_the_same(place: Path) -> None:
     assert lines(first) == [("pkg/user.py", 2)]
 
 
+def test_a_module_that_took_too_long_is_remembered_with_all_others(place: Path) -> None:
+    long = "def one(number):\n    return number\n\n" + "".join(f"V{n} = one({n})\n" for n in range(4_000))
+    (place / "tree" / "pkg" / "long.py").write_text(long, encoding="utf-8")
+    first = run(place)
+    assert [one.module for one in first.unfinished] == ["pkg.long"]
+    assert {path.suffix for path in packs(place)} == {".summaries", ".results", ".answers"}
+    assert run(place).unfinished == first.unfinished
+    edit(place / "tree" / "pkg" / "flags.py", "import os\n")
+    assert run(place).unfinished == first.unfinished
+
+
 def test_packs_are_read_before_the_work_and_written_after_it(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,10 @@ COMMANDS = {
         "coldfork.cli.commands.explain:explain",
         "Say what a log tells: the failure, the guilty line, and what to do.",
     ),
+    "doctor": (
+        "coldfork.cli.commands.doctor:doctor",
+        "Say whether this machine and this environment are fit.",
+    ),
     "report": ("coldfork.cli.commands.report:report", "Show a recording, or how two of them differ."),
     "guard": (
         "coldfork.cli.commands.guard:guard",

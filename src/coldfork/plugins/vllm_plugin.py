@@ -16,12 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.context import BaseContext
-    from pathlib import Path
     from types import ModuleType
 
     Chooser = Callable[[], BaseContext]
 
-ASKED = "COLDFORK_VLLM"
 GUARD = "COLDFORK_GUARD"
 DEFAULT = "warn"
 """The guard's mode where nobody chose one: coldfork may have been installed for something else."""
@@ -71,43 +69,20 @@ def general() -> None:
 
 def asked() -> bool:
     """Whether anybody wants this: by the variable, or by the nearest `[tool.coldfork]`."""
-    value = os.environ.get(ASKED, "").strip().lower()
-    if value:
-        return value in ("on", "1", "true", "yes")
+    from coldfork.start.vllm_switch import is_on
+
     try:
-        return _table().get("vllm") is True
+        return is_on(os.environ)
     except Exception as error:
         _LOG.debug("coldfork: its configuration could not be read: %s", error)
         return False
-
-
-def _table() -> dict[str, object]:
-    """The `[tool.coldfork]` that holds in the current folder; empty where there is none."""
-    from pathlib import Path
-
-    here = Path.cwd()
-    found = (_table_of(folder / "pyproject.toml") for folder in (here, *here.parents))
-    return next((table for table in found if table is not None), {})
-
-
-def _table_of(file: Path) -> dict[str, object] | None:
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return None
-    if b"coldfork" not in content:
-        return None
-    import tomllib
-
-    table = tomllib.loads(content.decode("utf-8-sig")).get("tool", {}).get("coldfork")
-    return table if isinstance(table, dict) else None
 
 
 def _say_how_to_ask() -> None:
     """One line, and that in the first process only."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
-        _LOG.info("coldfork: it is installed, and changes nothing here unless %s=on asks for it", ASKED)
+        _LOG.info("coldfork: it is installed, and changes nothing here unless COLDFORK_VLLM=on asks for it")
 
 
 def _mode() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from coldfork.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from coldfork.model.diagnosis.checks import Checkup
     from coldfork.model.diagnosis.stories import Explanation
     from coldfork.model.findings import Report
     from coldfork.model.probes import Probing
@@ -69,6 +70,13 @@ FORMATS = MappingProxyType(
                 "markdown": "coldfork.report.explanations.markdown",
             }
         ),
+        "checkup": MappingProxyType(
+            {
+                "text": "coldfork.report.checkups.text",
+                "json": "coldfork.report.checkups.json_format",
+                "markdown": "coldfork.report.checkups.markdown",
+            }
+        ),
     }
 )
 """What is shown, and the module of each format for it; the module has a function `render`."""
@@ -93,6 +101,8 @@ def renderer(shown: Literal["recording"], name: str) -> Callable[[Recording, Opt
 def renderer(shown: Literal["census"], name: str) -> Callable[[Census, Options], str]: ...
 @overload
 def renderer(shown: Literal["explanation"], name: str) -> Callable[[Explanation, Options], str]: ...
+@overload
+def renderer(shown: Literal["checkup"], name: str) -> Callable[[Checkup, Options], str]: ...
 @overload
 def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:

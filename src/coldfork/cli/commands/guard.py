@@ -39,16 +39,6 @@ _REFUSES = {
 }
 """What each mode does, for `status`."""
 
-NOT_COVERED = (
-    "a fork made by C code, such as a library's or uWSGI's, which raises no event in Python",
-    (
-        "Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment "
-        "the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only"
-    ),
-    "other interpreters, which need an installation of their own, and subinterpreters",
-)
-"""What an installed guard does not see."""
-
 python_option = click.option(
     "--python",
     metavar="PATH",
@@ -132,6 +122,8 @@ def status(python: str | None, form: str) -> None:
 
 
 def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
+    from coldfork.start.guard import pth_file
+
     return {
         "schema_version": 1,
         "python": interpreter.executable,
@@ -143,11 +135,13 @@ def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
             {"path": str(path), "mode": file and file.mode, "written_by": file and file.version}
             for path, file in interpreter.pth_files()
         ],
-        "not_covered": list(NOT_COVERED),
+        "not_covered": list(pth_file.NOT_COVERED),
     }
 
 
 def _text(interpreter: Interpreter, variable: str | None, python: str | None) -> str:
+    from coldfork.start.guard import pth_file
+
     files = interpreter.pth_files()
     if not files:
         lines = [f"The guard is not installed in {interpreter.named}."]
@@ -163,7 +157,7 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
     if variable is not None:
         lines.append(f"  COLDFORK_GUARD={variable} is set here, and overrides the mode")
     if interpreter.coldfork is not None:
-        lines += [f"  not covered: {one}" for one in NOT_COVERED]
+        lines += [f"  not covered: {one}" for one in pth_file.NOT_COVERED]
     if interpreter.coldfork is None:
         lines.append(f"Next: coldfork guard uninstall{_which(python)}")
     elif any(file is None for _, file in files):

@@ -29,9 +29,13 @@ def census(
     *,
     user: int | None = None,
     leave_out: Iterable[int] = (),
+    largest_recording: int | None = None,
 ) -> Census:
-    """Look once at the Python processes of a user, or at those named and all that they started."""
-    return _Look(folder, kernel).taken(
+    """Look once at the Python processes of a user, or at those named and all that they started.
+
+    What `coldfork run` records of them is read as well, unless the file is larger than that.
+    """
+    return _Look(folder, kernel, largest_recording).taken(
         tuple(asked), os.getuid() if user is None else user, frozenset(leave_out)
     )
 
@@ -39,11 +43,11 @@ def census(
 class _Look:
     """One look at the machine."""
 
-    def __init__(self, folder: ProcessFolder, kernel: Kernel) -> None:
+    def __init__(self, folder: ProcessFolder, kernel: Kernel, largest_recording: int | None) -> None:
         self._folder = folder
         self._relatives = Relatives(folder, kernel)
         self._lineage = Lineage(folder, self._relatives, Owners(folder, kernel, self._relatives))
-        self._recordings = Recordings(folder)
+        self._recordings = Recordings(folder, largest_recording)
         self._ticks = os.sysconf("SC_CLK_TCK")
         self._began = folder.began()
         self._vanished = 0

@@ -19,8 +19,10 @@ _TOUCHED = (Status.AWAKE, Status.POISONED)
 class Recordings:
     """Finds the recording of a process by the environment in which it was started; each file is read once."""
 
-    def __init__(self, folder: ProcessFolder) -> None:
+    def __init__(self, folder: ProcessFolder, largest: int | None = None) -> None:
         self._folder = folder
+        self._largest = largest
+        """Files with more bytes are left unread; None where the time does not matter."""
         self._read: dict[str, Recording | None] = {}
 
     def of(self, pid: int) -> tuple[Recording, Process] | None:
@@ -30,8 +32,9 @@ class Recordings:
             return None
         if place not in self._read:
             try:
-                self._read[place] = read(Path(place))
-            except ColdforkError:
+                large = self._largest is not None and Path(place).stat().st_size > self._largest
+                self._read[place] = None if large else read(Path(place))
+            except (ColdforkError, OSError):
                 self._read[place] = None
         recording = self._read[place]
         if recording is None:

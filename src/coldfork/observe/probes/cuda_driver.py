@@ -23,7 +23,8 @@ _SONAME = b"libcuda.so.1"
 _SUCCESS = 0
 _NOT_INITIALISED = 3
 _MOST_DEVICES = 64
-_MEANINGS = {
+#: What the codes of the driver say, beside those of success and of not being initialised.
+MEANINGS = {
     4: "it is shutting down",
     34: "it is the CUDA toolkit's stub and no driver",
     46: "the device is busy or unavailable",
@@ -138,7 +139,7 @@ class CudaDriver:
             return Reading(
                 ACCELERATOR, COLD, reason="the driver answers that it is not initialised", library=path
             )
-        meaning = _MEANINGS.get(code)
+        meaning = MEANINGS.get(code)
         return Reading(
             ACCELERATOR,
             UNKNOWN,

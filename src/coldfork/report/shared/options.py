@@ -41,6 +41,8 @@ class Options:
     """Show what builds, examples and tests do as well."""
     all_ways: bool = False
     """List every module that a cause warms, and every line that comes to it."""
+    everything: bool = False
+    """Show what is well, too, a line each."""
     locate: Callable[[str], str] = lambda path: path
     """Turns a path of the report into one that an editor can open from where the user stands."""
     source: Source = lambda path, line: ""

@@ -62,9 +62,19 @@ def _folders_of(python: Path) -> list[Path]:
     raise UsageError(f"--python {python}: no site-packages folder beside it; name one with --site-packages")
 
 
+#: Where packages lie below an interpreter's prefix; Debian's own go to `dist-packages`.
+_PLACES = (
+    "lib/python3*/site-packages",
+    "lib64/python3*/site-packages",
+    "Lib/site-packages",
+    "local/lib/python3*/dist-packages",
+    "lib/python3*/dist-packages",
+)
+
+
 def _under_prefix(prefix: Path) -> list[Path]:
     found: list[Path] = []
-    for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages", "Lib/site-packages"):
+    for pattern in _PLACES:
         for folder in sorted(prefix.glob(pattern)):
             if folder.is_dir() and folder.resolve() not in [f.resolve() for f in found]:
                 found.append(folder)

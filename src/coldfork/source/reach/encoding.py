@@ -155,7 +155,8 @@ def encode(result: ModuleResult) -> Any:
         )
         for e in result.edges
     )
-    return sites, edges, result.cut
+    # `marshal` takes tuples, and none of the classes made from them.
+    return sites, edges, None if result.cut is None else tuple(result.cut)
 
 
 def _wake(wake: Wake) -> Any:

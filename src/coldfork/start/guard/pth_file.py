@@ -12,6 +12,16 @@ from dataclasses import dataclass
 
 FILE = "coldfork-guard.pth"
 
+NOT_COVERED = (
+    "a fork made by C code, such as a library's or uWSGI's, which raises no event in Python",
+    (
+        "Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment "
+        "the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only"
+    ),
+    "other interpreters, which need an installation of their own, and subinterpreters",
+)
+"""What an installed guard does not see."""
+
 # In a virtual environment Python runs the line twice; what went wrong is said once.
 _PROGRAM = """\
 try:

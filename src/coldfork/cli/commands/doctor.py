@@ -1,0 +1,119 @@
+"""`coldfork doctor`: whether a machine and an environment are fit for accelerators in several processes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coldfork.cli import output
+from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, output_option
+from coldfork.cli.rendering import deliver, rendering
+from coldfork.model.diagnosis.checks import Health
+from coldfork.report.formats import FORMATS, renderer
+
+if TYPE_CHECKING:
+    from coldfork.model.diagnosis.checks import Checkup
+
+_EPILOG = """\b
+Examples:
+  coldfork doctor                            all checks, in a second or two
+  coldfork doctor nvml openmp                only these
+  coldfork doctor --python .venv/bin/python  the packages of another environment
+  coldfork doctor --touch                    wake each device, in a process that ends at once
+  coldfork doctor packages                   read all installed packages, as coldfork check does
+  coldfork doctor --format markdown          for a bug report, without what names you or the machine
+
+\b
+No device is initialised in coldfork's own process, and without --touch in none. Nothing is imported from the
+environment, and none of its code is run.
+Exit status: 0 fit, warnings or none, 1 a check failed, 2 it could not be found out.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("checks", nargs=-1, metavar="[CHECK]...")
+@click.option("--list-checks", "listing", is_flag=True, help="List the checks, each with what it looks at.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The interpreter whose environment is examined.  [default: the active virtual environment, else one "
+    "in .venv, else coldfork's own]",
+)
+@click.option("--touch", is_flag=True, help="Wake every visible device in a process that ends at once.")
+@click.option(
+    "--packages",
+    is_flag=True,
+    help="Also say which installed packages wake a device on import: reads them all, in minutes the first "
+    "time and in seconds from then on.",
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show what is well and what was skipped, too, a line each."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(tuple(FORMATS["checkup"])),
+    default="text",
+    help="The output format.  [default: text]",
+)
+@output_option
+@colour_option
+@debug_option
+@click.pass_context
+def doctor(
+    context: click.Context,
+    checks: tuple[str, ...],
+    listing: bool,
+    python: Path | None,
+    touch: bool,
+    packages: bool,
+    verbose: bool,
+    form: str,
+    target: str | None,
+    colour: str,
+) -> None:
+    """Say whether this machine and this environment are fit.
+
+    Looks at Python, the driver, installed packages, environment variables and limits for what makes
+    accelerators fail in several processes. CHECK names what to look at; without any, all of it.
+    """
+    if listing:
+        output.write(_listing())
+        return
+    settings = {"format": form, "output": target, "color": colour}
+    checkup = _examined(checks, python, touch, packages)
+    if form == "markdown":
+        from coldfork.diagnose.doctor.anonymous import anonymous
+
+        checkup = anonymous(checkup)
+    # Who asks for some checks wants to hear what they say, be it good or bad.
+    options = replace(rendering(settings), everything=verbose or bool(checks))
+    deliver(renderer("checkup", form)(checkup, options), settings)
+    context.exit(FINDINGS if checkup.count(Health.FAIL) else 0)
+
+
+def _listing() -> str:
+    from coldfork.diagnose.doctor import registry
+
+    lines = []
+    width = max(map(len, registry.folders())) + 2
+    for heading, names in registry.GROUPS.values():
+        lines += [heading, *(f"  {name:{width}}{registry.title(name)}" for name in names)]
+    return "\n".join(lines) + "\n"
+
+
+def _examined(checks: tuple[str, ...], python: Path | None, touch: bool, packages: bool) -> Checkup:
+    from coldfork.diagnose.doctor import checkup
+    from coldfork.diagnose.doctor.facts.interpreter import examined
+    from coldfork.diagnose.doctor.facts.machine import facts
+    from coldfork.report.shared.progress import ProgressBar
+
+    with ProgressBar(sys.stderr) as bar:
+        reading = packages or "packages" in checks
+        seen = facts(examined(python), touch=touch, packages=reading, progress=bar.update)
+        return replace(checkup.examine(checks, seen), named=None if python is None else str(python))

@@ -1,0 +1,1 @@
+"""Checks of the driver, its devices and what stands between them and this process."""

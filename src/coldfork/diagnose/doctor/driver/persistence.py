@@ -1,0 +1,33 @@
+"""Whether the driver stays loaded when nobody uses a device.
+
+Without persistence each first process waits for the driver to initialise the device, seconds on large
+machines, and settings of the device are lost when the last process ends.
+
+- **ok**: it is on, by the mode or by NVIDIA's daemon.
+- **warn**: it is off on a device.
+- **skipped**: NVML says nothing of it.
+
+It cannot fail: everything works without it.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_DAEMON = "/run/nvidia-persistenced/socket"
+
+
+def examine(facts: Facts) -> Answer:
+    """Judge the mode of each device."""
+    known = [device for device in facts.management.devices if device.persistence is not None]
+    if not known:
+        return skipped("NVML says nothing of persistence")
+    off = [str(device.index) for device in known if not device.persistence]
+    if not off or facts.files.exists(_DAEMON):
+        return ok("the driver stays loaded")
+    noun = "device" if len(off) == 1 else "devices"
+    return warn(
+        f"persistence is off on {noun} {', '.join(off)}: each first process waits for the driver",
+        "as root: start nvidia-persistenced, or nvidia-smi -pm 1",
+    )

@@ -1,0 +1,51 @@
+"""Whether a process can wake each visible device: the one check that touches them.
+
+It is done only with `--touch`, in a process that ends at once: `cuInit`, and on every device its primary
+context.
+
+- **ok**: every device made a context.
+- **warn**: CUDA is initialised and sees no device.
+- **fail**: a call was refused; its name and its code are given.
+- **skipped**: `--touch` was not given, or there is no libcuda.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.asking import NoAnswerError
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.observe.probes.cuda_driver import MEANINGS
+
+_NO_LIBRARY = -1
+_MORE = {
+    2: "the device has no memory left",
+    3: "it is not initialised",
+    802: "the system is not ready: the fabric manager",
+}
+_REMEDY = (
+    "coldfork explain -- PROGRAM says more of a program that fails; dmesg of a driver that does (NVRM, Xid)"
+)
+
+
+def examine(facts: Facts) -> Answer:
+    """Wake them, if that was asked for."""
+    if facts.touch is None:
+        return skipped("no device is woken unless coldfork doctor --touch asks for it")
+    try:
+        touched = facts.touch()
+    except NoAnswerError as error:
+        return fail(str(error), _REMEDY)
+    if touched.code == _NO_LIBRARY:
+        return skipped(f"libcuda cannot be loaded: {touched.step}")
+    if touched.code:
+        meaning = {**MEANINGS, **_MORE}.get(touched.code)
+        said = f"{touched.step} returned {touched.code}" + (f": {meaning}" if meaning else "")
+        return fail(said, _REMEDY, details=touched.devices)
+    if not touched.devices:
+        return warn(
+            "CUDA is initialised and sees no device",
+            "coldfork doctor visible-devices looks at what hides them",
+        )
+    count = len(touched.devices)
+    noun = "device" if count == 1 else "devices"
+    return ok(f"{count} {noun} made a context, in {touched.seconds:.1f} s", *touched.devices)

@@ -1,0 +1,1 @@
+"""What the checks see of the machine, and nothing that wakes a device."""

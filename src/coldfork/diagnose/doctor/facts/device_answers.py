@@ -1,0 +1,153 @@
+"""Asks NVML and the driver, and prints what they say as JSON: a program that `coldfork doctor` starts.
+
+It calls `cuInit` only when `touch` stands on its command line; `cuDriverGetVersion` does not need it. It
+imports nothing of coldfork, because it runs with `-I -S`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+from typing import Any
+
+_NAME_LENGTH = 96
+
+
+def management() -> dict[str, Any]:
+    """What NVML says of the driver and its devices."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError as error:
+        return {"loaded": False, "error": str(error), "code": None}
+    code = nvml.nvmlInit_v2()
+    if code:
+        return {"loaded": True, "error": _message(nvml, code), "code": code}
+    try:
+        return {"loaded": True, "error": None, "code": 0, **_driver(nvml), "devices": _devices(nvml)}
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _driver(nvml: Any) -> dict[str, Any]:
+    version, cuda = ctypes.create_string_buffer(80), ctypes.c_int()
+    said = nvml.nvmlSystemGetDriverVersion(version, 80) == 0
+    served = _ask(nvml, "nvmlSystemGetCudaDriverVersion_v2", ctypes.byref(cuda)) == 0
+    return {
+        "driver": version.value.decode("ascii", "replace") if said else None,
+        "cuda": cuda.value if served else None,
+    }
+
+
+def _devices(nvml: Any) -> list[dict[str, Any]]:
+    count = ctypes.c_uint()
+    if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)):
+        return []
+    return [_device(nvml, index) for index in range(count.value)]
+
+
+def _device(nvml: Any, index: int) -> dict[str, Any]:
+    handle = ctypes.c_void_p()
+    if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle)):
+        return {"index": index}
+    memory = (ctypes.c_ulonglong * 3)()
+    known = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0
+    mig = _numbers(nvml, "nvmlDeviceGetMigMode", handle, 2)
+    persistence = _numbers(nvml, "nvmlDeviceGetPersistenceMode", handle)
+    return {
+        "index": index,
+        "name": _text(nvml, "nvmlDeviceGetName", handle),
+        "uuid": _text(nvml, "nvmlDeviceGetUUID", handle),
+        "compute_mode": (_numbers(nvml, "nvmlDeviceGetComputeMode", handle) or [None])[0],
+        "persistence": bool(persistence[0]) if persistence else None,
+        "mig": bool(mig[0]) if mig else None,
+        "mig_pending": bool(mig[1]) if mig else None,
+        "mig_devices": _instances(nvml, handle) if mig and mig[0] else None,
+        "memory_total": memory[0] if known else None,
+        "memory_used": memory[2] if known else None,
+    }
+
+
+def _instances(nvml: Any, handle: Any) -> int | None:
+    most = ctypes.c_uint()
+    if _ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)):
+        return None
+    found = 0
+    for index in range(most.value):
+        instance = ctypes.c_void_p()
+        asked = (handle, ctypes.c_uint(index), ctypes.byref(instance))
+        found += _ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", *asked) == 0
+    return found
+
+
+def _numbers(nvml: Any, name: str, handle: Any, count: int = 1) -> list[Any]:
+    values = [ctypes.c_uint() for _ in range(count)]
+    code = _ask(nvml, name, handle, *map(ctypes.byref, values))
+    return [] if code else [value.value for value in values]
+
+
+def _text(nvml: Any, name: str, handle: Any) -> str:
+    buffer = ctypes.create_string_buffer(_NAME_LENGTH)
+    return "" if _ask(nvml, name, handle, buffer, _NAME_LENGTH) else buffer.value.decode("utf-8", "replace")
+
+
+def _ask(library: Any, name: str, *arguments: Any) -> int:
+    """The code of a function; -1 where this library is too old to have it."""
+    function = getattr(library, name, None)
+    return -1 if function is None else int(function(*arguments))
+
+
+def _message(nvml: Any, code: int) -> str:
+    nvml.nvmlErrorString.restype = ctypes.c_char_p
+    said: bytes | None = nvml.nvmlErrorString(code)
+    return (said or b"").decode("utf-8", "replace") or f"error {code}"
+
+
+def driver() -> dict[str, Any]:
+    """Which CUDA libcuda serves; it is loaded and not initialised."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return {"loaded": False, "error": str(error), "version": None}
+    version = ctypes.c_int()
+    if code := cuda.cuDriverGetVersion(ctypes.byref(version)):
+        return {"loaded": True, "error": f"cuDriverGetVersion returned {code}", "version": None}
+    return {"loaded": True, "error": None, "version": version.value}
+
+
+def touch() -> dict[str, Any]:
+    """Wake every device that this process sees, and say how far it came."""
+    began = time.monotonic()
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return {"code": -1, "step": str(error), "devices": [], "seconds": 0.0}
+    names: list[str] = []
+    step, code = _woken(cuda, names)
+    return {"code": code, "step": step, "devices": names, "seconds": time.monotonic() - began}
+
+
+def _woken(cuda: Any, names: list[str]) -> tuple[str, int]:
+    """The first call that failed with its code; the names of the devices that made a context."""
+    if code := cuda.cuInit(0):
+        return "cuInit", code
+    count = ctypes.c_int()
+    if code := cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return "cuDeviceGetCount", code
+    for ordinal in range(count.value):
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        name = ctypes.create_string_buffer(_NAME_LENGTH)
+        if code := cuda.cuDeviceGet(ctypes.byref(device), ordinal):
+            return f"cuDeviceGet({ordinal})", code
+        cuda.cuDeviceGetName(name, _NAME_LENGTH, device)
+        if code := cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device):
+            return f"cuDevicePrimaryCtxRetain({ordinal})", code
+        getattr(cuda, "cuDevicePrimaryCtxRelease_v2", cuda.cuDevicePrimaryCtxRelease)(device)
+        names.append(name.value.decode("utf-8", "replace"))
+    return "", 0
+
+
+if __name__ == "__main__":
+    answers = touch() if sys.argv[1:] == ["touch"] else {"nvml": management(), "cuda": driver()}
+    print(json.dumps(answers))  # noqa: T201

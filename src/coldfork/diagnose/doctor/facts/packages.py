@@ -1,0 +1,116 @@
+"""The installed packages as their metadata and their files tell of them; none is imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised
+
+_REQUIRES = re.compile(r"^Requires-Dist:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_LARGEST_TEXT = 4 << 20
+
+
+class InstalledPackages:
+    """The distributions in some folders, by normalised name; the first folder that has one counts."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = tuple(folders)
+        self._places: dict[str, tuple[Path, str]] = {}
+        for folder in self._folders:
+            for name in names_in(folder):
+                matched = DIST_INFO.match(name)
+                if matched is not None:
+                    self._places.setdefault(normalised(matched[1]), (folder / name, matched[2]))
+
+    def version(self, name: str) -> str | None:
+        """The version of a distribution; None if it is not installed."""
+        place = self._places.get(name)
+        return None if place is None else place[1]
+
+    def first(self, *names: str) -> str | None:
+        """The first of these that is installed."""
+        return next((name for name in names if name in self._places), None)
+
+    def requirements(self, name: str) -> list[str]:
+        """What the distribution says it needs, one requirement each."""
+        return _REQUIRES.findall(self._metadata(name, "METADATA"))
+
+    def entry_points(self, name: str) -> str:
+        """The text of its `entry_points.txt`."""
+        return self._metadata(name, "entry_points.txt")
+
+    def libraries(self, name: str) -> Iterator[Path]:
+        """The compiled files that came with a distribution."""
+        if name not in self._places:
+            return
+        folder = self._places[name][0].parent
+        for line in self._metadata(name, "RECORD").splitlines():
+            file = line.rsplit(",", 2)[0].strip('"')
+            if re.search(r"\.so(?:\.[\d.]+)?$", file):
+                yield folder / file
+
+    def text(self, file: str) -> str | None:
+        """What a file beside the packages holds, such as `torch/version.py`."""
+        for folder in self._folders:
+            place = folder / file
+            try:
+                if place.stat().st_size <= _LARGEST_TEXT:
+                    return place.read_text("utf-8", "replace")
+            except OSError:
+                continue
+        return None
+
+    def files(self, folder: str) -> list[str]:
+        """The names in a folder beside the packages."""
+        return [name for place in self._folders for name in names_in(place / folder)]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where they lie."""
+        return self._folders
+
+    def _metadata(self, name: str, file: str) -> str:
+        place = self._places.get(name)
+        if place is None:
+            return ""
+        try:
+            return (place[0] / file).read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+
+_CUDA = re.compile(r"^cuda\b[^=\n]*=\s*['\"](\d+)\.(\d+)", re.MULTILINE)
+_OTHER = re.compile(r"^(hip|rocm|xpu)\b[^=\n]*=\s*['\"]([^'\"]+)", re.MULTILINE)
+
+
+class TorchBuild:
+    """The torch of an environment, and what it was built for."""
+
+    def __init__(self, version: str, text: str) -> None:
+        self.version = version
+        cuda = _CUDA.search(text)
+        self.cuda = (int(cuda[1]), int(cuda[2])) if cuda else None
+        self.others = dict(_OTHER.findall(text))
+        """`hip`, `rocm`, `xpu` with their versions."""
+
+    @property
+    def minor(self) -> str:
+        """`2.13`."""
+        return ".".join(self.version.partition("+")[0].split(".")[:2])
+
+    @property
+    def built_for(self) -> str:
+        """In words."""
+        if self.cuda is not None:
+            return f"CUDA {self.cuda[0]}.{self.cuda[1]}"
+        if "hip" in self.others or "rocm" in self.others:
+            return f"ROCm {self.others.get('rocm') or self.others['hip']}"
+        return f"XPU {self.others['xpu']}" if "xpu" in self.others else "the CPU alone"
+
+
+def torch_build(packages: InstalledPackages) -> TorchBuild | None:
+    """The torch that is installed; None where there is none."""
+    version = packages.version("torch")
+    return None if version is None else TorchBuild(version, packages.text("torch/version.py") or "")

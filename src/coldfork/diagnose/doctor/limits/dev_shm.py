@@ -1,0 +1,47 @@
+"""How much shared memory processes may use: the file system at `/dev/shm`.
+
+Workers of a DataLoader hand tensors over in it, and so do NCCL and vLLM. Containers have 64 MB of it unless
+told otherwise, and a process that needs more is killed by a bus error.
+
+- **ok**: 1 GiB and more, with room left.
+- **warn**: less than that.
+- **fail**: it is missing or full.
+- **skipped**: this is not Linux.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+
+_ENOUGH = 1 << 30
+_FULL = 16 << 20
+_REMEDY = (
+    "in a container: docker run --shm-size=8g or --ipc=host; in Kubernetes an emptyDir with medium: Memory "
+    "at /dev/shm"
+)
+
+
+def examine(facts: Facts) -> Answer:
+    """Ask how large it is, and how much of it is free."""
+    if not facts.system.is_linux:
+        return skipped(f"it is a folder of Linux, and this is {facts.system.platform}")
+    space = facts.files.space("/dev/shm")
+    if space is None:
+        return fail("there is no /dev/shm", "mount a tmpfs there", _REMEDY)
+    said = f"{size(space.free)} of {size(space.total)} of shared memory are free"
+    if space.free < _FULL:
+        return fail(
+            f"/dev/shm is full: {said}", "ls -l /dev/shm shows what dead processes have left there", _REMEDY
+        )
+    if space.total < _ENOUGH:
+        return warn(f"/dev/shm is small: {said}", _REMEDY)
+    return ok(said)
+
+
+def size(count: int) -> str:
+    """Bytes as people say them."""
+    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.0f} {name}" if count >= 10 * unit else f"{count / unit:.1f} {name}"
+    return f"{count} bytes"

@@ -1,0 +1,35 @@
+"""How much memory a process may lock: `ulimit -l`.
+
+What InfiniBand and RoCE send has to be locked, by NCCL and by UCX; without them nothing here needs it.
+CUDA's pinned memory does not count.
+
+- **ok**: there is no such network, or no limit.
+- **warn**: there is one, and a limit.
+- **skipped**: this system has no such limit.
+
+It cannot fail: programs fall back to slower ways.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.limits.dev_shm import size
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_NETWORK = "/dev/infiniband"
+
+
+def examine(facts: Facts) -> Answer:
+    """Judge the soft limit where it matters."""
+    limit = facts.system.limits.get("MEMLOCK")
+    if limit is None:
+        return skipped("this system has no such limit")
+    soft, _ = limit
+    if soft is None:
+        return ok("a process may lock any amount of memory")
+    if not facts.files.names(_NETWORK):
+        return ok(f"a process may lock {size(soft)}, and there is no InfiniBand that would need more")
+    return warn(
+        f"a process may lock {size(soft)}, and InfiniBand needs more",
+        "ulimit -l unlimited; in a container: docker run --ulimit memlock=-1",
+    )

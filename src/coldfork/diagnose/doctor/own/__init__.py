@@ -1,0 +1,1 @@
+"""Checks of what coldfork itself has installed, recorded and can see."""

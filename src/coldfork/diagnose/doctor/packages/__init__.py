@@ -1,0 +1,1 @@
+"""Checks of installed packages against each other, against torch and against the driver."""

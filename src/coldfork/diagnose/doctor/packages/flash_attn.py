@@ -1,0 +1,22 @@
+"""Whether flash-attn fits the torch that is installed.
+
+Its wheels are named after the torch and the CUDA that they were built with, such as
+`2.8.3+cu12torch2.8cxx11abitrue`; one that was compiled here says less, and its libraries are looked at.
+
+- **ok**: nothing speaks against it.
+- **fail**: it asks for another torch, was built with another one or for another CUDA, or torch is missing.
+- **skipped**: it is not installed.
+
+It cannot warn: what does not fit fails when it is imported.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.packages.fit import examined
+from coldfork.model.diagnosis.checks import Answer
+
+
+def examine(facts: Facts) -> Answer:
+    """Compare its name and its libraries with torch."""
+    return examined("flash-attn", facts, "flash-attn", "flash-attn-3")

@@ -1,0 +1,36 @@
+"""Whether gRPC is told to survive a fork: GRPC_ENABLE_FORK_SUPPORT.
+
+Without it a child that was forked while channels were open may hang when it uses them. It is off unless the
+variable asks for it, before grpc is imported.
+
+- **ok**: it is asked for; or nothing forks here unless that is asked for.
+- **warn**: grpc is installed beside a Python that forks, and the variable is not set.
+- **skipped**: grpc is not installed.
+
+It cannot fail: whether channels are open at a fork is known when the program runs.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.python.start_method import default
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_NAME = "GRPC_ENABLE_FORK_SUPPORT"
+_YES = frozenset({"yes", "true", "1", "on", "y", "t"})
+
+
+def examine(facts: Facts) -> Answer:
+    """Read the variable as grpc does."""
+    version = facts.packages.version("grpcio")
+    if version is None:
+        return skipped("grpcio is not installed")
+    if facts.variables.get(_NAME, "").lower() in _YES:
+        return ok(f"grpcio {version}, with {_NAME}={facts.variables[_NAME]}")
+    if default(facts.python, facts.system.platform) != "fork":
+        return ok(f"grpcio {version}, and processes are not forked unless that is asked for")
+    return warn(
+        f"grpcio {version}: a child forked while channels are open may hang",
+        f"set {_NAME}=1 before grpc is imported, and open channels of its own in the child",
+        "or close the channels before the fork",
+    )

@@ -1,0 +1,38 @@
+"""Which installed packages wake a device when they are imported.
+
+It reads the sources of all installed packages as `coldfork check` does, runs none of them, and keeps what it
+learned: minutes the first time, seconds from then on. So it is done only when it is asked for, by its name
+or with `--packages`.
+
+- **ok**: none does.
+- **warn**: some do, or do under a condition; each is listed with the line that makes the call.
+- **skipped**: nobody asked for it, or no folder of packages was found.
+
+It cannot fail: a program that imports such a package where it uses the device is right to.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+
+def examine(facts: Facts) -> Answer:
+    """Read them, if that was asked for."""
+    if facts.waking is None:
+        return skipped("all packages are read only when coldfork doctor --packages asks for it")
+    if not facts.python.folders:
+        return skipped("no folder of packages was found")
+    found = facts.waking()
+    if not found.packages:
+        return ok(f"none of {found.modules} modules makes its package wake a device on import")
+    names = ", ".join(package.name for package in found.packages)
+    return warn(
+        f"importing these wakes a device: {names}",
+        "import them in the process that uses the device, and not in the one that starts it",
+        "coldfork probe PACKAGE imports one in a fresh interpreter, and names the line",
+        details=(
+            f"{one.name}: {one.accelerator}, {one.verdict}, by {one.call or 'an import'} in {one.place}"
+            for one in found.packages
+        ),
+    )

@@ -1,0 +1,55 @@
+"""Whether the torch that is installed was built for this machine's driver.
+
+The build is read from `torch/version.py`; torch is not imported. A driver serves programs of its own CUDA
+and of older ones, and of newer minor releases of its major one where they ship code for the device.
+
+- **ok**: the driver serves what torch was built for; or there is no accelerator, and torch needs none.
+- **warn**: a build for the CPU beside an NVIDIA driver; a build for CUDA without one; a build for a newer
+  minor release.
+- **fail**: a build for a newer major release of CUDA than the driver serves, or for ROCm beside an NVIDIA
+  driver.
+- **skipped**: torch is not installed.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.facts.management import cuda_name
+from coldfork.diagnose.doctor.facts.packages import TorchBuild
+from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+
+_BUILD = "install the build of torch for CUDA {}: pytorch.org/get-started lists them"
+
+
+def examine(facts: Facts) -> Answer:
+    """Compare the build with the driver."""
+    torch = facts.torch
+    if torch is None:
+        return skipped("torch is not installed")
+    said = f"torch {torch.version}, built for {torch.built_for}"
+    served = facts.management.cuda_version
+    if torch.cuda is not None:
+        return _for_cuda(torch, torch.cuda, served, said)
+    if served is None:
+        return ok(said)
+    remedy = _BUILD.format(cuda_name(served))
+    if torch.others:
+        return fail(f"{said}, and the driver here is NVIDIA's", remedy)
+    return warn(f"{said}, beside an NVIDIA driver: it will not use the devices", remedy)
+
+
+def _for_cuda(torch: TorchBuild, cuda: tuple[int, int], served: tuple[int, int] | None, said: str) -> Answer:
+    if served is None:
+        return warn(
+            f"{said}, and no driver answers: it runs on the CPU alone",
+            "coldfork doctor driver says what is missing; without a GPU, the build for the CPU is smaller",
+        )
+    if cuda <= served:
+        return ok(f"{said}; the driver serves CUDA {cuda_name(served)}")
+    remedies = ("update the driver", _BUILD.format(cuda_name(served)))
+    if cuda[0] > served[0]:
+        return fail(f"{said}, and the driver serves CUDA {cuda_name(served)} alone", *remedies)
+    return warn(
+        f"{said}, and the driver serves {cuda_name(served)}: code compiled at run time may be refused",
+        *remedies,
+    )

@@ -1,0 +1,1 @@
+"""Checks of Python and of how it starts."""

@@ -1,0 +1,48 @@
+"""How multiprocessing starts processes here unless it is told otherwise.
+
+The default of a Python follows from its version and its platform: `fork` on Linux up to 3.13, `forkserver`
+from 3.14 on, `spawn` on macOS and Windows. A forked child cannot use a device that its parent has woken.
+
+- **ok**: `spawn` or `forkserver`; or `fork` where nothing is installed that a device belongs to.
+- **warn**: `fork`, beside a framework that wakes devices.
+- **skipped**: the version of Python does not show.
+
+It cannot fail: `fork` is no trouble as long as the parent stays cold.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+FRAMEWORKS = (
+    "torch", "vllm", "jax", "tensorflow", "cupy", "cupy-cuda12x", "cupy-cuda13x", "cuda-python", "cuda-core",
+    "numba-cuda", "pyopencl", "sglang", "tensorrt", "onnxruntime-gpu",
+)  # fmt: skip
+"""Distributions whose packages wake devices."""
+
+
+def examine(facts: Facts) -> Answer:
+    """Say the default, and whether something here suffers from it."""
+    method = default(facts.python, facts.system.platform)
+    if method is None:
+        return skipped("the version of the examined Python does not show from its folder")
+    said = f"{method} is the default of Python {facts.python.version_text} here"
+    framework = facts.packages.first(*FRAMEWORKS)
+    if method != "fork" or framework is None:
+        return ok(said)
+    return warn(
+        f"{said}: a forked child cannot use a device that {framework} woke in its parent",
+        "start workers with coldfork.get_context(), which forks only where nothing speaks against it",
+        "coldfork guard install warns of every fork that would break its child",
+    )
+
+
+def default(python: ExaminedPython, platform: str) -> str | None:
+    """The start method of a program that chooses none; None where that is not known."""
+    if not platform.startswith("linux"):
+        return "spawn"
+    if python.version is None:
+        return None
+    return "forkserver" if python.version >= (3, 14) else "fork"

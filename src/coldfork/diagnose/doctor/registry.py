@@ -1,0 +1,128 @@
+"""The list of checks; each is imported when it runs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from types import MappingProxyType
+from typing import Protocol, cast
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer
+from coldfork.model.errors import UsageError
+
+_ROOM = "coldfork.diagnose.doctor"
+
+#: The groups in the order in which they are shown: the folder of each, its name, and its checks.
+GROUPS = MappingProxyType(
+    {
+        "python": ("Python", ("python", "start-method", "startup-files", "openmp")),
+        "driver": (
+            "Driver and devices",
+            (
+                "driver",
+                "nvml",
+                "device-files",
+                "container",
+                "wsl",
+                "compute-mode",
+                "mig",
+                "mps",
+                "persistence",
+                "touch",
+            ),
+        ),
+        "packages": (
+            "Packages",
+            (
+                "torch",
+                "torchvision",
+                "torchaudio",
+                "triton",
+                "vllm",
+                "flash-attn",
+                "flashinfer",
+                "xformers",
+                "bitsandbytes",
+                "grpc",
+                "packages",
+            ),
+        ),
+        "settings": (
+            "Environment variables",
+            (
+                "visible-devices",
+                "hip-visible-devices",
+                "nvidia-visible-devices",
+                "device-order",
+                "nvml-query",
+                "vllm-method",
+                "thread-counts",
+                "tokenizers-parallelism",
+                "launch-blocking",
+                "library-path",
+            ),
+        ),
+        "limits": ("Limits", ("dev-shm", "nofile", "nproc", "memlock", "core", "cgroup")),
+        "own": ("coldfork", ("guard", "vllm-plugin", "recordings", "poisoned")),
+    }
+)
+
+
+class Check(Protocol):
+    """What each check's module holds; its docstring is its part of the documentation."""
+
+    __doc__: str | None
+
+    def examine(self, facts: Facts) -> Answer:
+        """Say what is found."""
+
+
+def folders() -> dict[str, str]:
+    """Every check and its folder, in the order in which they are shown."""
+    return {name: folder for folder, (_, names) in GROUPS.items() for name in names}
+
+
+def check(name: str) -> Check:
+    """Import one check."""
+    places = folders()
+    if name not in places:
+        from coldfork.rules.registry import near_match
+
+        match = near_match(name, places)
+        hint = f"did you mean {match}?" if match else "coldfork doctor --list-checks lists them"
+        raise UsageError(f"there is no check {name!r}; {hint}")
+    return cast(Check, importlib.import_module(f"{_ROOM}.{places[name]}.{name.replace('-', '_')}"))
+
+
+def group(name: str) -> str:
+    """The name of the group that a check belongs to."""
+    return GROUPS[folders()[name]][0]
+
+
+def title(name: str) -> str:
+    """What a check is about: the first line of its docstring."""
+    return _text(name).partition("\n")[0].rstrip(".")
+
+
+def page() -> str:
+    """All checks on one page."""
+    parts = [_HEAD]
+    for heading, names in GROUPS.values():
+        parts.append(f"## {heading}")
+        for name in names:
+            first, _, rest = _text(name).partition("\n")
+            parts += [f"### {name}", first, rest.strip()]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _text(name: str) -> str:
+    return inspect.cleandoc(check(name).__doc__ or "")
+
+
+_HEAD = """\
+# The checks of `coldfork doctor`
+
+[`coldfork doctor`](../how-to/doctor.md) runs them all; `coldfork doctor NAME` runs one. Each comes out as
+ok, as a warning, as a failure, or is skipped with the reason. Only a failure makes the exit status 1. None of
+them initialises a device in coldfork's own process. A check that fails itself is skipped, and says why."""

@@ -1,0 +1,37 @@
+"""Whether the numbers of devices mean the same to CUDA, to NVML and to `nvidia-smi`.
+
+CUDA numbers devices from the fastest on, and the others by their place on the bus. On a machine with
+different models device 0 is then one device for `nvidia-smi` and another for the program, unless
+CUDA_DEVICE_ORDER=PCI_BUS_ID.
+
+- **ok**: PCI_BUS_ID, or all devices are of one model.
+- **warn**: several models, and the order is left to CUDA; or a value that means nothing.
+- **skipped**: fewer than two devices are known, and the variable is not set.
+
+It cannot fail: the order harms only who counts on another one.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_NAME = "CUDA_DEVICE_ORDER"
+_REMEDY = f"set {_NAME}=PCI_BUS_ID in every process that names devices by number"
+
+
+def examine(facts: Facts) -> Answer:
+    """Compare the models."""
+    value = facts.variables.get(_NAME)
+    if value == "PCI_BUS_ID":
+        return ok(f"{_NAME}=PCI_BUS_ID: CUDA counts as nvidia-smi does")
+    if value not in (None, "FASTEST_FIRST"):
+        return warn(f"{_NAME}={value} means nothing to CUDA", _REMEDY)
+    models = {device.name for device in facts.management.devices}
+    if len(facts.management.devices) < 2:
+        return skipped("there are not two devices that could be taken for each other")
+    if len(models) == 1:
+        return ok("all devices are of one model, so that CUDA counts as nvidia-smi does")
+    return warn(
+        f"{len(models)} models of devices: CUDA numbers them in another order than nvidia-smi", _REMEDY
+    )

@@ -1,0 +1,42 @@
+"""Whether NVIDIA_VISIBLE_DEVICES is set where somebody reads it.
+
+NVIDIA's container runtime reads it when it starts a container. Inside, and on a machine without containers,
+it hides nothing: CUDA_VISIBLE_DEVICES does.
+
+- **ok**: it is set in a container.
+- **warn**: it is set outside of one, or CUDA_VISIBLE_DEVICES counts beyond what it let in.
+- **skipped**: it is not set.
+
+It cannot fail: it does nothing.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.driver.container import container
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_NAME = "NVIDIA_VISIBLE_DEVICES"
+
+
+def examine(facts: Facts) -> Answer:
+    """Look where it is set."""
+    value = facts.variables.get(_NAME)
+    if value is None:
+        return skipped(f"{_NAME} is not set")
+    if container(facts) is None:
+        return warn(
+            f"{_NAME}={value} outside of a container hides nothing",
+            "set CUDA_VISIBLE_DEVICES instead",
+        )
+    inside = [entry for entry in value.split(",") if entry]
+    wanted = [
+        entry for entry in facts.variables.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.isdecimal()
+    ]
+    numbered = all(entry.isdecimal() for entry in inside)
+    if numbered and any(int(entry) >= len(inside) for entry in wanted):
+        return warn(
+            f"{_NAME}={value} let {len(inside)} in, and CUDA_VISIBLE_DEVICES counts beyond them",
+            "inside of the container devices are counted from 0",
+        )
+    return ok(f"{_NAME}={value}, which the container's runtime has read")

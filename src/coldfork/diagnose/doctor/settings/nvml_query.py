@@ -1,0 +1,36 @@
+"""Whether `torch.cuda.is_available()` leaves the driver asleep: PYTORCH_NVML_BASED_CUDA_CHECK.
+
+With `1` torch asks NVML, and the process can still fork workers that use the device. With anything else the
+question alone initialises the driver, and `torch.cuda.is_initialized()` does not tell.
+
+- **ok**: it is `1`, or it is not set; the message says what follows.
+- **warn**: it has a value that torch takes for no; or it is `1`, and NVML does not answer.
+- **skipped**: no torch for CUDA is installed, and it is not set.
+
+It cannot fail: torch falls back to the driver.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_NAME = "PYTORCH_NVML_BASED_CUDA_CHECK"
+
+
+def examine(facts: Facts) -> Answer:
+    """Read it as torch does, which compares it with `1`."""
+    value = facts.variables.get(_NAME)
+    if value is None:
+        if facts.torch is None or facts.torch.cuda is None:
+            return skipped("no torch for CUDA is installed")
+        return ok(f"{_NAME} is not set: torch.cuda.is_available() wakes the driver, and with 1 it asks NVML")
+    if value == "1":
+        if facts.has_nvidia and (facts.management.nvml_error or facts.management.unanswered):
+            return warn(
+                f"{_NAME}=1, and NVML does not answer, so that torch asks the driver", "coldfork doctor nvml"
+            )
+        return ok(f"{_NAME}=1: torch.cuda.is_available() asks NVML")
+    if value in ("", "0"):
+        return ok(f"{_NAME}={value}: torch.cuda.is_available() wakes the driver")
+    return warn(f"{_NAME}={value}: torch takes all but 1 for no", f"set {_NAME}=1")

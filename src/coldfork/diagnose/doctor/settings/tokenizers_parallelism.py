@@ -1,0 +1,37 @@
+"""Whether tokenizers may start threads before a fork: TOKENIZERS_PARALLELISM.
+
+Its pool does not survive a fork. Unless the variable is set, tokenizers keeps to one thread in a child that
+was forked after it had used several, with a warning; any value but a no insists, and the child may hang.
+
+- **ok**: it is not set, or it is `false`.
+- **warn**: it is `true`, or any other value that is no no, where processes are forked.
+- **skipped**: tokenizers is not installed, and it is not set.
+
+It cannot fail: no child need use them.
+"""
+
+from __future__ import annotations
+
+from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.python.start_method import default
+from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+
+_NAME = "TOKENIZERS_PARALLELISM"
+_NO = frozenset({"", "off", "false", "f", "no", "n", "0"})
+
+
+def examine(facts: Facts) -> Answer:
+    """Read it as tokenizers does."""
+    value = facts.variables.get(_NAME)
+    if value is None:
+        if facts.packages.version("tokenizers") is None:
+            return skipped("tokenizers is not installed")
+        return ok(f"{_NAME} is not set: a forked child goes on with one thread, and says so")
+    if value.lower() in _NO:
+        return ok(f"{_NAME}={value}: one thread, which a fork does not harm")
+    if default(facts.python, facts.system.platform) != "fork":
+        return ok(f"{_NAME}={value}, and processes are not forked unless that is asked for")
+    return warn(
+        f"{_NAME}={value}: a child forked after the first use may hang",
+        f"set {_NAME}=false before the fork, or start the child by spawn",
+    )

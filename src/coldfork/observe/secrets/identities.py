@@ -1,0 +1,106 @@
+"""Finds in a text what names a person or a machine: hosts, users, home folders, the ids of devices."""
+
+from __future__ import annotations
+
+from coldfork.observe.secrets.texts import hidden
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from coldfork.observe.secrets.words import Span
+
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+_GROUPS = (8, 4, 4, 4, 12)
+_UUID_LENGTH = sum(_GROUPS) + len(_GROUPS) - 1
+#: Folders below which people's homes lie.
+_HOMES = ("/home/", "/Users/", "/export/home/", "C:\\Users\\")
+_ENDS_NAME = frozenset("/\\ \t\r\n\"'`,;:()[]{}<>")
+#: Users and hosts that are everywhere, and name nobody.
+_NOBODY = frozenset({"root", "localhost", "localhost.localdomain", "nobody", "user", "ubuntu", "app"})
+
+HOME = "~"
+USER = "<user>"
+HOST = "<host>"
+UUID = "<uuid>"
+
+
+class Identity:
+    """Who runs this, and where."""
+
+    def __init__(self, hosts: Iterable[str] = (), users: Iterable[str] = (), home: str = "") -> None:
+        self.hosts = _naming(hosts)
+        self.users = _naming(users)
+        self.home = home.rstrip("/\\")
+
+
+def anonymous(text: str, who: Identity) -> str:
+    """A text without what names the user or the machine; `~` and such stand in its place."""
+    if who.home:
+        text = hidden(text, list(_paths(text, who.home)), HOME)
+    text = hidden(text, list(_homes(text)), USER)
+    text = hidden(text, list(_uuids(text)), UUID)
+    for names, mark in ((who.hosts, HOST), (who.users, USER)):
+        for name in names:
+            text = hidden(text, list(_words(text, name)), mark)
+    return text
+
+
+def _naming(names: Iterable[str]) -> list[str]:
+    # The longest first: a full host name begins with the short one.
+    return sorted({name for name in names if name and name not in _NOBODY}, key=len, reverse=True)
+
+
+def _paths(text: str, folder: str) -> Iterator[Span]:
+    """Where a folder stands as the beginning of a path, or alone."""
+    for start, end in _found(text, folder):
+        if text[end : end + 1] in ("", *_ENDS_NAME) and (not start or text[start - 1] in _BEFORE_PATH):
+            yield start, end
+
+
+_BEFORE_PATH = _ENDS_NAME - {"/", "\\"} | {"="}
+
+
+def _homes(text: str) -> Iterator[Span]:
+    """The names of users in the paths of their homes."""
+    for parent in _HOMES:
+        for _, start in _found(text, parent):
+            end = start
+            while end < len(text) and text[end] not in _ENDS_NAME:
+                end += 1
+            if end > start:
+                yield start, end
+
+
+def _uuids(text: str) -> Iterator[Span]:
+    at = text.find("-")
+    while at >= 0:
+        start = at - _GROUPS[0]
+        if start >= 0 and _is_uuid(text[start : start + _UUID_LENGTH]):
+            yield start, start + _UUID_LENGTH
+            at = start + _UUID_LENGTH
+        at = text.find("-", at + 1)
+
+
+def _is_uuid(word: str) -> bool:
+    parts = word.split("-")
+    return tuple(map(len, parts)) == _GROUPS and all(_HEXADECIMAL.issuperset(part) for part in parts)
+
+
+def _words(text: str, name: str) -> Iterator[Span]:
+    """Where a name stands by itself, and not inside of another word."""
+    for start, end in _found(text, name):
+        before, behind = text[start - 1 : start] if start else "", text[end : end + 1]
+        if not _belongs(before) and not _belongs(behind):
+            yield start, end
+
+
+def _belongs(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
+
+
+def _found(text: str, words: str) -> Iterator[Span]:
+    at = text.find(words)
+    while at >= 0:
+        yield at, at + len(words)
+        at = text.find(words, at + len(words))

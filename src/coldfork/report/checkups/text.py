@@ -1,0 +1,94 @@
+"""What `coldfork doctor` says to people: a line for each group, and below it what is not well.
+
+A group in which all is well is one line. `options.everything` shows every check on a line of its own, those
+that were skipped with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.diagnosis.checks import CheckResult, Checkup, Health
+from coldfork.report.checkups.words import closing, following
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.sheets import Sheet
+
+_MARKS = {Health.OK: "✓", Health.WARN: "!", Health.FAIL: "✗", Health.SKIPPED: "-"}
+_PLAIN_MARKS = {Health.OK: "+", Health.WARN: "!", Health.FAIL: "x", Health.SKIPPED: "-"}
+_STYLES = {Health.OK: "clean", Health.WARN: "warning", Health.FAIL: "error", Health.SKIPPED: "quiet"}
+_MOST_DETAILS = 8
+
+
+def render(checkup: Checkup, options: Options) -> str:
+    """Write the checks as text that ends with the counts and the command to type next."""
+    return "\n".join(_Page(checkup, options).lines()) + "\n"
+
+
+class _Page:
+    """One text output being written."""
+
+    def __init__(self, checkup: Checkup, options: Options) -> None:
+        self._checkup = checkup
+        self._everything = options.everything
+        self._sheet = Sheet(options)
+        self._marks = _MARKS if self._can_say("".join(_MARKS.values())) else _PLAIN_MARKS
+
+    def lines(self) -> Iterator[str]:
+        groups: dict[str, list[CheckResult]] = {}
+        for result in self._checkup.results:
+            groups.setdefault(result.group, []).append(result)
+        for group, results in groups.items():
+            yield from self._group(group, results)
+        yield ""
+        worst = max((result.answer.health for result in self._checkup.results), key=lambda one: one.rank)
+        yield self._sheet.paint(_STYLES[worst], closing(self._checkup))
+        yield f"Next: {following(self._checkup)}"
+
+    def _group(self, group: str, results: list[CheckResult]) -> Iterator[str]:
+        worst = max((result.answer.health for result in results), key=lambda one: one.rank)
+        shown = [
+            result for result in results if self._everything or result.answer.health.rank > Health.OK.rank
+        ]
+        # Where the first check has nothing to judge, mostly the others have not either.
+        mark = worst if worst.rank > Health.OK.rank else results[0].answer.health
+        head = f"{self._mark(mark)} {self._sheet.paint('title', group)}"
+        yield head if self._everything else f"{head}{self._told(results)}"
+        width = max((len(result.name) for result in shown), default=0)
+        for result in shown:
+            yield from self._check(result, width)
+
+    def _told(self, results: list[CheckResult]) -> str:
+        """What the head says of a group: its first check unless that is told below, and how many are well."""
+        first = results[0].answer
+        parts = [self._sheet.say(first.message)] if first.health.rank <= Health.OK.rank else []
+        well = sum(result.answer.health is Health.OK for result in results)
+        skipped = sum(result.answer.health is Health.SKIPPED for result in results)
+        counts = [f"{well} ok"] if well else []
+        counts += [f"{skipped} skipped"] if skipped else []
+        parts += [self._sheet.paint("quiet", f"({', '.join(counts)})")] if counts else []
+        return f"  {' '.join(parts)}" if parts else ""
+
+    def _check(self, result: CheckResult, width: int) -> Iterator[str]:
+        answer = result.answer
+        message = self._sheet.say(answer.message)
+        if answer.health is Health.SKIPPED:
+            message = self._sheet.paint("quiet", message)
+        gap = " " * (width - len(result.name) + 2)
+        yield f"  {self._mark(answer.health)} {self._sheet.paint('place', result.name)}{gap}{message}"
+        if answer.health.rank > Health.OK.rank or self._everything:
+            for detail in answer.details[:_MOST_DETAILS]:
+                yield f"      {self._sheet.say(detail)}"
+            if len(answer.details) > _MOST_DETAILS:
+                yield f"      and {len(answer.details) - _MOST_DETAILS} more; --format json lists them"
+        for remedy in answer.remedies:
+            yield f"      {self._sheet.paint('help', 'help:')} {self._sheet.say(remedy)}"
+
+    def _mark(self, health: Health) -> str:
+        return self._sheet.paint(_STYLES[health], self._marks[health])
+
+    def _can_say(self, text: str) -> bool:
+        try:
+            text.encode(self._sheet.letters.encoding)
+        except UnicodeError:
+            return False
+        return True

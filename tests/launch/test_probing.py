@@ -441,6 +441,7 @@ def test_who_is_interrupted_keeps_what_was_found_and_leaves_nothing_running(
             pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
             while True: time.sleep(1)
             """,
+        later="import time\nwhile True: time.sleep(1)",  # it may have begun by then, and not have ended
     )
 
     def interrupt(_stage: str, done: int, *_: object) -> None:

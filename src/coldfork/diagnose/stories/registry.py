@@ -36,7 +36,7 @@ STORIES = MappingProxyType(
         "device-busy": "devices",
         "driver-too-old": "devices",
         "binary-mismatch": "devices",
-        "driver-woken-early": "devices",
+        "woken-too-early": "devices",
         "capture-invalidated": "devices",
         "lazy-state-in-capture": "devices",
         "shared-memory": "devices",

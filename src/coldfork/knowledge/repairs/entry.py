@@ -44,6 +44,6 @@ class Repair:
     stories: tuple[str, ...] = (
         "cuda-in-forked-child",
         "initialization-error",
-        "driver-woken-early",
+        "woken-too-early",
     )
     """The troubles that the fault leads to."""

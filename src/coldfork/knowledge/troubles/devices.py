@@ -180,7 +180,7 @@ DEVICES = (
         ),
     ),
     Trouble(
-        "driver-woken-early",
+        "woken-too-early",
         "`Physical devices cannot be modified after being initialized`, JAX's `config should be updated "
         "before backends are initialized`, Lightning's `can't create new processes if CUDA is already "
         "initialized`, or PyTorch's `CUDA unknown error - this may be due to an incorrectly set up "

@@ -11,6 +11,7 @@ from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.calls.disturbance import disturb_arguments
+from coldfork.source.evaluation.calls.handing_over import hand_over
 from coldfork.source.evaluation.calls.recalling import recalled
 from coldfork.source.evaluation.flow.branches import FALLS
 from coldfork.source.evaluation.flow.cuts import cut_short
@@ -134,7 +135,7 @@ def call_function(
             wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes
         ):
             ev.record_fact(frame, fact)
-    _absorb(ev, frame, result)
+    hand_over(ev, frame, result)
     known_effects.record_unshown(ev, frame, facts, result.must)
     vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
     if facts and vague:  # the catalogue may know what methods of the result do
@@ -323,32 +324,3 @@ def _returned(ev: Interpreter, inner: Frame, function: Function, code: Code) -> 
         annotated = ev.instance_of(function.module, function.env, code.returns)
         return value if annotated is UNKNOWN else annotated
     return value
-
-
-def _absorb(ev: Interpreter, frame: Frame, result: CallResult) -> None:
-    """Let the caller have what the callee did."""
-    if result.raise_must is not None:
-        frame.raise_musts.append(frame.must | result.raise_must)
-    must = result.strict if frame.tries else result.must
-    before = frozenset(frame.must)
-    for wake in result.wakes:
-        sure = wake.surety in must
-        if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
-            wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
-        frame.wake(wake, sure)
-    for edge in result.edges:
-        frame.edge(edge, False)
-    for failure in result.failures:
-        ev.record_failure(failure._replace(must=before | failure.must))
-    frame.stay(result.stays)
-    if result.raises and not _doubted(frame, result):
-        raise Raised(result.raises, result.outright and frame.gate == 0)
-
-
-def _doubted(frame: Frame, result: CallResult) -> bool:
-    """True where a call seems to end the import of a module: a module that always fails is not written.
-
-    Most such calls look into a table that modules fill which have been imported by then. What stands behind
-    them is followed; only a `raise` that no test stands before, or leaving the program, ends a module.
-    """
-    return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

@@ -38,7 +38,7 @@ from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis.evidence import Confidence, Place, Suspect
 from coldfork.model.diagnosis.stories import Story
 
-NAME = "driver-woken-early"
+NAME = "woken-too-early"
 _BARE = r"(?:Physical|Virtual|Visible) devices cannot be modified after being initialized"
 _UNKNOWN = "CUDA unknown error"
 _OTHERS = (

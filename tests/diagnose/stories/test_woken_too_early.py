@@ -54,7 +54,7 @@ IMPORTED = (
 def test_what_jax_really_says_when_it_is_told_too_late(late: str, tmp_path: Path) -> None:
     pytest.importorskip("jax")
     story = only_story(said_by(f"import jax\n\njax.numpy.ones(3).sum()\n{late}\n", tmp_path))
-    assert (story.name, story.confidence) == ("driver-woken-early", Confidence.CERTAIN)
+    assert (story.name, story.confidence) == ("woken-too-early", Confidence.CERTAIN)
     assert story.culprit is None, "the line on the stack came too late, and did nothing wrong"
     assert any(late in line.text for line in story.evidence)
     assert story.next == "coldfork run --follow PROGRAM"
@@ -63,18 +63,18 @@ def test_what_jax_really_says_when_it_is_told_too_late(late: str, tmp_path: Path
 @pytest.mark.parametrize("message", TEXTS)
 def test_a_framework_that_refuses_is_certain(message: str) -> None:
     story = only_story(raised(message, *IMPORTED))
-    assert (story.name, story.confidence, story.culprit) == ("driver-woken-early", Confidence.CERTAIN, None)
+    assert (story.name, story.confidence, story.culprit) == ("woken-too-early", Confidence.CERTAIN, None)
 
 
 def test_a_message_that_the_program_only_printed_is_likely() -> None:
     story = only_story("Physical devices cannot be modified after being initialized\n")
-    assert (story.name, story.confidence) == ("driver-woken-early", Confidence.LIKELY)
+    assert (story.name, story.confidence) == ("woken-too-early", Confidence.LIKELY)
 
 
 @pytest.mark.parametrize("said", [WARNED, raised(f"RuntimeError: {UNKNOWN}")])
 def test_an_unknown_error_is_possible_and_may_be_the_drivers(said: str) -> None:
     story = only_story(said)
-    assert (story.name, story.confidence) == ("driver-woken-early", Confidence.POSSIBLE)
+    assert (story.name, story.confidence) == ("woken-too-early", Confidence.POSSIBLE)
     assert "nvidia_uvm" in story.alternatives[0]
     assert "start a new process" in story.remedies[2]
 
@@ -104,7 +104,7 @@ def test_what_woke_it_is_named_by_a_recording_and_else_by_the_sources() -> None:
 
 
 def test_both_kinds_in_one_log_are_two_stories() -> None:
-    assert names(raised(TEXTS[0]) + WARNED) == ["driver-woken-early", "driver-woken-early"]
+    assert names(raised(TEXTS[0]) + WARNED) == ["woken-too-early", "woken-too-early"]
 
 
 def test_words_that_are_alike_are_no_story() -> None:

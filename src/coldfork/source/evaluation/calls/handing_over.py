@@ -1,0 +1,35 @@
+"""What a call came to, handed over to its caller: wakes, imports, what may fail, and whether it raises."""
+
+from __future__ import annotations
+
+from coldfork.source.evaluation.frame import CallResult, Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter
+
+
+def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
+    """Let the caller have what the callee did."""
+    if result.raise_must is not None:
+        frame.raise_musts.append(frame.must | result.raise_must)
+    must = result.strict if frame.tries else result.must
+    before = frozenset(frame.must)
+    for wake in result.wakes:
+        sure = wake.surety in must
+        if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
+            wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
+        frame.wake(wake, sure)
+    for edge in result.edges:
+        frame.edge(edge, False)
+    for failure in result.failures:
+        ev.record_failure(failure._replace(must=before | failure.must))
+    frame.stay(result.stays)
+    if result.raises and not _doubted(frame, result):
+        raise Raised(result.raises, result.outright and frame.gate == 0)
+
+
+def _doubted(frame: Frame, result: CallResult) -> bool:
+    """True where a call seems to end the import of a module: a module that always fails is not written.
+
+    Most such calls look into a table that modules fill which have been imported by then. What stands behind
+    them is followed; only a `raise` that no test stands before, or leaving the program, ends a module.
+    """
+    return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

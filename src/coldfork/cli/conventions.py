@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
 import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 FINDINGS = 1
 """What was looked for was found."""
@@ -34,3 +39,14 @@ colour_option = click.option(
     default="auto",
     help="Whether to colour text; `auto` colours terminals unless NO_COLOR is set.  [default: auto]",
 )
+
+
+def format_option(names: Iterable[str]) -> Callable[[Command], Command]:
+    """`--format`, for a command that prints text unless it is asked for another of these."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(tuple(names)),
+        default="text",
+        help="The output format.  [default: text]",
+    )

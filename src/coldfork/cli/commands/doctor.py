@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coldfork.cli import output
-from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, output_option
+from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
 from coldfork.cli.rendering import deliver, rendering
 from coldfork.model.diagnosis.checks import Health
 from coldfork.report.formats import FORMATS, renderer
@@ -54,13 +54,7 @@ Exit status: 0 fit, warnings or none, 1 a check failed, 2 it could not be found 
 @click.option(
     "-v", "--verbose", is_flag=True, help="Show what is well and what was skipped, too, a line each."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(tuple(FORMATS["checkup"])),
-    default="text",
-    help="The output format.  [default: text]",
-)
+@format_option(FORMATS["checkup"])
 @output_option
 @colour_option
 @debug_option

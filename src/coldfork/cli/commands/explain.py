@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coldfork.cli import output
-from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, output_option
+from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
 from coldfork.cli.rendering import deliver, rendering
 from coldfork.model.diagnosis.evidence import Confidence
 from coldfork.model.errors import UsageError
@@ -73,13 +73,7 @@ class _WithCommand(click.Command):
     type=click.Path(path_type=Path),
     help="Read the installed packages that the log names from this interpreter's environment.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(tuple(FORMATS["explanation"])),
-    default="text",
-    help="The output format.  [default: text]",
-)
+@format_option(FORMATS["explanation"])
 @output_option
 @colour_option
 @debug_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coldfork.cli import output
-from coldfork.cli.conventions import debug_option
+from coldfork.cli.conventions import debug_option, format_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,13 +97,7 @@ def uninstall(python: str | None) -> None:
 
 @guard.command()
 @python_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    help="The output format.  [default: text]",
-)
+@format_option(("text", "json"))
 @debug_option
 def status(python: str | None, form: str) -> None:
     """Show whether the guard is installed, where, and in which mode."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coldfork.cli import output
-from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, output_option
+from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
 from coldfork.cli.rendering import deliver, rendering
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS, renderer
@@ -49,13 +49,7 @@ recorded, the line that woke a device included.
     metavar="SECONDS",
     help="With --watch: how long to wait between two looks.  [default: 2]",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(tuple(FORMATS["census"])),
-    default="text",
-    help="The output format.  [default: text]",
-)
+@format_option(FORMATS["census"])
 @output_option
 @colour_option
 @debug_option

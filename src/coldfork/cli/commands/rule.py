@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from coldfork.cli import output
-from coldfork.cli.conventions import debug_option
+from coldfork.cli.conventions import debug_option, format_option
 from coldfork.rules import pages, registry
 
 
@@ -19,13 +19,7 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 
 @click.command(epilog="Next: coldfork check src/ finds where your code breaks them.")
 @click.argument("name", required=False, shell_complete=_complete)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    help="The output format.  [default: text]",
-)
+@format_option(("text", "json"))
 @debug_option
 def rule(name: str | None, form: str) -> None:
     """Explain a rule, or list them all.

@@ -2,6 +2,9 @@
 
 A region is captured while its inputs hold nothing but zeros, the real inputs are copied in, and the replay is
 compared with eager execution, bit for bit. What is neither equal nor refused is listed with its reason.
+
+`--compiled BACKEND` puts what `torch.compile` makes of each operator through the same, compared with what
+was compiled and not captured.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ MODES: dict[str, Callable[[], Any]] = {
 DTYPES = {"float32": torch.float32, "int64": torch.int64}
 
 
-FINE = ("equal", "refused", "eager-fails", "uninitialised")
+BACKENDS = ("eager", "aot_eager", "inductor")
+
+FINE = ("equal", "refused", "eager-fails", "uninitialised", "compiler-fails")
 WRONG = (
     "capture-fails",
     "replay-fails",
@@ -39,6 +44,7 @@ WRONG = (
     "shape-differs",
     "value-differs",
     "stride-differs",
+    "compiles-again",
 )
 
 #: They take a tensor that is the host's by definition, and so is baked into a graph.
@@ -115,8 +121,8 @@ def _database() -> list[Any]:
     return list(database.op_db)
 
 
-def run(case: Case, mode: str, samples: int) -> Iterator[Outcome]:
-    """Put the first samples of an operator through capture and replay."""
+def run(case: Case, mode: str, samples: int, backend: str = "") -> Iterator[Outcome]:
+    """Put the first samples of an operator through capture and replay, compiled if a backend is named."""
     torch.manual_seed(7)
     try:
         given = list(
@@ -126,14 +132,34 @@ def run(case: Case, mode: str, samples: int) -> Iterator[Outcome]:
         yield Outcome(case.name, case.dtype, mode, 0, "no-sample", _first_line(error))
         return
     for number, sample in given:
-        kind, reason = judge(case.operator, sample, MODES[mode])
+        kind, reason = judge(case.operator, sample, MODES[mode], backend)
         yield Outcome(case.name, case.dtype, mode, number, kind, reason)
+    if backend:
+        torch._dynamo.reset()
 
 
-def judge(operator: Any, sample: Any, mode: Callable[[], Any]) -> tuple[str, str]:
-    """Compare the replay of one call with its eager execution."""
+class Compiled:
+    """An operator as the compiler makes it, for one sample."""
+
+    def __init__(self, operator: Any, backend: str) -> None:
+        self.name = operator.name
+        self._call = torch.compile(operator.op, backend=backend, dynamic=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+
+def judge(operator: Any, sample: Any, mode: Callable[[], Any], backend: str = "") -> tuple[str, str]:
+    """Compare the replay of one call with its execution without a capture."""
     with warnings.catch_warnings(), mode():
         warnings.simplefilter("ignore")
+        if backend:
+            operator = Compiled(operator, backend)
+            try:
+                Call(operator, sample).call()
+                Call(operator, sample).call()
+            except Exception as error:
+                return "compiler-fails", _first_line(error)
         eager = Call(operator, sample)
         virtual = Call(operator, sample)
         state = torch.get_rng_state()
@@ -146,7 +172,8 @@ def judge(operator: Any, sample: Any, mode: Callable[[], Any]) -> tuple[str, str
             with capture() as graph:
                 got = virtual.call()
         except CaptureRefusedError as error:
-            return "refused", str(error).splitlines()[-1]
+            reason = str(error).splitlines()[-1]
+            return "compiles-again" if "compiles here" in reason else "refused", reason
         except NotCapturableError as error:
             return "not-capturable", str(error)
         except Exception as error:
@@ -160,7 +187,7 @@ def judge(operator: Any, sample: Any, mode: Callable[[], Any]) -> tuple[str, str
         if any("empty" in record.name for record in graph.records) and len(graph.records) == 1:
             return "uninitialised", "nothing is computed, so there is nothing to compare"
         verdict = compared([expected, eager.tensors], [got, virtual.tensors])
-        if verdict[0] != "value-differs":
+        if verdict[0] != "value-differs" or backend:
             return verdict
         # Some operators that are made of others take another way as soon as any mode watches.
         watched = Call(operator, sample)
@@ -307,6 +334,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mode", choices=MODES, action="append", help="default: all of them")
     parser.add_argument("--samples", type=int, default=1000, help="at most so many samples an operator (all)")
     parser.add_argument(
+        "--compiled", choices=BACKENDS, default="", help="capture what torch.compile makes of each"
+    )
+    parser.add_argument("--every", type=int, default=1, help="only every so many operators")
+    parser.add_argument(
         "--show", action="append", default=[], metavar="KIND", help="list outcomes of this kind too"
     )
     chosen = parser.parse_args(arguments)
@@ -314,9 +345,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     outcomes = [
         outcome
-        for case in cases(chosen.names)
+        for case in cases(chosen.names)[:: chosen.every]
         for mode in chosen.mode or MODES
-        for outcome in run(case, mode, chosen.samples)
+        for outcome in run(case, mode, chosen.samples, chosen.compiled)
     ]
     counts = Counter((outcome.mode, outcome.kind) for outcome in outcomes)
     for (mode, kind), count in sorted(counts.items()):

@@ -5,16 +5,15 @@ Needs a CPython that was installed with its `test` package. Takes the better par
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from integrations.environment import Ended, Environment
+from integrations.environment import Ended, Environment, undisturbed
 from integrations.transcript import Transcript, main
 from published.errors import UnavailableError
 from published.places import ROOT
@@ -96,37 +95,21 @@ def newly(way: Way, names: Iterable[str], known: frozenset[str]) -> list[str]:
 def _tested(way: Way, *arguments: str) -> str:
     """What CPython's own tests print, run this way."""
     _install_guard(way)
-    done = subprocess.run(
-        [str(ENVIRONMENT.python), *way.before, "-m", "test", *arguments],
-        env=_environment(),
-        cwd=ENVIRONMENT.folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if "Result:" not in done.stdout and "Tests result:" not in done.stdout:
-        raise UnavailableError(f"the tests came to no end {way.name}:\n{done.stdout[-2000:]}")
-    return done.stdout
+    printed = ENVIRONMENT.printed([*way.before, "-m", "test", *arguments], undisturbed())
+    if "Result:" not in printed and "Tests result:" not in printed:
+        raise UnavailableError(f"the tests came to no end {way.name}:\n{printed[-2000:]}")
+    return printed
 
 
 def _install_guard(way: Way) -> None:
     command = ["-m", "coldfork", "guard", *(("install", "--mode", "raise") if way.guard else ("uninstall",))]
     subprocess.run(
         [ENVIRONMENT.python, *command],
-        env=_environment(),
+        env=undisturbed(),
         cwd=ENVIRONMENT.folder,
         capture_output=True,
         check=True,
     )
-
-
-def _environment() -> Mapping[str, str]:
-    """This process's, without what would change the tests; coldfork is installed where they run."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COLDFORK_", "PYTHON"))}
-    return kept | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def run() -> Transcript:

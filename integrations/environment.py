@@ -43,6 +43,21 @@ class Environment(VirtualEnvironment):
         self.pip("install", "--quiet", "--no-deps", "--target", str(folder), str(ROOT))
         return folder
 
+    def printed(self, arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+        """All that this environment's Python prints when it ends by itself, whatever its status."""
+        done = subprocess.run(
+            [str(self.python), *arguments],
+            env=variables,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        return done.stdout
+
     def watch(
         self,
         command: Sequence[str | Path],
@@ -125,3 +140,9 @@ def _inherited() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("CUDA_", "VLLM_", "COLDFORK_", "PYTHON", "OMP_"))
     }
+
+
+def undisturbed() -> dict[str, str]:
+    """This process's variables, without what would change CPython's own tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COLDFORK_", "PYTHON"))}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"}

@@ -9,14 +9,15 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork import graphs, virtual
+    from coldfork.launch.contexts import get_context
     from coldfork.launch.inside.entry_point import progress
     from coldfork.launch.script.async_call import arun_script
     from coldfork.launch.script.call import run_script
     from coldfork.launch.script.result import ScriptError, ScriptResult
+    from coldfork.launch.zygote.handle import Zygote, zygote
     from coldfork.model.decisions import Decision
-    from coldfork.model.errors import ColdforkError, UnsafeForkError
+    from coldfork.model.errors import ColdforkError, UnsafeForkError, ZygoteError
     from coldfork.start.canary import canary
-    from coldfork.start.contexts import get_context
     from coldfork.start.decide import decide
     from coldfork.start.guard import allow_fork, guard
     from coldfork.start.states import state
@@ -29,6 +30,8 @@ __all__ = [
     "ScriptError",
     "ScriptResult",
     "UnsafeForkError",
+    "Zygote",
+    "ZygoteError",
     "__version__",
     "allow_fork",
     "arun_script",
@@ -41,6 +44,7 @@ __all__ = [
     "run_script",
     "state",
     "virtual",
+    "zygote",
 ]
 
 _ROOMS = frozenset({"graphs", "virtual"})
@@ -48,17 +52,20 @@ _HOME_OF = {
     "ScriptError": "coldfork.launch.script.result",
     "ScriptResult": "coldfork.launch.script.result",
     "arun_script": "coldfork.launch.script.async_call",
+    "get_context": "coldfork.launch.contexts",
     "progress": "coldfork.launch.inside.entry_point",
     "run_script": "coldfork.launch.script.call",
     "ColdforkError": "coldfork.model.errors",
     "Decision": "coldfork.model.decisions",
     "UnsafeForkError": "coldfork.model.errors",
+    "Zygote": "coldfork.launch.zygote.handle",
+    "ZygoteError": "coldfork.model.errors",
     "allow_fork": "coldfork.start.guard",
     "canary": "coldfork.start.canary",
     "decide": "coldfork.start.decide",
-    "get_context": "coldfork.start.contexts",
     "guard": "coldfork.start.guard",
     "state": "coldfork.start.states",
+    "zygote": "coldfork.launch.zygote.handle",
 }
 _HOOKS = {
     "load_ipython_extension": "coldfork.plugins.notebook",

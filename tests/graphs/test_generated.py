@@ -124,7 +124,7 @@ def eager(program: Program, values: list[float]) -> Any:
 
 
 @pytest.mark.must_hold
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=8)
 @given(program=PROGRAMS)
 def test_the_check_speaks_exactly_when_a_replay_is_wrong(program: Program) -> None:
     engine = Engine(program)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.source.expectations import findings_of, lay_out
 from tests.source.test_captured_tensors import verdict
 
 #: Statements that certainly run `y.item()`.
@@ -221,3 +222,20 @@ def test_where_the_outcome_is(expression: str, wanted: str | None, tmp_path: Pat
 )
 def test_what_asks_for_the_content(statement: str, wanted: str | None, tmp_path: Path) -> None:
     assert verdict(statement, tmp_path) == wanted
+
+
+def test_an_item_of_what_is_kept_on_the_host_is_on_the_host(tmp_path: Path) -> None:
+    source = """import torch
+
+
+def step(lengths_cpu, most):
+    assert lengths_cpu[0] == most
+
+
+def capture(x: torch.Tensor, lengths: torch.Tensor, most):
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        step(lengths, most)
+        return x
+"""
+    lay_out(source, tmp_path)
+    assert not findings_of(tmp_path)

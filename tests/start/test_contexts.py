@@ -76,7 +76,7 @@ def test_a_method_that_nothing_speaks_against_is_used_without_a_word(
 
 def test_a_method_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(
-        ColdforkError, match="there is no start method 'thread'; there are fork, spawn, forkserver"
+        ColdforkError, match="there is no start method 'thread'; there are fork, spawn, forkserver, zygote"
     ):
         coldfork.get_context("thread")
 

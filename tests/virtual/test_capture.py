@@ -149,6 +149,26 @@ def test_random_numbers_are_new_at_each_replay_and_capture_draws_none() -> None:
     assert 0 < int((dropped == 0).sum()) < 100
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda generator: torch.empty(64).exponential_(generator=generator),
+        lambda generator: torch.empty(64).uniform_(generator=generator),
+        lambda generator: torch.ones(64).multinomial(8, generator=generator),
+        lambda generator: torch.full((64,), 0.5).bernoulli(generator=generator),
+    ],
+)
+def test_a_generator_of_the_program_is_drawn_from_by_each_replay_only(draw: Callable[[Any], Any]) -> None:
+    generator = torch.Generator().manual_seed(3)
+    wanted = [draw(generator), draw(generator)]
+    generator.manual_seed(3)
+    with capture() as graph:
+        drawn = draw(generator)
+    for one in wanted:
+        graph.replay()
+        assert torch.equal(drawn, one)
+
+
 def test_records_name_the_operator_the_line_and_the_memory() -> None:
     x = torch.ones(2)
     with capture() as graph:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.virtual import capture
+from coldfork.virtual import CaptureError, capture
 
 torch: Any = pytest.importorskip("torch")
 
@@ -65,9 +65,11 @@ def test_two_graphs_share_a_pool_without_disturbing_each_others_results() -> Non
 
 def test_a_pool_takes_back_what_a_graph_that_is_gone_had() -> None:
     x = torch.arange(100.0)
-    with capture() as first:
+    with capture() as kept:
+        total = x.sum()
+    pool = kept.pool
+    with capture(pool=pool) as first:
         a = x + 1
-    pool = first.pool
     before = pool.nbytes
     del first, a
     gc.collect()
@@ -76,14 +78,34 @@ def test_a_pool_takes_back_what_a_graph_that_is_gone_had() -> None:
     assert pool.nbytes == before
     second.replay()
     assert torch.equal(b, x + 2)
+    kept.replay()
+    assert total == x.sum()
+
+
+@pytest.mark.parametrize("by_reset", [True, False])
+def test_a_pool_whose_last_graph_is_gone_is_refused_as_a_device_does(by_reset: bool) -> None:
+    x = torch.arange(100.0)
+    with capture() as graph:
+        y = x + 1
+    pool = graph.pool
+    if by_reset:
+        graph.reset()
+    else:
+        del graph
+        gc.collect()
+    with pytest.raises(CaptureError, match="the last graph of this memory pool is gone"), capture(pool=pool):
+        x.add(1)
+    assert y.isnan().all()
 
 
 def test_the_result_of_a_graph_that_is_gone_is_not_used_again() -> None:
     x = torch.arange(100.0)
-    with capture() as first:
+    with capture() as kept:
+        x.sum()
+    pool = kept.pool
+    with capture(pool=pool) as first:
         a = x + 1
     first.replay()
-    pool = first.pool
     del first
     gc.collect()
     with capture(pool=pool) as second:

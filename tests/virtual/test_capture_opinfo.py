@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,19 @@ TROUBLED = (
     "conj",
 )
 """Each of them needed something of its own."""
+
+
+COMPILED = {"aot_eager": 40, "inductor": 130}
+"""Of so many operators one is compiled by this backend."""
+
+TROUBLED_COMPILED = (
+    "_native_batch_norm_legit",
+    "nn.functional.conv2d",
+    "div.trunc_rounding",
+    "scatter_add",
+    "index_put",
+)
+"""Each of them needed something of its own once it was compiled."""
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +86,22 @@ def test_a_wrong_replay_would_be_noticed() -> None:
     assert opinfo.compared([x], [x.double()])[0] == "shape-differs"
     assert opinfo.compared([x.reshape(3, 1)], [x.reshape(1, 3).t()])[0] in ("equal", "stride-differs")
     assert opinfo.compared([x], [x, x])[0] == "structure-differs"
+
+
+@pytest.mark.must_hold
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")
+@pytest.mark.parametrize("backend", COMPILED)
+def test_what_was_compiled_computes_the_same_in_a_graph(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    wrong: dict[str, opinfo.Outcome] = {}
+    kinds = Counter[str]()
+    for case in [*opinfo.cases()[:: COMPILED[backend]], *opinfo.cases(TROUBLED_COMPILED)]:
+        for outcome in opinfo.run(case, "no_grad", 1, backend):
+            kinds[outcome.kind] += 1
+            if outcome.kind in opinfo.WRONG:
+                wrong[outcome.operator] = outcome
+    assert not wrong
+    assert kinds["equal"] > 12
+    assert set(kinds) <= {*opinfo.FINE, "not-capturable"}

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
         GraphError,
         InputError,
         LeakError,
+        MemoryBudgetError,
         NotCapturedError,
+        StaleOutputError,
     )
     from coldfork.graphs.findings import Leak, LeakKind, Report
     from coldfork.graphs.leak_check import check
     from coldfork.graphs.manager import GraphManager, LeakWarning
+    from coldfork.graphs.passes.step_state import current_state
     from coldfork.graphs.pieces import piece
+    from coldfork.graphs.replayable import assert_replayable
 
 _HOMES = {
     "coldfork.graphs.descriptors": (
@@ -49,12 +53,16 @@ _HOMES = {
         "GraphError",
         "InputError",
         "LeakError",
+        "MemoryBudgetError",
         "NotCapturedError",
+        "StaleOutputError",
     ),
     "coldfork.graphs.findings": ("Leak", "LeakKind", "Report"),
     "coldfork.graphs.manager": ("GraphManager", "LeakWarning"),
     "coldfork.graphs.leak_check": ("check",),
     "coldfork.graphs.pieces": ("piece",),
+    "coldfork.graphs.replayable": ("assert_replayable",),
+    "coldfork.graphs.passes.step_state": ("current_state",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -72,13 +80,17 @@ __all__ = [
     "LeakError",
     "LeakKind",
     "LeakWarning",
+    "MemoryBudgetError",
     "Mode",
     "NotCapturedError",
     "Phase",
     "Report",
     "Rule",
+    "StaleOutputError",
     "StatePair",
+    "assert_replayable",
     "check",
+    "current_state",
     "in_place_of",
     "piece",
 ]

@@ -3,47 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
 
 from coldfork.graphs.descriptors import BatchDescriptor, Forward, Mode, Phase, StatePair
 from coldfork.graphs.engines import Engine, Graph
-from coldfork.graphs.errors import CaptureFailedError
-from coldfork.graphs.inputs import StaticInputs
-from coldfork.graphs.leaks.inspection import Inspection
+from coldfork.graphs.errors import CaptureFailedError, GraphError
+from coldfork.graphs.leaks.inspection import Inspection, Inspector
+from coldfork.graphs.passes.inputs import StaticInputs
+from coldfork.graphs.passes.outputs import Generation
+from coldfork.graphs.passes.step_state import running_with
 from coldfork.graphs.pieces import CURRENT, CapturedPiece, CapturingPass, ReplayingPass
+from coldfork.virtual.capturing.compiled.compiling import times_compiled
+from coldfork.virtual.capturing.graph import compiled_graphs_shown
 
 Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
+Around = Callable[[BatchDescriptor], AbstractContextManager[Any]]
+"""Gives what surrounds the capture of a batch: an engine's own context, or what runs before and after."""
+
+
+def nothing_around(descriptor: BatchDescriptor) -> AbstractContextManager[Any]:
+    """Nothing surrounds a capture."""
+    return nullcontext()
+
+
+def unguarded() -> None:
+    """Outputs are tensors like others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How batches are captured and replayed."""
+
+    around: Around = nothing_around
+    grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad
+    """Under which forward functions run."""
+    weak_outputs: bool = False
+    """Whether other graphs of the pool may use the memory of outputs."""
+    generation: Callable[[], Generation | None] = unguarded
+    """Gives what outputs of a batch are guarded by, if they are."""
 
 
 class CapturedBatch:
     """One batch with its graph, or with the graphs of its pieces."""
 
-    __slots__ = ("_forward", "_graph", "_pieces", "descriptor", "inputs", "output", "states")
+    __slots__ = (
+        "_forward",
+        "_generation",
+        "_grad_mode",
+        "_graph",
+        "_pieces",
+        "_state",
+        "descriptor",
+        "inputs",
+        "nbytes",
+        "output",
+    )
 
     def __init__(
         self,
         descriptor: BatchDescriptor,
-        states: StatePair,
+        state: Any,
         inputs: StaticInputs,
         captured: tuple[Graph | None, list[CapturedPiece], Forward],
         output: Any,
+        manner: Manner,
     ) -> None:
         self.descriptor = descriptor
-        self.states = states
+        self._state = state
         self.inputs = inputs
         self._graph, self._pieces, self._forward = captured
         self.output = output
+        self._grad_mode = manner.grad_mode
+        self._generation = manner.generation()
+        self.nbytes = 0
+        """What the graphs' memory grew by when it was captured."""
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """Its graph, or those of its pieces."""
+        if self._graph is not None:
+            return (self._graph,)
+        return tuple(piece.graph for piece in self._pieces)
 
     def replay(self) -> Any:
         """Run it on what its input buffers hold."""
-        if self._graph is not None:
-            self._graph.replay()
+        if self._graph is None:
+            return self.replay_pieces(self._state)
+        self._graph.replay()
+        if self._generation is None:
             return self.output
+        return self._generation.guard(self.output, str(self.descriptor))
+
+    def replay_pieces(self, state: Any) -> Any:
+        """Run its pieces, and what lies between them on a state."""
+        if self._graph is not None:
+            raise GraphError(f"{self.descriptor} lies in one graph, which sees no state; leave state= out")
         token = CURRENT.set(ReplayingPass(self._pieces))
         try:
-            return self._forward(Mode.PIECEWISE)
+            with running_with(state), self._grad_mode():
+                output = self._forward(Mode.PIECEWISE)
         finally:
             CURRENT.reset(token)
+        return output if self._generation is None else self._generation.guard(output, str(self.descriptor))
+
+
+class Captured(NamedTuple):
+    """What came of capturing a batch."""
+
+    batch: CapturedBatch
+    states: StatePair
+    pool: Any
+    """The pool, which a first virtual graph makes."""
 
 
 def capture(
@@ -53,45 +128,80 @@ def capture(
     pool: Any,
     inputs: StaticInputs,
     inspection: Inspection,
-) -> tuple[CapturedBatch, Any]:
-    """Warm up and capture a batch; returns the pool too, which a first virtual graph makes."""
+    manner: Manner = Manner(),
+) -> Captured:
+    """Warm up and capture a batch."""
+    before = engine.used(pool)
+    with ExitStack() as around:
+        if isinstance(inspection, Inspector):
+            # It watches what runs eagerly, and compiled kernels write past whoever watches operators.
+            around.enter_context(compiled_graphs_shown())
+        captured = _captured(descriptor, make, engine, pool, inputs, inspection, manner)
+    captured.batch.nbytes = max(engine.used(captured.pool) - before, 0)
+    return captured
+
+
+def _captured(
+    descriptor: BatchDescriptor,
+    make: Make,
+    engine: Engine,
+    pool: Any,
+    inputs: StaticInputs,
+    inspection: Inspection,
+    manner: Manner,
+) -> Captured:
     phase = Phase.WARMUP
     try:
-        warm = _warm_up(descriptor, make, inspection)
+        warm = _warm_up(descriptor, make, inspection, manner)
         engine.synchronize()
         phase = Phase.CAPTURE
-        with inspection.building(descriptor, phase):
+        with inspection.building(descriptor, phase), manner.grad_mode():
             forward, state = make(descriptor, phase)
-        with inspection.capturing(forward, state):
+        around = manner.around(descriptor)
+        with around, inspection.capturing(forward, state), running_with(state), manner.grad_mode():
             if descriptor.mode is Mode.FULL:
                 with engine.capture(pool) as graph:
                     output = forward(Mode.FULL)
                 inspection.captured(graph)
                 taken: tuple[Graph | None, list[CapturedPiece], Forward] = graph, [], forward
                 pool = getattr(graph, "pool", pool) if pool is None else pool
+                if manner.weak_outputs:
+                    output = pytree.tree_map_only(torch.Tensor, lambda one: engine.weakly(graph, one), output)
             else:
-                taken, output = _in_pieces(forward, engine, pool, inspection)
+                capturing = CapturingPass(engine, pool, inspection.captured)
+                output = _in_pieces(forward, capturing)
+                taken = None, capturing.pieces, forward
+                pool = capturing.pool
+                if manner.weak_outputs:
+                    output = None
+                    for piece in capturing.pieces:
+                        piece.hold_weakly(engine)
         engine.synchronize()
     except Exception as error:
         raise CaptureFailedError(descriptor, phase, error) from error
-    return CapturedBatch(descriptor, StatePair(warm, state), inputs, taken, output), pool
+    return Captured(
+        CapturedBatch(descriptor, state, inputs, taken, output, manner), StatePair(warm, state), pool
+    )
 
 
-def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection) -> Any:
-    with inspection.building(descriptor, Phase.WARMUP):
+def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection, manner: Manner) -> Any:
+    with inspection.building(descriptor, Phase.WARMUP), manner.grad_mode():
         forward, state = make(descriptor, Phase.WARMUP)
-    with inspection.warming_up(forward, state):
+    before = times_compiled()
+    with inspection.warming_up(forward, state), running_with(state), manner.grad_mode():
         forward(Mode.NONE)
+    if isinstance(inspection, Inspector) and times_compiled() != before:
+        # What was compiled under the modes of a check serves under them alone.
+        with manner.grad_mode():
+            unwatched, other = make(descriptor, Phase.WARMUP)
+            with running_with(other):
+                unwatched(Mode.NONE)
     return state
 
 
-def _in_pieces(
-    forward: Forward, engine: Engine, pool: Any, inspection: Inspection
-) -> tuple[tuple[None, list[CapturedPiece], Forward], Any]:
-    capturing = CapturingPass(engine, pool, inspection.captured)
+def _in_pieces(forward: Forward, capturing: CapturingPass) -> Any:
     token = CURRENT.set(capturing)
     try:
-        output = forward(Mode.PIECEWISE)
+        return forward(Mode.PIECEWISE)
     finally:
         CURRENT.reset(token)
-    return (None, capturing.pieces, forward), output

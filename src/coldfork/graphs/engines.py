@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import torch
 
 from coldfork import virtual
+from coldfork.graphs.errors import GraphError
+from coldfork.virtual.capturing.errors import POOL_IS_GONE
 
 _OF_CAPTURES = ("capturing", "during capture", "capture_", "out of memory")
 """What an error of a device says when the device itself is well."""
@@ -27,6 +29,14 @@ class VirtualEngine:
     def __init__(self, device: Any) -> None:
         self.device = device
 
+    def used(self, pool: Any) -> int:
+        """How many bytes the graphs of a pool have allocated."""
+        return 0 if pool is None else int(pool.nbytes)
+
+    def weakly(self, graph: Any, tensor: Any) -> Any:
+        """A tensor for the same memory that does not keep it from other graphs of the pool."""
+        return graph.lend(tensor)
+
     def new_pool(self) -> Any:
         """Nothing until the first graph makes one."""
         return None
@@ -42,9 +52,25 @@ class VirtualEngine:
 class CudaEngine:
     """An NVIDIA or AMD device."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, stream: Any = None) -> None:
         self.device = device
-        self._stream = torch.cuda.Stream(device)
+        self._stream = stream if stream is not None else torch.cuda.Stream(device)
+
+    def used(self, pool: Any) -> int:
+        """How many bytes of the device are taken, by whomever."""
+        free, total = torch.cuda.mem_get_info(self.device)
+        return int(total - free)
+
+    def weakly(self, graph: Any, tensor: Any) -> Any:
+        """A tensor for the same memory that does not keep it from other graphs of the pool."""
+        if not tensor.is_cuda:
+            return tensor
+        whole = tensor.untyped_storage()
+        borrowed = torch._C._construct_storage_from_data_pointer(
+            whole.data_ptr(), tensor.device, whole.nbytes()
+        )
+        alias = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        return alias.set_(borrowed, tensor.storage_offset(), tensor.shape, tensor.stride())
 
     def new_pool(self) -> Any:
         """A pool of the allocator's."""
@@ -57,7 +83,7 @@ class CudaEngine:
         outside = torch.cuda.current_stream(self.device)
         self._stream.wait_stream(outside)
         with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
-            graph.capture_begin(pool=pool)
+            _begin(graph, pool)
             try:
                 yield graph
             except BaseException:
@@ -73,15 +99,26 @@ class CudaEngine:
         torch.cuda.synchronize(self.device)
 
 
+def _begin(graph: Any, pool: Any) -> None:
+    try:
+        graph.capture_begin(pool=pool)
+    except RuntimeError as error:
+        if "use_count" not in str(error):
+            raise
+        raise GraphError(POOL_IS_GONE) from error
+
+
 Engine = VirtualEngine | CudaEngine
 
 
-def engine_for(device: Any) -> Engine:
-    """The engine of a device; `cpu` captures virtually."""
+def engine_for(device: Any, stream: Any = None) -> Engine:
+    """The engine of a device, on a stream of the caller's if there is one; `cpu` captures virtually."""
     chosen = torch.device(device)
     if chosen.type == "cuda":
-        return CudaEngine(chosen)
+        return CudaEngine(chosen, stream)
     if chosen.type == "cpu":
+        if stream is not None:
+            raise ValueError("virtual captures have no streams; leave stream= out on the cpu")
         return VirtualEngine(chosen)
     raise ValueError(f"graphs are captured on cuda, or virtually on cpu; not on {chosen.type}")
 

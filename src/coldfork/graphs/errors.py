@@ -25,6 +25,14 @@ class InputError(GraphError, ValueError):
     """An input of a replay has another shape, type or device than the one that was captured."""
 
 
+class StaleOutputError(GraphError):
+    """You read an output of a graph that a later replay has overwritten; only guarded outputs notice."""
+
+
+class MemoryBudgetError(GraphError):
+    """The graphs take more memory than `memory_budget` allows; the message says how many fit."""
+
+
 class BusyError(GraphError):
     """The manager is capturing or replaying already: in the same call, or on another thread."""
 

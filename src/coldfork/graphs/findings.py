@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,6 +23,17 @@ class LeakKind(StrEnum):
     """A read of the device on the host, which a capture refuses."""
     SIDE_EFFECT = "side-effect"
     """Something that the captured run did to Python objects; no replay does it again."""
+    CONSTANT = "constant"
+    """A number that the graph holds as it was while capturing, and that is another one for another batch."""
+    SKIPPED = "skipped"
+    """Work that a fresh run of a batch does, and that the captured run left out."""
+
+
+_ORIGINS = {
+    LeakKind.CONSTANT: "comes from",
+    LeakKind.HOST_READ: "came to the host at",
+    LeakKind.SKIPPED: "left out at",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ class Leak:
         if self.where is not None:
             lines.append(f"  read at {_written(self.where)}")
         if self.origin is not None:
-            lines.append(f"  left there by {_written(self.origin)}")
+            lines.append(f"  {_ORIGINS.get(self.kind, 'left there by')} {_written(self.origin)}")
         return "\n".join(lines)
 
 
@@ -54,10 +66,12 @@ class Report:
     leaks: tuple[Leak, ...] = ()
     lazy: tuple[str, ...] = ()
     """What warm-up set and capture sees, and what changes nothing in the graph as far as was seen."""
+    unsure: tuple[str, ...] = ()
+    """What could not be compared with an eager run, and why."""
 
     def __str__(self) -> str:
         if not self.leaks:
-            return "nothing of a warm-up is used by a captured graph"
+            return "\n".join(("nothing of a warm-up is used by a captured graph", *self.unsure))
         lines: list[str] = []
         for batch in dict.fromkeys(leak.descriptor for leak in self.leaks):
             lines.append(f"{batch}: a replay would not do what an eager run does")
@@ -69,7 +83,18 @@ class Report:
             "make the state anew for the capture (create_forward is called once for each phase), or name the "
             "tensors that the program keeps up to date itself in persistent="
         )
+        lines += self.unsure
         return "\n".join(lines)
+
+
+def joined(reports: Iterable[Report]) -> Report:
+    """What was found for several batches, as one."""
+    every = tuple(reports)
+    return Report(
+        tuple(leak for report in every for leak in report.leaks),
+        tuple(dict.fromkeys(text for report in every for text in report.lazy)),
+        tuple(dict.fromkeys(text for report in every for text in report.unsure)),
+    )
 
 
 def _indented(text: str) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from coldfork.graphs import batches, engines
+from coldfork.graphs.checking import Checker
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
@@ -15,10 +18,9 @@ from coldfork.graphs.descriptors import (
     StatePair,
 )
 from coldfork.graphs.errors import CaptureFailedError
-from coldfork.graphs.findings import Leak, LeakKind, Report
-from coldfork.graphs.inputs import StaticInputs
-from coldfork.graphs.leaks.inspection import Inspector
+from coldfork.graphs.findings import Leak, LeakKind, Report, joined
 from coldfork.graphs.manager import making
+from coldfork.graphs.passes.inputs import StaticInputs
 from coldfork.model.states import Frame
 from coldfork.virtual import CaptureRefusedError
 
@@ -40,16 +42,12 @@ def check(
     else the CPU, on which captures are virtual.
     """
     engine = engines.engine_for(device if device is not None else _device())
-    inspector = Inspector(persistent, inputs)
-    leaks: list[Leak] = []
-    lazy: list[str] = []
-    pool = engine.new_pool()
+    wanted = tuple(descriptors)
     make = making(create_forward, states)
-    for descriptor in descriptors:
-        report = _report(descriptor, make, engine, pool, inspector)
-        leaks += report.leaks
-        lazy += report.lazy
-    return Report(tuple(leaks), tuple(dict.fromkeys(lazy)))
+    pool = engine.new_pool()
+    with closing(Checker(make, wanted, engine, persistent, inputs)) as checker:
+        reports = [_report(descriptor, make, engine, pool, checker) for descriptor in wanted]
+    return joined(reports)
 
 
 def _report(
@@ -57,17 +55,19 @@ def _report(
     make: Callable[[BatchDescriptor, Phase], Any],
     engine: engines.Engine,
     pool: Any,
-    inspector: Inspector,
+    checker: Checker,
 ) -> Report:
     try:
-        batches.capture(descriptor, make, engine, pool, StaticInputs(descriptor, {}), inspector)
+        batch, _, _ = batches.capture(
+            descriptor, make, engine, pool, StaticInputs(descriptor, {}), checker.inspector
+        )
     except CaptureFailedError as error:
         refused = error.__cause__
         if error.phase is not Phase.CAPTURE or not _is_refusal(refused):
             raise
-        report = inspector.report(descriptor)
-        return Report((*report.leaks, _host_read(descriptor, refused)), report.lazy)
-    return inspector.report(descriptor)
+        report = checker.inspector.report()
+        return replace(report, leaks=(*report.leaks, _host_read(descriptor, refused)))
+    return checker.report(batch)
 
 
 def _is_refusal(error: BaseException | None) -> bool:

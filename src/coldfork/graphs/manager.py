@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import Any, Literal
 
+import torch
+
 from coldfork.graphs import batches, engines
-from coldfork.graphs.batches import CapturedBatch
+from coldfork.graphs.batches import Around, CapturedBatch, Manner, nothing_around, unguarded
+from coldfork.graphs.checking import Checker
+from coldfork.graphs.collection import no_collection
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
@@ -27,18 +29,18 @@ from coldfork.graphs.errors import (
     DeviceLostError,
     GraphError,
     LeakError,
+    MemoryBudgetError,
     NotCapturedError,
 )
 from coldfork.graphs.findings import Report
-from coldfork.graphs.inputs import StaticInputs
-from coldfork.graphs.leaks.inspection import Inspection, Inspector
+from coldfork.graphs.leaks.inspection import Inspection
+from coldfork.graphs.memory_use import added_by, estimated, require_within
+from coldfork.graphs.passes.inputs import StaticInputs
+from coldfork.graphs.passes.outputs import Generation
+from coldfork.graphs.progress import Progress, teller
+from coldfork.graphs.recipes import Inputs, Moved, Recipes
 
-Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
-"""Gives the tensors through which the graph of a batch is fed."""
-Progress = Callable[[int, int, BatchDescriptor | None], None]
-"""Called with how many are done, how many there are, and the batch that comes next."""
-
-_WIDTH = 20
+_AS_CAPTURED = object()
 
 
 class LeakWarning(RuntimeWarning):
@@ -58,6 +60,12 @@ class GraphManager:
     the program itself keeps them up to date.
 
     `rule` gives the batches that may run in place of one that was not captured, the best first.
+
+    `pool` and `stream` are the caller's own, and `around(descriptor)` gives a context manager that surrounds
+    each capture. Forward functions run under `grad_mode`. With `weak_outputs` other graphs may use the memory
+    of outputs; with `guard_outputs` reading an output that was overwritten raises. `moved` says what a replay
+    does where the tensors of `inputs=` lie elsewhere by now: `"ignore"` it, raise an `"error"`, or `"record"`
+    the batch anew.
     """
 
     def __init__(
@@ -68,11 +76,23 @@ class GraphManager:
         check: Literal["error", "warn", "off"] = "off",
         persistent: Iterable[Any] = (),
         rule: Rule = in_place_of,
+        stream: Any = None,
+        around: Around = nothing_around,
+        grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad,
+        weak_outputs: bool = False,
+        guard_outputs: bool = False,
+        moved: Moved = "ignore",
     ) -> None:
         if check not in ("error", "warn", "off"):
             raise ValueError(f"check is 'error', 'warn' or 'off', not {check!r}")
-        self._engine = engines.engine_for(device)
-        self._pool = pool if pool is not None else self._engine.new_pool()
+        self._engine = engines.engine_for(device, stream)
+        self._own_pool = pool is None
+        self._pool = self._engine.new_pool() if pool is None else pool
+        # Where graphs share the memory of outputs, any replay may overwrite them.
+        shared = Generation()
+        generation = (lambda: shared) if weak_outputs else Generation
+        self._manner = Manner(around, grad_mode, weak_outputs, generation if guard_outputs else unguarded)
+        self._recipes = Recipes(moved)
         self._check = check
         self._persistent = tuple(persistent)
         self._captured: dict[BatchDescriptor, CapturedBatch] = {}
@@ -95,42 +115,71 @@ class GraphManager:
         states: Mapping[BatchDescriptor, StatePair] | None = None,
         progress: Progress | bool = True,
         on_failure: Literal["rollback", "keep"] = "rollback",
+        memory_budget: int | None = None,
     ) -> Mapping[BatchDescriptor, StatePair]:
         """Capture a graph for each descriptor, the largest first, and return the states of each.
 
         `states` are those of another manager: `create_forward` is then called with a third argument, the
         other's state of the same descriptor and phase. `inputs(descriptor)` names the tensors that `replay`
         fills. Where a batch fails, `on_failure="rollback"` gives up those of this call and raises, and
-        `"keep"` goes on and notes it in `failed`.
+        `"keep"` goes on and notes it in `failed`. So it does with what would take the manager's graphs over
+        `memory_budget` bytes. No state of a warm-up is kept: it lives as long as you keep its pair.
         """
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).values()]
-        inspector = Inspection() if self._check == "off" else Inspector(self._persistent, fed)
-        done: list[BatchDescriptor] = []
-        tell = _teller(progress)
-        with self._busy("capturing"), _no_collection():
+        make = making(create_forward, states)
+        checker = None
+        done: dict[BatchDescriptor, StatePair] = {}
+        tell = teller(progress)
+        with self._busy("capturing"), no_collection(), ExitStack() as stack:
+            if self._check != "off":
+                checker = Checker(make, wanted, self._engine, self._persistent, fed, self._manner)
+                stack.enter_context(closing(checker))
             for number, descriptor in enumerate(wanted):
                 tell(number, len(wanted), descriptor)
-                make = making(create_forward, states)
                 buffers = StaticInputs(descriptor, inputs(descriptor) if inputs is not None else {})
                 try:
-                    self._capture_one(descriptor, make, buffers, inspector)
-                except (CaptureFailedError, LeakError) as error:
+                    done[descriptor] = self._capture_one(descriptor, make, buffers, checker)
+                    require_within(memory_budget, self.memory, descriptor)
+                except (CaptureFailedError, LeakError, MemoryBudgetError) as error:
                     self._note_failure(descriptor, error, done, keep=on_failure == "keep")
                 else:
-                    done.append(descriptor)
+                    self._recipes.keep(descriptor, make, inputs)
             tell(len(wanted), len(wanted), None)
-        return {descriptor: self._captured[descriptor].states for descriptor in done}
+        return done
+
+    def estimate(
+        self,
+        create_forward: CreateForward | CreateForwardOn,
+        descriptors: Iterable[BatchDescriptor],
+        *,
+        states: Mapping[BatchDescriptor, StatePair] | None = None,
+    ) -> int:
+        """How many bytes the graphs of these batches would take.
+
+        Up to three of each mode are captured for it, in a pool of their own, and thrown away.
+        """
+        make = making(create_forward, states)
+
+        def measured(sample: list[BatchDescriptor]) -> Mapping[BatchDescriptor, int]:
+            return added_by(sample, make, self._engine, self._manner)
+
+        with self._busy("estimating"), no_collection():
+            return estimated(self._in_order(descriptors), measured)
 
     def _capture_one(
-        self, descriptor: BatchDescriptor, make: batches.Make, buffers: StaticInputs, inspector: Inspection
-    ) -> None:
-        batch, self._pool = batches.capture(descriptor, make, self._engine, self._pool, buffers, inspector)
-        if isinstance(inspector, Inspector):
-            report = inspector.report(descriptor)
+        self, descriptor: BatchDescriptor, make: batches.Make, buffers: StaticInputs, checker: Checker | None
+    ) -> StatePair:
+        inspection = Inspection() if checker is None else checker.inspector
+        batch, states, self._pool = batches.capture(
+            descriptor, make, self._engine, self._pool, buffers, inspection, self._manner
+        )
+        if checker is not None:
+            report = checker.report(batch)
             if report.leaks:
                 self._tell_leaks(report)
         self._captured[descriptor] = batch
+        return states
 
     def _tell_leaks(self, report: Report) -> None:
         if self._check == "error":
@@ -138,15 +187,28 @@ class GraphManager:
         warnings.warn(str(report), LeakWarning, stacklevel=4)
 
     def _note_failure(
-        self, descriptor: BatchDescriptor, error: GraphError, done: list[BatchDescriptor], *, keep: bool
+        self,
+        descriptor: BatchDescriptor,
+        error: GraphError,
+        done: dict[BatchDescriptor, StatePair],
+        *,
+        keep: bool,
     ) -> None:
         if error.__cause__ is not None and engines.is_lost(error.__cause__):
             self._lost = error.__cause__
+        for one in (descriptor,) if keep else (*done, descriptor):
+            self._forget(one)
+            done.pop(one, None)
         if not keep:
-            for one in done:
-                del self._captured[one]
             raise error
         self.failed[descriptor] = error
+
+    def _forget(self, descriptor: BatchDescriptor) -> None:
+        self._captured.pop(descriptor, None)
+        self._recipes.forget(descriptor)
+        if not self._captured and self._own_pool:
+            # A device refuses a pool whose last graph is gone.
+            self._pool = self._engine.new_pool()
 
     def _in_order(self, descriptors: Iterable[BatchDescriptor]) -> list[BatchDescriptor]:
         wanted = list(dict.fromkeys(descriptors))
@@ -165,6 +227,11 @@ class GraphManager:
         """What is captured, the largest first."""
         return tuple(sorted(self._captured, key=lambda one: one.size, reverse=True))
 
+    @property
+    def memory(self) -> Mapping[BatchDescriptor, int]:
+        """By how many bytes the graphs' memory grew when each was captured; together, what all take."""
+        return {one: batch.nbytes for one, batch in self._captured.items()}
+
     def dispatch(self, descriptor: BatchDescriptor) -> BatchDescriptor | None:
         """The captured batch that this one runs in, padded if need be; None where it has to run eagerly."""
         return self._table.find(descriptor)
@@ -173,10 +240,11 @@ class GraphManager:
         """The input tensors of a captured batch, for who writes them in place."""
         return self._batch(descriptor).inputs.as_mapping()
 
-    def replay(self, descriptor: BatchDescriptor, /, **inputs: Any) -> Any:
+    def replay(self, descriptor: BatchDescriptor, /, *, state: Any = _AS_CAPTURED, **inputs: Any) -> Any:
         """Copy the inputs into the batch's buffers and replay its graph; returns its static outputs.
 
-        The next replay overwrites them.
+        The next replay overwrites them. For a batch in pieces, `state` is what `current_state()` gives to the
+        code between them in this step.
         """
         batch = self._batch(descriptor)
         if not self._lock.acquire(blocking=False):
@@ -185,9 +253,11 @@ class GraphManager:
             self._doing = "replaying"
             if self._lost is not None:
                 self._refuse_lost()
+            if self._recipes.matter:
+                batch = self._where_its_inputs_are(batch)
             if inputs:
                 batch.inputs.fill(inputs)
-            return batch.replay()
+            return batch.replay() if state is _AS_CAPTURED else batch.replay_pieces(state)
         except Exception as error:
             if engines.is_lost(error):
                 self._lost = error
@@ -201,7 +271,16 @@ class GraphManager:
         with self._busy("releasing graphs"):
             for descriptor in descriptors or tuple(self._captured):
                 self._batch(descriptor)
-                del self._captured[descriptor]
+                self._forget(descriptor)
+
+    def _where_its_inputs_are(self, batch: CapturedBatch) -> CapturedBatch:
+        """The batch, captured anew where its inputs lie elsewhere by now."""
+        anew = self._recipes.anew(batch)
+        if anew is None:
+            return batch
+        with no_collection():
+            self._capture_one(batch.descriptor, *anew, None)
+        return self._captured[batch.descriptor]
 
     def _batch(self, descriptor: BatchDescriptor) -> CapturedBatch:
         batch = self._captured.get(descriptor)
@@ -248,31 +327,3 @@ def making(
         return create(descriptor, phase, pair.of(phase))
 
     return make
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Collect once, then not again before the block ends: freeing memory of the device breaks a capture."""
-    gc.collect()
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _teller(progress: Progress | bool) -> Progress:
-    """What `progress=` asks for: a function of the caller's, a bar on a terminal, or nothing."""
-    if callable(progress):
-        return progress
-    return _bar if progress and sys.stderr.isatty() else lambda done, total, descriptor: None
-
-
-def _bar(done: int, total: int, descriptor: BatchDescriptor | None) -> None:
-    filled = _WIDTH * done // max(total, 1)
-    what = "" if descriptor is None else f" {descriptor}"
-    end = "\n" if descriptor is None else ""
-    sys.stderr.write(f"\r\x1b[Kcapturing {'█' * filled}{'░' * (_WIDTH - filled)} {done}/{total}{what}{end}")
-    sys.stderr.flush()

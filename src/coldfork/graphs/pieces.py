@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from functools import update_wrapper
 from typing import Any
 
+import torch
 from torch.utils import _pytree as pytree
 
 from coldfork.graphs.engines import Engine, Graph
@@ -40,11 +41,11 @@ def piece(function: Callable[..., Any]) -> Piece:
 class CapturedPiece:
     """One call of a piece in a pass, as it was captured."""
 
-    __slots__ = ("_constants", "_graph", "_layout", "_tensors", "output", "piece")
+    __slots__ = ("_constants", "_layout", "_tensors", "graph", "output", "piece")
 
     def __init__(self, piece: Piece, graph: Graph, leaves: list[Any], layout: Any, output: Any) -> None:
         self.piece = piece
-        self._graph = graph
+        self.graph = graph
         self._layout = layout
         self._tensors = [leaf if is_tensor(leaf) else None for leaf in leaves]
         self._constants = [None if is_tensor(leaf) else leaf for leaf in leaves]
@@ -63,8 +64,14 @@ class CapturedPiece:
                     )
             elif given is not tensor:
                 self._copy(given, tensor)
-        self._graph.replay()
+        self.graph.replay()
         return self.output
+
+    def hold_weakly(self, engine: Engine) -> None:
+        """Let other graphs of the pool use the memory of its outputs."""
+        self.output = pytree.tree_map_only(
+            torch.Tensor, lambda one: engine.weakly(self.graph, one), self.output
+        )
 
     def _copy(self, given: Any, buffer: Any) -> None:
         if given.shape != buffer.shape or given.dtype != buffer.dtype or given.device != buffer.device:
@@ -81,20 +88,22 @@ class CapturingPass:
 
     def __init__(self, engine: Engine, pool: Any, seen: Callable[[Graph], None]) -> None:
         self._engine = engine
-        self._pool = pool
+        self.pool = pool
+        """Of the first piece, where none was given."""
         self._seen = seen
         self.pieces: list[CapturedPiece] = []
 
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Capture one call."""
         leaves, layout = pytree.tree_flatten((args, kwargs))
-        with self._engine.capture(self._pool) as graph:
+        with self._engine.capture(self.pool) as graph:
             # A piece may call another one, which is then simply part of it.
             token = CURRENT.set(None)
             try:
                 output = piece.function(*args, **kwargs)
             finally:
                 CURRENT.reset(token)
+        self.pool = getattr(graph, "pool", None) if self.pool is None else self.pool
         self._seen(graph)
         graph.replay()
         self.pieces.append(CapturedPiece(piece, graph, leaves, layout, output))

@@ -42,5 +42,21 @@ class UnsafeForkError(ColdforkError, RuntimeError):
         return self.message
 
 
+class ZygoteError(ColdforkError):
+    """A server that forks workers could not be had: a module that it should import raised, or made it unfit.
+
+    The message says which, and the line that woke a device, started a thread or left a process.
+    """
+
+    def __init__(self, message: str, module: str | None = None) -> None:
+        super().__init__(message, module)
+        self.message = message
+        self.module = module
+        """The module that was to be preloaded, where it was one."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class UnsafeForkWarning(RuntimeWarning):
     """You get it under `guard("warn")`, for a fork whose child is handed what it cannot use."""

@@ -73,13 +73,14 @@ else refers to the first object, and if the buffers that it keeps are written ag
   is such a condition.
 - **What it does not see**: objects whose creation is not in sight, unless a parameter or `__init__`
   declares a class of the checked code that has no subclass; an attribute that is assigned in
-  several places; properties that cache, `functools.cache`, generators and context managers of your
-  own; functions under decorators that are not torch's; a container whose items are not known; a
-  warm-up in a function that the capturing one does not call; callers of a capturing function more
-  than two calls away. What cannot be resolved is not followed, and nothing is reported about it. Of
-  the work of the first run, only what computes a tensor and keeps it in the object, or writes into
-  one of its buffers, counts: allocations, tables of constants, compiling and tuning are not
-  reported, and a plan that a compiled kernel keeps inside an object is not seen.
+  several places; generators; functions under decorators whose source is not checked; items under
+  keys that are computed by code out of sight, which count as different each time; a warm-up in a
+  function that the capturing one does not call; callers of a capturing function more than two calls
+  away. What cannot be resolved is not followed, and nothing is reported about it. Of the work of
+  the first run, only what computes a tensor and keeps it, or writes into a buffer or a view of it,
+  counts, and only if the captured code reads it and has not computed it anew before: allocations,
+  tables of constants, compiling and tuning are not reported, and a plan that a compiled kernel
+  keeps inside an object is not seen.
 - **Runtime**: `coldfork.graphs.check` compares the state before and after a warm-up, and names both
   lines.
 

@@ -58,11 +58,16 @@ every run pay for it; moving it to `__init__` is right only if it is the same fo
   if an earlier run got there, or the work depends on the batch only if an attribute does; the
   condition says which. Work that is the same for every batch is not reported: allocations, tables
   of constants, sizes and devices.
-- **What it does not see**: `functools.cached_property` and `functools.cache`, flags that are tested
-  by a function outside the checked code, a flag that is tested on one object and set on another,
-  work in compiled code, and classes that are chosen when the program runs. An object that comes
-  from outside counts only where its creation is seen, or where its class is declared and has no
-  subclass. What is computed and thrown away, compiled or tuned is not reported.
+  The items of a container are told apart by their keys: work under one key in the warm-up and under
+  another in the capture is recorded, and not reported. State may lie in attributes of objects,
+  classes and functions, in names of functions around, in other modules, in context variables, in
+  `functools.cache` and `functools.cached_property`, and be asked for with `if`, `match`, `while`,
+  `try`, `or` or a conditional expression.
+- **What it does not see**: flags that are tested by a function outside the checked code, work in
+  compiled code, and classes that are chosen when the program runs. An object that comes from
+  outside counts only where its creation is seen, or where its class is declared and has no
+  subclass. What is computed and thrown away, never read by the captured code, or computed anew by
+  it, compiled or tuned is not reported.
 - **Runtime**: `coldfork.graphs.check` reports such a flag as `state` and the memory as `memory`.
 
 ## References

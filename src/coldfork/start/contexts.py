@@ -8,8 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, cast
 
-from coldfork.model.decisions import METHODS, Decision
-from coldfork.model.errors import UsageError
+from coldfork.model.decisions import Decision
 from coldfork.start.decide import weighed
 
 if TYPE_CHECKING:
@@ -34,24 +33,23 @@ def get_context(
     strict: bool = False,
     target: object = None,
     reach: Reach | None = None,
+    levels: int = 3,
 ) -> Context:
     """A context of `multiprocessing` whose start method is safe here, and one line in the log that says why.
 
     A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
     variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
-    of `decide`.
+    of `decide`. `levels` is how far above the warning's own line its caller stands.
     """
     import multiprocessing
 
-    if method is not None and method not in METHODS:
-        raise UsageError(f"there is no start method {method!r}; there are {', '.join(METHODS)}")
     decision = weighed(target, strict=strict, reach=reach, about_servers=method == "forkserver")
     chosen = decision.method if method is None else method
     context = cast("Context", multiprocessing.get_context(chosen))
     if method is None:
         _LOG.info("%s", decision.line())
     else:
-        _warn(method, decision)
+        _warn(method, decision, levels)
     if apply_env:
         apply(chosen, os.environ)
         if any(reason.code == "ray-worker" for reason in decision.reasons):
@@ -80,7 +78,7 @@ def _tell_rays_address(environment: MutableMapping[str, str]) -> None:
         environment["RAY_ADDRESS"] = str(context().gcs_address)
 
 
-def _warn(method: str, decision: Decision) -> None:
+def _warn(method: str, decision: Decision, levels: int) -> None:
     # That a server saves nothing over spawn is no reason to warn somebody who wants one.
     against = [one for one in decision.against(method) if one.code != "forkserver-preloads-nothing"]
     if not against:
@@ -89,4 +87,4 @@ def _warn(method: str, decision: Decision) -> None:
     reasons = "; ".join(dict.fromkeys(one.text for one in against))
     text = f"{method}, as it was asked for, although {reasons}; coldfork would choose {decision.method}"
     _LOG.info("%s", text)
-    warnings.warn(text, StartMethodWarning, stacklevel=3)
+    warnings.warn(text, StartMethodWarning, stacklevel=levels)

@@ -10,7 +10,7 @@ import torch
 
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
 from coldfork.graphs.findings import Leak, LeakKind, Report
-from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer, key_of
 from coldfork.graphs.leaks.operator_watch import HostReads, OperatorStep, Watched
 from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
 from coldfork.graphs.leaks.runs import CheckedRun
@@ -19,6 +19,8 @@ from coldfork.model.states import Frame
 from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places
+
+_UNWRITTEN = "memory that nothing has written"
 
 
 class Inspection:
@@ -44,14 +46,16 @@ class Inspector(Inspection):
     """Looks at the captures of some batches, one after the other, and reports on each."""
 
     def __init__(self, persistent: Iterable[Any] = (), inputs: Iterable[Any] | None = None) -> None:
-        self._persistent = {_storage(tensor) for tensor in persistent}
+        self._persistent = {key_of(tensor) for tensor in persistent}
         self._kept = tuple(persistent)
-        self._inputs = None if inputs is None else {_storage(tensor) for tensor in inputs}
+        self._inputs = None if inputs is None else {key_of(tensor) for tensor in inputs}
         self._given = self._persistent | (self._inputs or set())
         self._ledger = Ledger()
         self._operators = Operators()
         self._places = Places()
         self._of_modules = set[int]()
+        self.of_batches = set[int]()
+        """Memory of before that was read, and that holds another batch's values each time."""
         self._warm: Snapshot | None = None
         self._begin("")
 
@@ -63,6 +67,8 @@ class Inspector(Inspection):
         self._host_reads: list[Frame | None] = []
         self._steps: list[OperatorStep] = []
         self._leaks: list[Leak] = []
+        self.rebuilt = set[int]()
+        """Memory that building the captured state wrote, and that the graph reads."""
 
     # --- what happens, in its order -----------------------------------------------------------------------
 
@@ -80,12 +86,16 @@ class Inspector(Inspection):
         """Watch the warm-up run."""
         roots = roots_of(forward, state)
         self._of_modules = {
-            _storage(spot.value)
+            key_of(spot.value)
             for spot in spots(roots)
             if is_tensor(spot.value) and _is_kept_by_module(spot.holder, spot.key)
         }
+        # What other threads read is not seen; all that the function could hand to them counts as read.
+        for spot in spots(roots):
+            if is_tensor(spot.value):
+                self._is_input(spot.value)
         before = Snapshot(roots)
-        with self._watched("warm-up") as watched, HostReads(watched, self._places), self._calls:
+        with self._watched("warm-up") as watched, HostReads(watched.note_host_read), self._calls:
             yield
         self._host_reads = watched.host_reads
         self._warm = Snapshot(roots)
@@ -124,11 +134,15 @@ class Inspector(Inspection):
                 self._ledger.write(tensor, writer)
         self._steps.clear()
 
-    def report(self, descriptor: BatchDescriptor) -> Report:
-        """What was found for the batch that was captured last."""
-        leaks = list(self._leaks)
+    def report(self, differs: bool | None = None) -> Report:
+        """What was found for the batch that was captured last.
+
+        `differs` says whether a replay computes something else than a fresh run; where that is not known, the
+        evidence has to do.
+        """
+        leaks = [] if differs is False else list(self._leaks)
         lazy: list[str] = []
-        harmful = bool(leaks) or bool(self._host_reads)
+        harmful = bool(leaks) or bool(self._host_reads) if differs is None else differs
         for change in self._visible:
             text = f"{change.path}: {change.before} -> {change.after}, shared with capture"
             if harmful:
@@ -137,16 +151,44 @@ class Inspector(Inspection):
                 lazy.append(text)
         return Report(tuple(leaks), tuple(lazy))
 
+    def batch_memory(self) -> frozenset[int]:
+        """Memory of before that holds another batch's values each time, and that only the graph wrote."""
+        return frozenset(
+            key
+            for key in self.of_batches
+            if all(
+                number == BEFORE or self._ledger.writers[number].run == CheckedRun(self._descriptor, "graph")
+                for number in self._ledger.writers_of(key)
+            )
+        )
+
+    def unwritten(self) -> tuple[Leak, ...]:
+        """What reads memory that nothing wrote; an eager run too finds there what happens to lie there."""
+        return tuple(leak for leak in self._leaks if _UNWRITTEN in leak.message)
+
+    def writer_of(self, graph_record: Any) -> tuple[str, Frame | None]:
+        """Who wrote what a record of a graph reads from outside, in words, and the line."""
+        for use in graph_record.read:
+            if use.memory.kind is not Kind.OUTSIDE:
+                continue
+            for number in self._ledger.last_writers(use.tensor):
+                writer = self._ledger.writers[number]
+                if writer.run is not None:
+                    return f"what {writer.name} wrote in {writer.run}", writer.where
+        return "memory", None
+
     # --- judging ------------------------------------------------------------------------------------------
 
     def _take(self, step: OperatorStep, made: set[int]) -> None:
         for tensor in step.read:
-            if _storage(tensor) in self._given:
+            if key_of(tensor) in self._given:
                 continue
             for number in self._ledger.last_writers(tensor):
                 writer = self._ledger.writers[number]
-                if number == NOTHING or (number == BEFORE and _storage(tensor) in made):
-                    self._leak(step, "memory that nothing has written", None)
+                if writer.run is not None and writer.run.kind == "build capture":
+                    self.rebuilt.add(key_of(tensor))
+                if number == NOTHING or (number == BEFORE and key_of(tensor) in made):
+                    self._leak(step, _UNWRITTEN, None)
                 elif writer.run is not None and writer.depends and self._is_foreign(writer.run):
                     self._leak(step, f"what {writer.name} wrote in {writer.run}", writer.where)
 
@@ -189,10 +231,13 @@ class Inspector(Inspection):
 
     def _is_input(self, tensor: Any) -> bool:
         """Without a declaration, all that was there but parameters is another batch's each time."""
-        storage = _storage(tensor)
+        storage = key_of(tensor)
         if self._inputs is not None:
             return storage in self._inputs or storage in self._persistent
-        return not isinstance(tensor, torch.nn.Parameter) and storage not in self._of_modules
+        found = not isinstance(tensor, torch.nn.Parameter) and storage not in self._of_modules
+        if found:
+            self.of_batches.add(storage)
+        return found
 
 
 def _steps_of(graph: Any) -> Iterator[OperatorStep]:
@@ -204,7 +249,3 @@ def _steps_of(graph: Any) -> Iterator[OperatorStep]:
 def _is_kept_by_module(holder: Any, name: Any) -> bool:
     kept = getattr(holder, "_parameters", {}), getattr(holder, "_buffers", {})
     return any(isinstance(one, dict) and name in one for one in kept)
-
-
-def _storage(tensor: Any) -> int:
-    return int(tensor.untyped_storage()._cdata)

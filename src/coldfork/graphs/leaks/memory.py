@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +15,8 @@ BEFORE = 0
 """Was there before anything was watched."""
 NOTHING = 1
 """Was allocated, and never written."""
-_EXACT_BYTES = 1 << 26
-"""Larger memory is recorded as a whole, not byte by byte."""
+_SMALL = 1 << 20
+"""So many cells are made at once; of more, only those that are written take memory."""
 
 
 class Writer(NamedTuple):
@@ -28,6 +29,11 @@ class Writer(NamedTuple):
     """Whether what it wrote depends on the batch it ran for."""
 
 
+def key_of(tensor: Any) -> int:
+    """What tells a tensor's memory from any other while both exist."""
+    return int(tensor.untyped_storage()._cdata)
+
+
 class Ledger:
     """The last writer of every byte that was written while it was kept."""
 
@@ -36,7 +42,7 @@ class Ledger:
             Writer("what was there", None, None, False),
             Writer("nothing", None, None, True),
         ]
-        self._pages: dict[int, tuple[StorageWeakRef, Any]] = {}
+        self._pages: dict[int, _Page] = {}
 
     def new_writer(self, writer: Writer) -> int:
         """Its number."""
@@ -45,46 +51,93 @@ class Ledger:
 
     def write(self, tensor: Any, writer: int) -> None:
         """A writer overwrites these elements."""
-        page = self._page(tensor, make=True)
-        if page.numel() == 1:
-            page.fill_(writer)
-        else:
-            _region(page, tensor).fill_(writer)
+        if tensor.numel():
+            self._page(tensor).write(tensor, writer)
 
     def last_writers(self, tensor: Any) -> list[int]:
         """Who wrote these elements last."""
         if tensor.numel() == 0:
             return []
-        page = self._page(tensor, make=False)
-        if page is None:
-            return [BEFORE]
-        if page.numel() == 1:
-            return [int(page[0])]
-        return [int(one) for one in _region(page, tensor).unique()]
+        page = self._pages.get(key_of(tensor))
+        return [BEFORE] if page is None else page.writers(tensor)
+
+    def writers_of(self, key: int) -> list[int]:
+        """Who wrote any part of some memory last."""
+        page = self._pages.get(key)
+        return [BEFORE] if page is None else page.all_writers()
 
     def forget_dead(self) -> None:
         """Let go of memory that is gone."""
-        for key in [key for key, (alive, _) in self._pages.items() if alive.expired()]:
+        for key in [key for key, page in self._pages.items() if page.alive.expired()]:
             del self._pages[key]
 
-    def _page(self, tensor: Any, *, make: bool) -> Any:
+    def _page(self, tensor: Any) -> _Page:
         storage = tensor.untyped_storage()
-        known = self._pages.get(storage._cdata)
-        if known is not None:
-            return known[1]
-        if not make:
-            return None
-        size = storage.nbytes()
-        page = torch.zeros(size if size <= _EXACT_BYTES else 1, dtype=torch.int32)
-        self._pages[storage._cdata] = StorageWeakRef(storage), page
+        page = self._pages.get(storage._cdata)
+        if page is None or page.nbytes < storage.nbytes():
+            page = self._pages[storage._cdata] = _Page(storage, tensor.element_size(), page)
         return page
 
 
-def _region(page: Any, tensor: Any) -> Any:
-    """The part of a page that stands for a tensor's elements."""
-    item = tensor.element_size()
-    return page.as_strided(
-        (*tensor.shape, item),
-        (*(stride * item for stride in tensor.stride()), 1),
-        tensor.storage_offset() * item,
-    )
+class _Page:
+    """The last writers of one storage: one for all of it, or one for each of its smallest elements."""
+
+    def __init__(self, storage: Any, unit: int, smaller: _Page | None) -> None:
+        self.alive = StorageWeakRef(storage)
+        self.nbytes = int(storage.nbytes())
+        self._unit = unit
+        self._all = BEFORE
+        self._cells: Any = None
+        if smaller is not None:  # the storage grew
+            self._unit = smaller._unit
+            self._cells = _cells(-(-self.nbytes // self._unit), NOTHING)
+            self._cells[: -(-smaller.nbytes // self._unit)] = (
+                smaller._all if smaller._cells is None else smaller._cells
+            )
+
+    def write(self, tensor: Any, writer: int) -> None:
+        if tensor.is_contiguous() and tensor.numel() * tensor.element_size() == self.nbytes:
+            self._all, self._cells = writer, None
+            return
+        if self._cells is None:
+            if self._all == writer:
+                return
+            self._cells = _cells(-(-self.nbytes // self._unit), self._all)
+        self._region(tensor).fill_(writer)
+
+    def writers(self, tensor: Any) -> list[int]:
+        return [self._all] if self._cells is None else _distinct(self._region(tensor))
+
+    def all_writers(self) -> list[int]:
+        return [self._all] if self._cells is None else _distinct(self._cells)
+
+    def _region(self, tensor: Any) -> Any:
+        """The cells that stand for a tensor's elements."""
+        item = tensor.element_size()
+        if item % self._unit:
+            finer = 1 if self._unit % item else item
+            self._cells = self._cells.repeat_interleave(self._unit // finer)
+            self._unit = finer
+        parts = item // self._unit
+        return self._cells.as_strided(
+            (*tensor.shape, parts),
+            (*(stride * parts for stride in tensor.stride()), 1),
+            tensor.storage_offset() * parts,
+        )
+
+
+def _cells(number: int, value: int) -> Any:
+    if number <= _SMALL or value:
+        return torch.full((number,), value, dtype=torch.int32)
+    # The system gives a page of it only when something is written there.
+    return torch.frombuffer(mmap.mmap(-1, number * 4), dtype=torch.int32)
+
+
+def _distinct(cells: Any) -> list[int]:
+    lowest, highest = (int(one) for one in torch.aminmax(cells))
+    if cells.numel() <= _SMALL:
+        return [lowest] if lowest == highest else [int(one) for one in cells.unique()]
+    found = [lowest]
+    while found[-1] < highest:
+        found.append(int(cells[cells > found[-1]].min()))
+    return found

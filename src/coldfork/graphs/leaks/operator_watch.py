@@ -68,6 +68,11 @@ class Watched(UncompiledMode):
             self._note(operator, depends, args, kwargs, result)
         return result
 
+    def note_host_read(self, name: str, tensor: Any) -> None:
+        """The host looks at a tensor here."""
+        if _plain(tensor) and self.depends(tensor):
+            self.host_reads.append(as_frame(self._places.here(2)))
+
     def depends(self, tensor: Any) -> bool:
         """True when what a tensor holds is another batch's each time."""
         writers = self._ledger.writers
@@ -104,17 +109,15 @@ class Watched(UncompiledMode):
 
 
 class HostReads(TorchFunctionMode):  # type: ignore[misc]
-    """Notes reads on the host that no operator shows."""
+    """Tells of reads on the host that no operator shows: how, and of which tensor."""
 
-    def __init__(self, watched: Watched, places: Places) -> None:
+    def __init__(self, note: Callable[[str, Any], None]) -> None:
         super().__init__()
-        self._watched = watched
-        self._places = places
+        self._note = note
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") in _ON_HOST and args and _plain(args[0]):
-            if self._watched.depends(args[0]):
-                self._watched.host_reads.append(as_frame(self._places.here(2)))
+        if getattr(func, "__name__", "") in _ON_HOST:
+            self._note(func.__name__, args[0] if args else None)
         return func(*args, **(kwargs or {}))
 
 

@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from coldfork.launch import memory_file
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, PLAN
 from coldfork.model.errors import UsageError
@@ -127,7 +128,7 @@ def start(
         opened.callback(theirs.close)
         held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
         terms = {"captured": captured, "mask": list(map(int, held)), "caller": os.getpid()}
-        memory = _memory("coldfork", encode({**plan, **terms}))
+        memory = memory_file.holding("coldfork", encode({**plan, **terms}))
         opened.callback(os.close, memory)
         wanted = {CONTROL: theirs.fileno(), PLAN: memory, LOCK: lock}
         if given is not None:
@@ -154,23 +155,10 @@ def own_interpreter(other: str) -> str:
 
 def input_of(given: bytes) -> int:
     """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
-    return _memory("stdin", given)
+    return memory_file.holding("stdin", given)
 
 
 def _variables() -> dict[str, str]:
     """The supervisor's own environment: what Python and the dynamic loader need to start."""
     kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
     return {name: os.environ[name] for name in kept if name in os.environ}
-
-
-def _memory(name: str, content: bytes) -> int:
-    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
-    try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor

@@ -1,8 +1,8 @@
-"""The entry point for pytest: its options, its marker, its fixture.
+"""The entry point for pytest: its options, its marker, its fixtures.
 
 pytest loads this module in every run of an environment that has coldfork, and nothing else of coldfork unless
 asked: what watches, the virtual device and the texts come with `--coldfork`, `--coldfork-virtual` or a use of
-the fixture.
+a fixture.
 """
 
 from __future__ import annotations
@@ -94,3 +94,15 @@ def cold_import(request: pytest.FixtureRequest) -> Callable[..., None]:
     from coldfork.plugins.pytest_plugin.cold_import import ColdImport
 
     return ColdImport(request.config)
+
+
+@pytest.fixture
+def assert_replayable() -> Callable[..., None]:
+    """Fail unless a forward function can be captured in a graph and replays what it computes eagerly.
+
+    `assert_replayable(create_forward, descriptors, inputs=...)`, as in `coldfork.graphs`; it needs torch and
+    no device.
+    """
+    from coldfork.graphs import assert_replayable
+
+    return assert_replayable

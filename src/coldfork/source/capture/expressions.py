@@ -6,11 +6,16 @@ from collections.abc import Callable
 
 from coldfork.source.capture.calls.functions import call
 from coldfork.source.capture.calls.recording import ask_truth, record_truth_test
+from coldfork.source.capture.contents import special
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared
-from coldfork.source.capture.contents.containers import dictionary_display, sequence_display
+from coldfork.source.capture.contents.containers import dictionary_display, reordered, sequence_display
+from coldfork.source.capture.device.synchronisation import placed
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
+from coldfork.source.capture.history.keys import give_shape, numbered, shape_of, slice_token, token
 from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
+from coldfork.source.capture.state import Read
 from coldfork.source.capture.statements.binding import assign
 from coldfork.source.semantics import constants
 from coldfork.source.syntax import nodes
@@ -45,10 +50,19 @@ def _name(f: Following, node: Node) -> Value:
     env = f.frame.env.holder(name)
     if env is not None and name not in f.frame.env.globals:
         found = env.names[name]
-        if f.run.region is not None and type(found) is Object:
-            f.run.touched[id(found)] = found
+        f.run.touch(found)
+        if env is f.frame.env:
+            for read in f.frame.sources.get(name, ()):
+                choices.note(f, *read)
+        else:
+            choices.note(f, env, name, found)
         return found
-    value = f.names.of_module(f.frame.func.module, name)
+    module = f.frame.func.module
+    value = f.names.of_module(module, name)
+    if value is not None:
+        f.run.touch(value)
+        if name in module.summary.rebound:
+            choices.note(f, f.names.globals_of(module), name, value)
     return value if value is not None else External(name)
 
 
@@ -68,12 +82,12 @@ def _index(f: Following, node: Node) -> Value:
         if type(index) is Object and index.tensor is not None and index.tensor.mask:
             record_truth_test(f, owner, base, "", f"[{text_of(key)}]")
         made = f.fresh("item", SOME_CALL)
-        made.tensor = Tensor(owner.tensor.device, owner.tensor.mask)
+        made.tensor = placed(owner, text_of(base))
+        made.base, made.data = owner, owner.memory.data
+        given = token(f, shape_of(f, owner))
+        made.parts["shape"] = numbered(f, "shape", given, slice_token(f, key), made_by=SOME_CALL)
         return made
-    part = owner.part(f"[{index.value!r}]" if isinstance(index, Const) else ANY)
-    if f.run.region is not None and type(part) is Object:
-        f.run.touched[id(part)] = part
-    return part
+    return special.item(f, owner, index, text_of(base))
 
 
 def _lambda(f: Following, node: Node) -> Value:
@@ -86,9 +100,11 @@ def _lambda(f: Following, node: Node) -> Value:
 
 def _ifexp(f: Following, node: Node) -> Value:
     _, test, body, orelse, _, span = node
-    truth = ask_truth(f, test)
+    with choices.reading(f) as reads:
+        truth = ask_truth(f, test)
     if truth is not None:
-        return f.evaluate(body if truth else orelse)
+        site = choices.here(f, choices.subject_of(test))
+        return choices.go(f, site, truth, reads, lambda: f.evaluate(body if truth else orelse))
     frame = f.frame
     outer = frame.conditions
     frame.conditions = (*outer, f.condition(span))
@@ -105,10 +121,13 @@ def _bool(f: Following, node: Node) -> Value:
     outer = frame.conditions
     unsure = False
     value: Value = Const(is_and)
+    reads: list[Read] = []
+    site = choices.here(f, choices.subject_of(values[0]))
     for index, (part, span) in enumerate(zip(values, spans, strict=True)):
-        value = f.evaluate(part)
+        value, reads = _operand(f, site, part, reads)
         truth = f.truth(value)
         if truth is not None and truth is not is_and:
+            choices.go(f, site, "enough", reads, lambda: None)
             break
         if truth is None and index < len(values) - 1:
             record_truth_test(f, value, part, "the truth of ")
@@ -121,6 +140,14 @@ def _bool(f: Following, node: Node) -> Value:
     return f.fresh("it") if unsure else value
 
 
+def _operand(f: Following, site: choices.Site, part: Node, before: list[Read]) -> tuple[Value, list[Read]]:
+    """An operand, which is evaluated because of what those before it looked at."""
+    with choices.reading(f, 0) as reads:
+        value: Value = choices.go(f, site, text_of(part), before, lambda: f.evaluate(part))
+    f.run.touch(value)
+    return value, [*before, *reads]
+
+
 def _not(f: Following, node: Node) -> Value:
     _, operand = node
     truth = ask_truth(f, operand)
@@ -131,6 +158,10 @@ def _compare(f: Following, node: Node) -> Value:
     _, left, operators, comparators = node
     first = f.evaluate(left)
     others = [f.evaluate(one) for one in comparators]
+    if len(others) == 1 and operators[0] in ("in", "not in") and type(others[0]) is Object:
+        there = special.is_in(f, first, others[0])
+        if there is not None:
+            return Const(there is (operators[0] == "in"))
     outcomes = [compared(*pair) for pair in zip([first, *others], operators, others, strict=False)]
     for index, operator in enumerate(operators[:-1]):
         asked = _of_tensor(f, (first, *others)[index : index + 2], operator)
@@ -186,13 +217,20 @@ def _binary(f: Following, node: Node) -> Value:
     match values:
         case [Const(value=first), Const(value=second)]:
             return constants.combine(name, first, second) or f.fresh("it", SOME_CALL)
+        case [Object(kind="list") as items, _] if name == "*":
+            repeated = reordered(items)
+            repeated.before, repeated.made_by = False, SOME_CALL
+            return repeated
     f.frame.line = line
     made = f.fresh("it", SOME_CALL)
     tensors = [one.tensor for one in values if type(one) is Object and one.tensor is not None]
     if tensors:
         made.tensor = Tensor(next((t.device for t in tensors if t.device), ""), all(t.mask for t in tensors))
-        if f.run.listeners:
-            made.data = (f.level(node), "the arithmetic")
+        made.data = (f.level(node), "the arithmetic")
+        give_shape(f, made, name, values)
+        return made
+    if all(isinstance(one, Const) or (type(one) is Object and not one.kind) for one in values):
+        return numbered(f, "it", name, *[token(f, one) for one in values], made_by=SOME_CALL)
     return made
 
 
@@ -209,23 +247,29 @@ def _unary(f: Following, node: Node) -> Value:
 
 def _walrus(f: Following, node: Node) -> Value:
     _, name, expression = node
-    value = f.evaluate(expression)
+    with choices.reading(f, 0) as reads:
+        value = f.evaluate(expression)
     f.frame.env.names[name] = value
     f.frame.env.levels[name] = f.level(expression)
+    f.frame.sources[name] = tuple(reads)
     return value
 
 
 def _joined(f: Following, node: Node) -> Value:
     _, parts, _ = node
-    for part in parts:
-        value = f.evaluate(part)
+    values = [f.evaluate(part) for part in parts]
+    for value, part in zip(values, parts, strict=True):
         record_truth_test(f, value, part, "the text of ")
-    return f.fresh("text", SOME_CALL)
+    return numbered(f, "text", "text", *[token(f, one) for one in values], made_by=SOME_CALL)
 
 
 def _wrapped(f: Following, node: Node) -> Value:
     _, value, *_ = node
     return f.evaluate(value)
+
+
+def _slice(f: Following, node: Node) -> Value:
+    return numbered(f, "slice", "slice", slice_token(f, node))
 
 
 _EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {
@@ -235,5 +279,6 @@ _EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {
     nodes.NOT: _not, nodes.COMPARE: _compare, nodes.SEQUENCE: sequence_display,
     nodes.DICT: dictionary_display, nodes.COMPREHENSION: _comprehension,
     nodes.BINARY: _binary, nodes.UNARY: _unary,
+    nodes.SLICE: _slice,
     nodes.WALRUS: _walrus, nodes.JOINED: _joined, nodes.AWAIT: _wrapped, nodes.STAR: _wrapped,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from coldfork.source.capture import expressions
 from coldfork.source.capture.calls import functions
 from coldfork.source.capture.device import batch_dependence
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
 from coldfork.source.capture.objects import Env, Func, Object, Tensor
 from coldfork.source.capture.state import DEPENDENT, Frame, Region
 from coldfork.source.capture.statements import dispatch
@@ -38,6 +39,7 @@ class Follower(Following):
             if name is not None:
                 subject = Object(name, True)
                 self.annotate(func.module, annotated.get(name), subject)
+                subject.data = (DEPENDENT, name)
                 env.names[name], env.levels[name] = subject, DEPENDENT
         if func.owner is not None and names:
             own = func.bound if type(func.bound) is Object else Object(names[0], True, func.owner)
@@ -80,6 +82,9 @@ class Follower(Following):
         captor = self.frame.func
         conditions = tuple(dict.fromkeys(c for frame in self.run.stack for c in frame.conditions))
         self.run.touched.clear()
+        self.run.lines.clear()
+        self.run.renewed.clear()
+        self.run.handed.clear()
         self.run.region = Region(
             captor.module.name, line, end, column, captor, len(self.run.stack), conditions
         )
@@ -90,6 +95,7 @@ class Follower(Following):
         run = self.run
         if run.region is None:
             return
+        choices.settle(self)
         made_in = [env for _, target in run.called if isinstance(target, Func) for env in target.around()]
         for subject, first, steps, text, envs in run.leftovers:
             if id(subject) in run.touched and any(env is one for env in made_in for one in envs):

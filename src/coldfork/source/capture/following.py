@@ -71,7 +71,7 @@ class Following(ABC):
             return True
         if type(value) is Object and value.cls is not None and not value.before:
             return True
-        if type(value) is Object and value.kind == "tuple" and value.keys is not None:
+        if type(value) is Object and value.kind and value.keys is not None:
             return bool(value.keys)
         return None
 

@@ -5,7 +5,6 @@ A name with several meanings, or one that only running the module could tell, is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from coldfork.source.capture.objects import Env, Func, Object, Value
@@ -15,12 +14,26 @@ from coldfork.source.semantics.defined_classes import DefinedClasses
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Node, called, code_of, last_name, text_constant
-from coldfork.source.syntax.walk import walk
 from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef
 
 _DEEPEST = 12
+#: Decorators that compute once for the same arguments, or for the same object.
+_REMEMBERING = frozenset({"functools.cache", "functools.lru_cache"})
 #: Decorators that leave a function what it is; anything else of torch does too.
-_TRANSPARENT = frozenset({"staticmethod", "classmethod", "property", "override", "typing.override"})
+_TRANSPARENT = (
+    frozenset(
+        {
+            "staticmethod",
+            "classmethod",
+            "property",
+            "override",
+            "typing.override",
+            "functools.cached_property",
+            "functools.wraps",
+        }
+    )
+    | _REMEMBERING
+)
 _TRANSPARENT_ROOTS = frozenset({"torch", "nvtx", "typing", "typing_extensions"})
 _ABSTRACT = frozenset({"abc.ABC", "typing.Protocol", "typing_extensions.Protocol"})
 #: Bases from elsewhere that define nothing that captured code would call instead of its own.
@@ -40,6 +53,8 @@ class Names(Hierarchy[Base, list[Binding]]):
         self.classes = classes
         self._globals: dict[str, Object] = {}
         self._orders: dict[ClassRef, tuple[Base, ...]] = {}
+        self.decorated: dict[int, tuple[Object, Module, Node, ClassRef | None]] = {}
+        """What a decorator of the checked code, or one that is not known, makes of a function."""
         self._depth = 0
         self._bases = bases
 
@@ -87,7 +102,9 @@ class Names(Hierarchy[Base, list[Binding]]):
             return Object(name, True)
         how, payload, _line, _guards = entry
         if how == nodes.BY_DEF:
-            return self.function(module, payload, None, owner) or Object(name, True)
+            return self.function(module, payload, None, owner) or self._decorated(
+                module, name, payload, owner
+            )
         if how == nodes.BY_CLASS:
             return self.classes.of(module, payload, None, owner.qualified if owner is not None else "")
         if how == nodes.BY_IMPORT:
@@ -118,6 +135,10 @@ class Names(Hierarchy[Base, list[Binding]]):
         match node:
             case (nodes.CONST, value):
                 return Const(value)
+            case (nodes.DICT, *_):
+                return _container(name, "dict")
+            case (nodes.SEQUENCE, ("list" | "set") as kind, _):
+                return _container(name, kind)
             case (nodes.CALL, function, *_):
                 made = self.static(module, function)
                 if isinstance(made, ClassRef):
@@ -142,17 +163,52 @@ class Names(Hierarchy[Base, list[Binding]]):
 
     # -- functions and classes ----------------------------------------------------------------------
 
-    def function(self, module: Module, node: Node, env: Env | None, owner: ClassRef | None) -> Func | None:
-        """The function that a DEF node defines; None where a decorator may make something else of it."""
+    def function(
+        self, module: Module, node: Node, env: Env | None, owner: ClassRef | None, bare: bool = False
+    ) -> Func | None:
+        """The function that a DEF node defines; None where a decorator may make something else of it.
+
+        A `bare` one is the function that is handed to the decorators.
+        """
         _, line, name, decorators, _header, raw = node
-        if not all(self._transparent(module, decorator) for decorator, _ in decorators):
+        if not bare and not all(self.transparent(module, decorator) for decorator, _ in decorators):
             return None
         code = code_of(raw) if raw is not None else module.code_at(line)
         if code is None or code.is_generator:
             return None  # a generator runs when somebody asks it to
-        return Func(module, code, name, line, env, owner)
+        remembers = any(self._means(module, decorator, _REMEMBERING) for decorator, _ in decorators)
+        return Func(module, code, name, line, env, owner, remembers=remembers)
 
-    def _transparent(self, module: Module, decorator: Node) -> bool:
+    def _decorated(self, module: Module, name: str, node: Node, owner: ClassRef | None) -> Object:
+        made = Object(name, True)
+        self.decorated[id(made)] = (made, module, node, owner)
+        return made
+
+    def attributes_of(self, func: Func) -> Object:
+        """The object that holds the attributes of a function, and what it remembers."""
+        shared = self.globals_of(func.module)
+        key = f"{func.symbol}:{func.line}"
+        if key not in shared.parts:
+            shared.parts[key] = Object(func.name, True)
+        held = shared.parts[key]
+        assert type(held) is Object
+        return held
+
+    def compares_by_value(self, cls: ClassRef) -> bool:
+        """True for a class of which two objects with equal fields are one key."""
+        named = any(isinstance(one, External) and one.name == "typing.NamedTuple" for one in self.order(cls))
+        return named or (self.is_data_class(cls) and self.defined(cls, "__hash__") is None)
+
+    def is_data_class(self, cls: ClassRef) -> bool:
+        """True for a class whose annotations are its fields."""
+        decorators = [last_name(called(node)) for node, _ in cls.statement.decorators]
+        return "dataclass" in decorators
+
+    def _means(self, module: Module, decorator: Node, names: frozenset[str]) -> bool:
+        meaning = self.static(module, called(decorator))
+        return isinstance(meaning, External) and meaning.name in names
+
+    def transparent(self, module: Module, decorator: Node) -> bool:
         callee = called(decorator)
         if callee[0] == nodes.NAME and last_name(callee) in _TRANSPARENT:
             return True
@@ -201,6 +257,10 @@ class Names(Hierarchy[Base, list[Binding]]):
             if isinstance(base, Object) or (isinstance(base, External) and base.name not in _BARE):
                 return True
         return False
+
+    def is_bare(self, base: Base) -> bool:
+        """True for a base from elsewhere that defines nothing which captured code would ask for."""
+        return isinstance(base, External) and base.name in _BARE
 
     def of_class(self, cls: ClassRef, name: str) -> Value | None:
         """What an attribute of a class means."""
@@ -254,37 +314,16 @@ class Names(Hierarchy[Base, list[Binding]]):
                     return one, typed[-1]
         return None
 
-    # -- what __init__ leaves ---------------------------------------------------------------------------
-
-    def attributes_set(self, init: Func) -> dict[str, list[Node]]:
-        """The expressions that a method assigns to attributes of its object."""
-        found: dict[str, list[Node]] = {}
-        names = init.code.parameters.positional
-        own = (nodes.NAME, names[0]) if names else None
-        for node in walk(init.code.block):
-            match node:
-                case (nodes.ASSIGN, _, _, targets, value):
-                    pass
-                case (nodes.ANNOTATED, _, _, target, _, value) if value is not None:
-                    targets = (target,)
-                case _:
-                    continue
-            for target in targets:
-                match target:
-                    case (nodes.TO_ATTR, holder, name, _) if holder[:2] == own:
-                        found.setdefault(name, []).append(value)
-        return found
-
-    def assigned_elsewhere(self, init: Func, name: str) -> bool:
-        """True when the file of a method assigns an attribute of that name more than once."""
-        if init.module.source is None:
-            init.module.code_at(init.line)
-        source = init.module.source or b""
-        return len(re.findall(rb"\.%b\b[ \t]*(?::[^=\n]+)?=[^=]" % name.encode(), source)) > 1
-
     def made_by(self, module: Module, node: Node) -> Value | None:
         """The class or function of torch's whose call an expression is."""
         return self.static(module, called(node)) if node[0] == nodes.CALL else None
+
+
+def _container(name: str, kind: str) -> Object:
+    """A container of which nobody knows what it holds by now."""
+    made = Object(name, True)
+    made.kind = kind
+    return made
 
 
 def _values(binds: dict[str, tuple[Node, ...]], name: str) -> list[Binding]:

@@ -55,7 +55,7 @@ class Env:
 class Func:
     """A function of the checked code, perhaps bound to an object, with the names around it."""
 
-    __slots__ = ("bound", "code", "env", "line", "module", "name", "owner")
+    __slots__ = ("bound", "code", "env", "line", "module", "name", "owner", "remembers")
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class Func:
         env: Env | None = None,
         owner: ClassRef | None = None,
         bound: Object | ClassRef | None = None,
+        remembers: bool = False,
     ) -> None:
         self.module = module
         self.code = code
@@ -74,6 +75,8 @@ class Func:
         self.env = env
         self.owner = owner
         self.bound = bound
+        self.remembers = remembers
+        """True when it computes once for the same arguments."""
 
     @property
     def symbol(self) -> str:
@@ -97,7 +100,7 @@ class Func:
 
     def of(self, owner: Object | ClassRef) -> Func:
         """The same function as a method of an object, or of a class."""
-        return Func(self.module, self.code, self.name, self.line, self.env, self.owner, owner)
+        return Func(self.module, self.code, self.name, self.line, self.env, self.owner, owner, self.remembers)
 
 
 class Tensor(NamedTuple):
@@ -107,6 +110,16 @@ class Tensor(NamedTuple):
     """`cuda`, `cpu`, or nothing when it is not known."""
     mask: bool = False
     """True when it holds truth values."""
+
+
+class Work(NamedTuple):
+    """What was done while somebody listened: how much it depends on data, its text, and what holds it."""
+
+    level: int
+    text: str
+    target: Object
+    value: Object
+    """What holds the outcome: the target itself, or what was put into it."""
 
 
 class First(NamedTuple):
@@ -121,22 +134,29 @@ class First(NamedTuple):
     captured: bool
     """True when a capture has recorded it."""
     conditions: tuple[Condition, ...] = ()
+    works: tuple[Work, ...] = ()
+    """What it was."""
 
 
 class Object(AnyValue):
     """An object with an identity: a parameter, an instance, a container, the result of a call."""
 
     __slots__ = (
+        "added",
+        "among",
+        "base",
         "before",
         "cls",
         "data",
         "done",
         "escaped",
         "given",
+        "gone",
         "keys",
         "kind",
         "made_by",
         "name",
+        "origin",
         "parts",
         "present",
         "tensor",
@@ -167,10 +187,25 @@ class Object(AnyValue):
         """Attributes that were initialised lazily so far."""
         self.given: set[str] = set()
         """Attributes that were assigned where it could be seen."""
+        self.gone: set[str] = set()
+        """Attributes and items that were taken away where it could be seen."""
+        self.base: Object | None = None
+        """The tensor whose memory it shows a part of."""
         self.data: tuple[int, str] = (0, "")
         """How much what it holds depends on the batch, and what computed it; noted while somebody listens."""
+        self.among: tuple[Object, ...] = ()
+        """The objects of which it is one, where it is not known which."""
+        self.added = 0
+        """How many times something was put into it where it could be seen."""
+        self.origin: Object | None = None
+        """What it is a copy of."""
         self.escaped = False
         """True when code that was not followed may have called it."""
+
+    @property
+    def memory(self) -> Object:
+        """The tensor whose memory this is a view of; itself if it is none."""
+        return self.base.memory if self.base is not None else self
 
     def part(self, key: str) -> Value:
         """An attribute or item; one that is met for the first time is as old as the object."""
@@ -210,7 +245,7 @@ class Object(AnyValue):
         seen.add(id(self))
         return any(
             type(part) is Object and id(part) not in seen and part.holds(other, seen)
-            for part in list(self.parts.values())
+            for part in [*self.parts.values(), self.base]
         )
 
 

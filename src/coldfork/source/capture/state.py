@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
 from coldfork.source.capture.names import Names
-from coldfork.source.capture.objects import Env, First, Func, Object, Value
+from coldfork.source.capture.objects import Env, First, Func, Object, Value, Work
 from coldfork.source.syntax.nodes import NO_SPAN
 from coldfork.source.values.conditions import Condition
 
@@ -31,6 +31,7 @@ class Frame:
         "func",
         "line",
         "returns",
+        "sources",
     )
 
     def __init__(self, func: Func, env: Env, arguments: tuple[Value, ...] = ()) -> None:
@@ -48,6 +49,8 @@ class Frame:
         self.returns: list[tuple[Value, int]] = []
         self.aliases: dict[str, tuple[Object, str, str]] = {}
         """Names that were read from an attribute: of which object, and which."""
+        self.sources: dict[str, tuple[Read, ...]] = {}
+        """What was looked at for what names hold."""
 
 
 class Region(NamedTuple):
@@ -89,12 +92,42 @@ class Observed(NamedTuple):
         return self.steps[-1].module, self.steps[-1].line
 
 
-class Work(NamedTuple):
-    """What was done while somebody listened: how much it depends on data, its text, and what holds it."""
+class Read(NamedTuple):
+    """A place that code looked at, and what it held; None where there was nothing."""
 
-    level: int
+    owner: Object | Env
+    key: str
+    value: Value | None
+
+
+class Choice(NamedTuple):
+    """A way that was gone before the capture: what had been looked at, and what the work left."""
+
+    way: object
+    reads: tuple[Read, ...]
+    works: tuple[Work, ...]
+    conditions: tuple[Condition, ...]
+    runs: int = 0
+    """How many calls there had been."""
+
+
+class Missing(NamedTuple):
+    """Work that a capture left out, which matters if the capture reads what it left."""
+
+    kind: CaptureKind
     text: str
-    target: Object
+    values: tuple[Object, ...]
+    conditions: tuple[Condition, ...]
+    earlier: tuple[str, int]
+    steps: tuple[CallStep, ...]
+
+
+class Trying(NamedTuple):
+    """A `try` that is followed: in which function, what it catches, and what its handlers assign."""
+
+    frame: Frame
+    caught: frozenset[str]
+    fills: frozenset[str]
 
 
 class Captor(NamedTuple):
@@ -144,6 +177,24 @@ class Run:
         """What a second call found built by the first."""
         self.touched: dict[int, Object] = {}
         """The objects that captured code looked at."""
+        self.lines: dict[int, set[tuple[str, int]]] = {}
+        """Where it did."""
+        self.renewed: dict[int, Object] = {}
+        """The tensors that captured code wrote anew, before it used them."""
+        self.handed: list[Object] = []
+        """What captured code handed to code that was not followed."""
+        self.asking = 0
+        """More than nothing while a test is evaluated: to ask is not to use."""
+        self.readers: list[list[Read]] = []
+        """Who wants to know what is looked at."""
+        self.choices: dict[tuple[str, int], list[Choice]] = {}
+        """The ways that were gone before the capture, by their places."""
+        self.trying: list[Trying] = []
+        self.missing: list[Missing] = []
+        """What the capture that is followed has left out."""
+        self.numbered: dict[tuple[str, ...], Object] = {}
+        """What pure functions gave, by what they were given."""
+        self._numbers: dict[int, tuple[Object, int]] = {}
         self.opaque: set[Captor] = set()
         """Functions that capture something they were given."""
         self.begun = 0
@@ -155,6 +206,25 @@ class Run:
         self.rounds: list[int] = []
         """The loops that are followed for one round, though they may run more: their lines."""
         self._steps = 0
+
+    def number(self, subject: Object) -> int:
+        """A number of an object's own."""
+        return self._numbers.setdefault(id(subject), (subject, len(self._numbers)))[1]
+
+    def touch(self, subject: Value) -> None:
+        """Captured code looks at something."""
+        if self.region is None or self.asking or type(subject) is not Object:
+            return
+        frame = self.stack[-1]
+        for one in (subject, subject.memory, *subject.among):
+            self.touched[id(one)] = one
+            self.lines.setdefault(id(one), set()).add((frame.func.module.name, frame.line))
+
+    def renew(self, subject: Object) -> None:
+        """Captured code writes a whole tensor, at the present line."""
+        frame = self.stack[-1]
+        if self.lines.get(id(subject), set()) <= {(frame.func.module.name, frame.line)}:
+            self.renewed[id(subject)] = subject
 
     def count_statement(self) -> None:
         """Count one statement."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from coldfork.model.errors import ColdforkError
 from coldfork.model.states import Frame
 
+POOL_IS_GONE = (
+    "the last graph of this memory pool is gone, and a device refuses to capture with it from then on; keep "
+    "one of its graphs, or capture without pool= to begin a new one"
+)
+
 
 class CaptureError(ColdforkError, RuntimeError):
     """Base of everything that goes wrong in a virtual capture or in the replay of one."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from coldfork.virtual.capturing.errors import CaptureError, ReplayError
-from coldfork.virtual.capturing.memory import Holdings, Pool
+from coldfork.virtual.capturing.compiled.calls import CompiledCalls
+from coldfork.virtual.capturing.compiled.kernels import Kernels
+from coldfork.virtual.capturing.errors import POOL_IS_GONE, CaptureError, ReplayError
+from coldfork.virtual.capturing.memory import Holdings, Kind, Pool
 from coldfork.virtual.capturing.operators.inference import Shapes
 from coldfork.virtual.capturing.operators.schemas import Operators
 from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.bypasses import HostAccess, watched_threads
+from coldfork.virtual.capturing.recording.compiler_access import CompilerAccess
 from coldfork.virtual.capturing.recording.recorder import Recorder
-from coldfork.virtual.capturing.recording.refusals import invalidated, refusal
+from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
 from coldfork.virtual.capturing.records import RecordedRegion
 from coldfork.virtual.capturing.replay import PoisonRead, execute, explain, require_sizes
 
@@ -58,7 +63,22 @@ class Graph(RecordedRegion):
         """Forget the records and give up their memory; the graph cannot be replayed any more."""
         self._require_ready()
         self._drop()
+        self.pool.leave(self)
         self._state = "reset"
+
+    def lend(self, tensor: Any) -> Any:
+        """A tensor for the same memory that does not keep it from other graphs of the pool.
+
+        What it holds is good until one of them is replayed.
+        """
+        key = tensor.untyped_storage()._cdata
+        memory = next((one for one in reversed(self._memories) if one.key == key), None)
+        if memory is None or memory.kind is not Kind.POOL:
+            return tensor
+        lent = tensor.detach()
+        memory.held += 1
+        memory.block.held += 1
+        return lent
 
     def _require_ready(self) -> None:
         refuse_while_capturing("replaying a graph")
@@ -79,17 +99,27 @@ class Graph(RecordedRegion):
 def capturing(pool: Pool | None) -> Iterator[Graph]:
     """Record what the block does on this thread."""
     process = HERE
+    if pool is not None and pool.gone:
+        raise CaptureError(POOL_IS_GONE)
     graph = Graph(pool if pool is not None else Pool(), process.holdings)
-    recorder = Recorder(graph, process.operators, process.shapes, process.places, process.holdings)
+    recorder = Recorder(
+        graph, process.operators, process.shapes, process.kernels, process.places, process.holdings
+    )
     process.enter(recorder)
     failed = True
     try:
-        with HostAccess(recorder), watched_threads(recorder, process.operators), recorder:
+        with (
+            HostAccess(recorder),
+            CompilerAccess(recorder),
+            watched_threads(recorder, process.operators),
+            process.compiled_calls.shown(lambda what, why: recorder.refuse(what, why, not_simulated)),
+            recorder,
+        ):
             yield graph
         if recorder.broken is not None:
             raise invalidated(recorder.broken)
         failed = False
-        graph.pool.graphs += 1
+        graph.pool.enter(graph)
     finally:
         process.leave()
         recorder.end()
@@ -107,6 +137,8 @@ class ProcessCaptures:
         self.shapes = Shapes()
         self.places = Places()
         self.holdings = Holdings()
+        self.kernels = Kernels()
+        self.compiled_calls = CompiledCalls(self.kernels)
 
     def enter(self, recorder: Recorder) -> None:
         with self.lock:
@@ -126,6 +158,14 @@ class ProcessCaptures:
 
 # One for the process, because a device captures one graph at a time.
 HERE = ProcessCaptures()
+
+
+def compiled_graphs_shown() -> AbstractContextManager[None]:
+    """Let the modes of this thread see what compiled graphs do, where they run and are not captured."""
+    if "torch._dynamo" in sys.modules:
+        # What is compiled in the block is to be seen as well.
+        importlib.import_module("torch._inductor.output_code")
+    return HERE.compiled_calls.shown()
 
 
 def refuse_while_capturing(what: str) -> None:

@@ -165,12 +165,27 @@ class Holdings:
 class Pool:
     """Memory that graphs share, because none of them needs it while another one runs."""
 
-    __slots__ = ("_free", "graphs")
+    __slots__ = ("_alive", "_free", "graphs")
 
     def __init__(self) -> None:
         self.graphs = 0
         """How many graphs were captured with it."""
+        self._alive = weakref.WeakSet[Any]()
         self._free: dict[int, deque[Block]] = {}
+
+    @property
+    def gone(self) -> bool:
+        """Whether graphs were captured with it, and none of them is left."""
+        return bool(self.graphs) and not self._alive
+
+    def enter(self, graph: Any) -> None:
+        """One more graph was captured with it."""
+        self.graphs += 1
+        self._alive.add(graph)
+
+    def leave(self, graph: Any) -> None:
+        """A graph gave up its memory."""
+        self._alive.discard(graph)
 
     @property
     def nbytes(self) -> int:

@@ -14,13 +14,17 @@ from coldfork.model.states import Frame
 Place = tuple[CodeType, int]
 """A line as cheaply as it can be kept: the code object and the number."""
 
+GENERATED = "<torch.compile>"
+"""The file that the code of compiled graphs is said to come from."""
+
 
 class Places:
     """Finds the program's own line in a stack, and remembers which code is the program's."""
 
     def __init__(self) -> None:
         # All of coldfork: its graph manager stands between a program's line and the operator.
-        self._torch = (_folder(coldfork.__file__), _folder(torch.__file__), "<frozen ")
+        generated = ("<frozen ", "<eval_with_key>", GENERATED)
+        self._torch = (_folder(coldfork.__file__), _folder(torch.__file__), *generated)
         self._library = _folder(os.__file__)
         self._known: dict[CodeType, bool] = {}
 

@@ -24,7 +24,7 @@ class Use:
 class Record:
     """One operator of a captured graph."""
 
-    __slots__ = ("args", "call", "kwargs", "number", "operator", "place", "plan", "read", "wrote")
+    __slots__ = ("args", "call", "kwargs", "number", "operator", "place", "plan", "read", "spared", "wrote")
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class Record:
         self.place = place
         self.call, self.args, self.kwargs = step
         self.read, self.wrote = used
+        self.spared: list[Use] = []
+        """What of `wrote` keeps some of the elements that it had."""
         self.plan = plan
 
     @property

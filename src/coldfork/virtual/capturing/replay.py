@@ -124,7 +124,11 @@ def explain(graph: RecordedRegion, tensor: Any) -> PoisonRead | None:
 def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) -> None:
     """Execute one record, and carry to what it writes what it owes to unwritten memory."""
     partial = any(word in record.name for word in _PARTIAL)
-    kept = [(use, use.tensor.clone()) for use in record.wrote if partial and _given(record, use)]
+    kept = [
+        (use, use.tensor.clone())
+        for use in record.wrote
+        if use in record.spared or (partial and _given(record, use))
+    ]
     into = {id(use.tensor) for use, _ in kept}
     code = CLEAN
     for use in record.read:

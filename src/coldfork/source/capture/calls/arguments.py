@@ -49,7 +49,7 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
         env.names[name] = value
         env.levels[name] = levels.get(name, DEPENDENT if type(value) is Object else FIXED)
     for name, default in bound.defaults.items():
-        env.names[name] = _default(f, func, default) or f.fresh(name)
+        env.names[name] = _default(f, func, name, default) or f.fresh(name)
     for name in bound.unknown:
         env.names[name] = f.fresh(name)
         env.levels[name] = DEPENDENT
@@ -65,8 +65,13 @@ def bind_arguments(f: Following, func: Func, env: Env, given: Arguments) -> None
         env.own = func.bound
 
 
-def _default(f: Following, func: Func, node: Node) -> Value | None:
+def _default(f: Following, func: Func, name: str, node: Node) -> Value | None:
     """What a parameter holds that the call leaves alone, if that is the same at any time."""
+    match node:
+        case (nodes.DICT, *_):
+            return _kept_default(f, func, name, "dict")
+        case (nodes.SEQUENCE, ("list" | "set") as kind, _):
+            return _kept_default(f, func, name, kind)
     parts = list(walk((node,)))
     if all(_is_constant(part) for part in parts):
         return f.evaluate(node)
@@ -74,6 +79,19 @@ def _default(f: Following, func: Func, node: Node) -> Value | None:
     of_class = func.owner is not None and not names.isdisjoint(func.owner.binds)
     of_function = any(not names.isdisjoint(env.names) for env in func.around())
     return None if of_class or of_function else f.names.static(func.module, node)
+
+
+def _kept_default(f: Following, func: Func, name: str, kind: str) -> Object:
+    """A container that is made once, where the function is defined."""
+    held = f.names.attributes_of(func).parts
+    key = f"({name})"
+    if key not in held:
+        made = Object(name, True)
+        made.kind = kind
+        held[key] = made
+    found = held[key]
+    assert type(found) is Object
+    return found
 
 
 def _is_constant(node: Node) -> bool:

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import builtins
 
-from coldfork.source.capture.calls import graph_managers
-from coldfork.source.capture.calls.recording import mark_escaped, record_call, record_sync, record_truth_test
-from coldfork.source.capture.contents.comparison import instance_of
-from coldfork.source.capture.contents.containers import appended, collected, forget_contents, reordered
+from coldfork.source.capture.calls import container_methods, graph_managers, known_functions
+from coldfork.source.capture.calls.recording import mark_escaped, record_call, record_sync
+from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.device import device_work, synchronisation
 from coldfork.source.capture.device.synchronisation import FACTORIES, Sync
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, SOME_CALL, Arguments, Object, Tensor, Value
+from coldfork.source.capture.history.keys import give_shape, numbered, shape_of, token
+from coldfork.source.capture.objects import SOME_CALL, Arguments, Object, Tensor, Value
 from coldfork.source.syntax.nodes import Node, place_of
 from coldfork.source.syntax.quoting import text_of
-from coldfork.source.values.kinds import Const, External
+from coldfork.source.values.kinds import Const
 
 _GRAPHS = frozenset(
     {"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "coldfork.virtual.capture"}
 )
-_CAPTURING_NOW = frozenset(
-    {"torch.cuda.is_current_stream_capturing", "torch.cuda.graphs.is_current_stream_capturing"}
-)
-_NEVER = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "torch.jit.is_tracing"})
-_READ_ON_HOST = frozenset({"print", "int", "float", "bool"})
-#: Builtins that hand on what they were given.
-_HANDING_ON = frozenset(
-    {"iter", "list", "tuple", "sorted", "reversed", "set", "tqdm", "tqdm.tqdm", "tqdm.auto.tqdm"}
-)
-_REORDERING = frozenset({"sorted", "reversed", "set"})
 #: Methods that leave a container as it is.
 _LOOKING = frozenset({"keys", "copy", "index", "count"})
-_FILLING = frozenset({"append", "add", "extend", "insert"})
+#: Methods of a tensor that give another view of its memory.
+_VIEWS = frozenset(
+    {
+        "view", "narrow", "select", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "expand",
+        "expand_as", "view_as", "t", "detach", "as_strided", "unfold", "unflatten", "swapaxes", "movedim",
+        "reshape", "diagonal", "contiguous",
+    }
+)  # fmt: skip
+#: Methods of a tensor that give several views of its memory.
+_PARTING = frozenset({"chunk", "split", "unbind", "tensor_split", "split_with_sizes"})
+_MOST_PARTS = 8
+#: Questions about the shape of a tensor, with the same answer each time.
+_OF_SHAPE = frozenset(
+    {"size", "numel", "dim", "stride", "data_ptr", "element_size", "nelement", "ndimension"}
+)
 
 
 def captures(value: Value) -> bool:
@@ -42,7 +46,7 @@ def captures(value: Value) -> bool:
 def function(f: Following, node: Node, name: str, given: Arguments) -> Value:
     """A call of a function that does not belong to the checked code."""
     arguments, keywords = given.positional, given.keywords
-    known = _known(f, node, name, given)
+    known = known_functions.call(f, node, name, given)
     if known is not None:
         return known
     managed = graph_managers.function(f, name, given, place_of(node))
@@ -57,10 +61,13 @@ def function(f: Following, node: Node, name: str, given: Arguments) -> Value:
     _take_for_tensor(name, arguments)
     made = f.fresh(name.rpartition(".")[2], name)
     made.tensor = synchronisation.of_torch(name, arguments, keywords)
+    if name == "torch.nn.Sequential":
+        made.parts |= {f"[{index}]": value for index, value in enumerate(arguments)}
     if name == "torch.device" and arguments:
         made.parts["type"] = arguments[0]
-    if f.run.listeners:
-        device_work.of_function(f, node, name, made, given.values)
+    device_work.of_function(f, node, name, made, given.values)
+    if made.tensor is not None:
+        give_shape(f, made, name, given.values)
     return made
 
 
@@ -83,48 +90,6 @@ _NO_OPERATORS = frozenset(
 )  # fmt: skip
 
 
-def _known(f: Following, node: Node, name: str, given: Arguments) -> Value | None:
-    """What a function gives of which more is known than that it is not ours; None for every other."""
-    arguments = given.positional
-    if name in _CAPTURING_NOW:
-        return Const(f.run.region is not None)
-    if name in _NEVER:
-        return Const(False)
-    if name == "torch.cuda.is_available":
-        return Const(True)  # or there is nothing to capture
-    if name == "torch.get_device_module":
-        return External("torch.cuda")
-    if name == "isinstance" and len(arguments) == 2:
-        known = instance_of(f.names, arguments[0], arguments[1])
-        return Const(known) if known is not None else f.fresh(name)
-    if name == "len" and len(arguments) == 1 and type(arguments[0]) is Object:
-        keys = arguments[0].keys if arguments[0].kind != "set" else None
-        return f.fresh(name) if keys is None else Const(len(keys))
-    if name == "bool" and arguments and f.truth(arguments[0]) is not None:
-        return Const(f.truth(arguments[0]))
-    if name in _READ_ON_HOST and arguments:
-        _, _, expressions, *_ = node
-        for value, expression in zip(arguments, expressions, strict=False):
-            record_truth_test(f, value, expression, f"{name} of ")
-        return f.fresh(name)
-    if name in _HANDING_ON and arguments:
-        first = arguments[0]
-        mixes = name in _REORDERING and type(first) is Object and first.keys is not None
-        return reordered(first) if mixes and type(first) is Object else first
-    if name == "dict" and not arguments and not given.spread:
-        return collected(f, "items", "dict", given.keywords, not given.options)
-    if name in ("functools.partial", "partial") and arguments and not given.spread and not given.options:
-        return _partial(f, given)
-    return None
-
-
-def _partial(f: Following, given: Arguments) -> Value:
-    made = f.fresh("partial", "functools.partial")
-    made.parts |= {f"[{index}]": value for index, value in enumerate(given.positional)}
-    made.parts |= {f"{name}=": value for name, value in given.keywords.items()}
-    return made
-
-
 def method_of(
     f: Following,
     node: Node,
@@ -135,7 +100,9 @@ def method_of(
 ) -> Value:
     """A method of an object of which no source is at hand."""
     arguments, keywords = given.positional, given.keywords
-    shaped = _of_graph(f, node, method, arguments) or _of_container(f, receiver, method, arguments)
+    shaped = _of_graph(f, node, method, arguments) or container_methods.call(
+        f, receiver, method, given, text_of(node)
+    )
     if shaped is not None:
         return shaped
     if method not in _LOOKING:
@@ -152,6 +119,9 @@ def method_of(
     if sync is not None:
         record_sync(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
     mark_escaped(f, given)
+    if method in _OF_SHAPE and all(isinstance(one, Const) for one in given.values):
+        asked = [token(f, one) for one in (shape_of(f, receiver), *given.values)]
+        return numbered(f, method, method, *asked, made_by=SOME_CALL)
     made = f.fresh(method)
     tensor = synchronisation.placed(receiver)
     if tensor is not None:
@@ -173,18 +143,17 @@ def method_of(
         receiver.escaped = receiver.escaped or receiver.cls is None
         if type(target) is Object:
             record_call(f, ("object", target), node, target)
-    if f.run.listeners:
-        device_work.of_method(f, node, method, receiver, made)
-    return made
-
-
-def _pairs(f: Following, receiver: Object) -> Value:
-    made = f.fresh("items")
-    for index, item in enumerate(receiver.items() or [receiver.part(ANY)]):
-        pair = f.fresh("pair")
-        pair.parts |= {"[0]": f.fresh("key"), "[1]": item}
-        made.parts[f"[{index}]"] = pair
-    made.before = receiver.before or not receiver.items()
+    device_work.of_method(f, node, method, receiver, made)
+    if made.tensor is not None:
+        give_shape(f, made, method, [receiver, *given.values])
+    if tensor is not None and method in _VIEWS:
+        made.base, made.data = receiver, receiver.memory.data
+    if tensor is not None and method in _PARTING:
+        for index in range(_MOST_PARTS):
+            part = f.fresh(f"{method}[{index}]", SOME_CALL)
+            part.tensor, part.base, part.data = tensor, receiver, receiver.memory.data
+            made.parts[f"[{index}]"] = part
+        made.tensor = None
     return made
 
 
@@ -201,39 +170,3 @@ def _of_graph(f: Following, node: Node, method: str, arguments: list[Value]) -> 
             f.begin(*place_of(node))
         return arguments[0]
     return None
-
-
-def _of_container(f: Following, receiver: Object, method: str, arguments: list[Value]) -> Value | None:
-    """A method that puts something into a container or takes it out; None for every other."""
-    if receiver.tensor is not None:
-        return None
-    if method in _FILLING and arguments:
-        appended(f, receiver, _added(method, arguments[-1]))
-        if receiver.keys is None:
-            receiver.parts[ANY] = arguments[-1]
-        device_work.stored(f, receiver, arguments[-1])
-        return Const(None)
-    if method == "items" and not arguments:
-        return _pairs(f, receiver)
-    if receiver.cls is None and method == "values":
-        return receiver
-    if receiver.cls is None and method in ("get", "pop") and arguments:
-        return _taken_out(receiver, method, arguments)
-    return None
-
-
-def _added(method: str, given: Value) -> list[Value] | None:
-    """What a method adds to the end of a list, if that is known."""
-    if method == "append":
-        return [given]
-    return given.elements() if method == "extend" and type(given) is Object else None
-
-
-def _taken_out(receiver: Object, method: str, arguments: list[Value]) -> Value:
-    key = f"[{arguments[0].value!r}]" if isinstance(arguments[0], Const) else ANY
-    missing = receiver.keys is not None and key != ANY and key not in receiver.keys
-    if method == "pop":
-        receiver.keys = None
-    if missing:
-        return arguments[1] if len(arguments) > 1 else Const(None)
-    return receiver.part(key)

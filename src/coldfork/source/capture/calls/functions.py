@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from coldfork.source.capture.calls import external_calls, graph_managers
+from coldfork.source.capture.calls import decorated, external_calls, graph_managers, known_functions, memoised
 from coldfork.source.capture.calls.arguments import arguments_of, bind_arguments
 from coldfork.source.capture.calls.recording import mark_escaped, record_call
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.containers import forget_contents
+from coldfork.source.capture.contents.stores import clear
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
+from coldfork.source.capture.history.keys import give_shape, token
 from coldfork.source.capture.objects import SOME_CALL, Arguments, Env, Func, Object, Value
-from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame
+from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame, Read
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, called, is_name
 from coldfork.source.syntax.quoting import text_of
@@ -36,10 +39,19 @@ def call(f: Following, node: Node) -> Value:
     frame.line, frame.column, frame.end = line, column, end
     if isinstance(target, External):
         return external_calls.function(f, node, target.name, given)
+    if isinstance(receiver, Func) and receiver.remembers and method == "cache_clear":
+        clear(f.names.attributes_of(receiver))
+        return Const(None)
     ours = graph_managers.call(f, receiver, method, given, (line, column, end))
     if ours is not None:
         return ours
+    if type(target) is Object:
+        target = decorated.made_of(f, target) or target
     if isinstance(target, Func):
+        if type(receiver) is Object and receiver.parts.get(method) is target:
+            reads, site = [Read(receiver, method, target)], choices.here(f, text_of(callee))
+            way, called_for = target.place, target
+            return choices.go(f, site, way, reads, lambda: _function(f, node, called_for, given))
         return _function(f, node, target, given)
     if isinstance(target, ClassRef):
         return construct(f, target, given)
@@ -67,6 +79,8 @@ def _super(f: Following, given: list[Value]) -> Value:
 def _function(f: Following, node: Node, func: Func, given: Arguments) -> Value:
     first = record_call(f, func.identity, node, func)
     with graph_managers.watched(f, first, closure=True):
+        if func.remembers:
+            return memoised.call(f, func, given, lambda: enter(f, func, given))
         return enter(f, func, given)
 
 
@@ -182,19 +196,31 @@ def _object(f: Following, node: Node, target: Value, given: Arguments) -> Value:
                 first = record_call(f, ("object", target), node, target)
                 with graph_managers.watched(f, first):
                     return enter(f, method.of(target), given)
+    if target.made_by == "torch.nn.Sequential" and target.items():
+        return _in_turn(f, node, target.items(), given)
+    if target.made_by == "weakref.ref":
+        return target.part(known_functions.REFERENT)
     first = record_call(f, ("object", target), node, target)
     with graph_managers.watched(f, first):
         pass
     mark_escaped(f, given)
     forget_contents(given.values)
     made = f.fresh(target.name, SOME_CALL)
-    if f.run.listeners:
-        callee = called(node)
-        if callee[0] == nodes.INDEX:  # kernel[grid](...)
-            device_work.launched(f, node, given.values)
-        else:
-            device_work.of_function(f, node, f"?.{text_of(callee)}", made, given.values)
+    give_shape(f, made, token(f, target), given.values)
+    callee = called(node)
+    if callee[0] == nodes.INDEX:  # kernel[grid](...)
+        device_work.launched(f, node, given.values)
+    else:
+        device_work.of_function(f, node, f"?.{text_of(callee)}", made, given.values)
     return made
+
+
+def _in_turn(f: Following, node: Node, modules: list[Value], given: Arguments) -> Value:
+    """What modules give of which each is called with what the one before it gave."""
+    for module in modules:
+        value = _object(f, node, module, given) if type(module) is Object else f.fresh("it")
+        given = Arguments([value], {}, [DEPENDENT])
+    return given.positional[0]
 
 
 def _behind_partial(partial: Object, given: Arguments) -> Arguments:

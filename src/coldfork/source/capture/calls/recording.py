@@ -7,6 +7,7 @@ from coldfork.source.capture.calls import graph_managers
 from coldfork.source.capture.device import synchronisation
 from coldfork.source.capture.device.synchronisation import Sync
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history.choices import note_contents
 from coldfork.source.capture.objects import Arguments, Func, Object, Value
 from coldfork.source.capture.state import Observed
 from coldfork.source.syntax.nodes import Node
@@ -19,6 +20,8 @@ def mark_escaped(f: Following, given: Arguments) -> None:
     for value in given.values:
         if type(value) is Object:
             value.escaped = True
+            if f.run.region is not None:
+                f.run.handed.append(value)
         elif isinstance(value, Func) and f.run.region is None:
             f.run.ran.add(("function", *value.place, 0))
 
@@ -55,6 +58,12 @@ def record_truth_test(f: Following, value: Value, expression: Node, words: str, 
 
 def ask_truth(f: Following, test: Node, words: str = "the truth of ", end: str = "") -> bool | None:
     """Whether what an expression gives is true, if that is known: of a tensor, only the device knows."""
+    return f.truth(ask_value(f, test, words, end))
+
+
+def ask_value(f: Following, test: Node, words: str = "the truth of ", end: str = "") -> Value:
+    """What an expression gives whose truth is asked for."""
     value = f.evaluate(test)
+    note_contents(f, value)
     record_truth_test(f, value, test, words, end)
-    return f.truth(value)
+    return value

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from coldfork.source.capture.contents.initialisers import assigned_elsewhere, attributes_set
+from coldfork.source.capture.contents.stores import raise_absent, store
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
 from coldfork.source.capture.objects import Arguments, Func, Object, Tensor, Value
+from coldfork.source.capture.state import FIXED, Read
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, decorators_of, last_name
 from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef, Super
@@ -14,16 +18,26 @@ def attribute(f: Following, owner: Value, name: str) -> Value:
     if isinstance(owner, External):
         return External(f"{owner.name}.{name}")
     if isinstance(owner, ModuleRef):
-        return f.names.from_module(owner.name, name)
+        return _of_module(f, owner, name)
     if isinstance(owner, ClassRef):
-        shared = f.names.globals_of(owner.module).parts.get(f"{owner.name}.{name}")
-        return shared or _of_class(f, owner, name)
+        return _of_class(f, owner, name)
+    if isinstance(owner, Func):
+        return _looked_up(f, f.names.attributes_of(owner), name)
     if isinstance(owner, Super):
         return _of_super(f, owner, name)
     if type(owner) is Object:
         answer = _of_device(f, owner, name) if f.run.region is not None else None
         return answer if answer is not None else _of_object(f, owner, name)
     return f.fresh(name)
+
+
+def _of_module(f: Following, owner: ModuleRef, name: str) -> Value:
+    value = f.names.from_module(owner.name, name)
+    module = f.names.module(owner.name)
+    if module is not None and isinstance(value, (Const, Object)):
+        choices.note(f, f.names.globals_of(module), name, value)
+        f.run.touch(value)
+    return value
 
 
 def _of_super(f: Following, owner: Super, name: str) -> Value:
@@ -43,6 +57,9 @@ def _of_super(f: Following, owner: Super, name: str) -> Value:
 
 def _of_class(f: Following, cls: ClassRef, name: str) -> Value:
     """An attribute of a class: a class method is bound to it."""
+    shared = class_place(f, cls, name)
+    if shared is not None:
+        return _looked_up(f, *shared)
     value = f.names.of_class(cls, name) or f.fresh(name)
     found = f.names.defined(cls, name) if isinstance(value, Func) else None
     if isinstance(value, Func) and found is not None and "classmethod" in _decorators(found[1]):
@@ -53,7 +70,7 @@ def _of_class(f: Following, cls: ClassRef, name: str) -> Value:
 def _decorators(entry: Binding) -> set[str | None]:
     """The decorators of a definition that are plain names."""
     decorators = decorators_of(entry.payload) if entry.how == nodes.BY_DEF else ()
-    return {last_name(node) for node, _ in decorators if node[0] == nodes.NAME}
+    return {last_name(node) for node, _ in decorators if node[0] in (nodes.NAME, nodes.ATTR)}
 
 
 def _of_device(f: Following, owner: Object, name: str) -> Value | None:
@@ -67,9 +84,54 @@ def _of_device(f: Following, owner: Object, name: str) -> Value | None:
     return None
 
 
+def class_place(f: Following, cls: ClassRef, name: str) -> tuple[Object, str] | None:
+    """Where the value lies that a class, or one that it derives from, holds under a name."""
+    for one in f.names.order(cls):
+        if not isinstance(one, ClassRef):
+            return None
+        shared, key = f.names.globals_of(one.module), f"{one.name}.{name}"
+        if key in shared.parts:
+            return shared, key
+        entries = f.names.held(one, name)
+        if entries is not None:
+            if any(entry.how != nodes.BY_VALUE for entry in entries) or f.names.is_enum(one):
+                return None
+            value = f.names.of_class(one, name)
+            if value is None:
+                return None
+            shared.parts[key] = value
+            return shared, key
+    return None
+
+
+def _looked_up(f: Following, holder: Object, key: str) -> Value:
+    """What is held under a key, which is noted."""
+    value = holder.part(key)
+    choices.note(f, holder, key, value)
+    f.run.touch(value)
+    return value
+
+
 def _of_object(f: Following, owner: Object, name: str) -> Value:
+    choices.note(f, owner, name, owner.parts[name] if name in owner.given else None)
+    if name == "__class__" and owner.cls is not None:
+        return owner.cls
+    if name == "__dict__":
+        items = f.fresh(f"{owner.name}.__dict__", DICTIONARY)
+        items.origin = owner
+        return items
+    if owner.tensor is not None and name in _VIEWS:
+        view = f.fresh(name)
+        view.tensor, view.base = owner.tensor, owner
+        f.run.touch(owner)
+        return view
     if name in owner.parts:
         part = owner.parts[name]
+        computing = _computing(f, owner, name)
+        if computing is not None:
+            choices.go(
+                f, choices.Site(*computing.place, name), "kept", [Read(owner, name, part)], lambda: part
+            )
     else:
         cls = owner.cls or f.names.only(owner.typed)
         found = f.names.defined(cls, name) if cls is not None else None
@@ -79,9 +141,15 @@ def _of_object(f: Following, owner: Object, name: str) -> Value:
         )
         if found is not None and found[1].how in informative:
             return _of_definition(f, *found, owner, name)
+        computing = _computing(f, owner, name) if found is None else None
+        if computing is not None:
+            return _cached(f, computing, owner, name)
+        if found is None or owner.before:
+            absent = not owner.before or name in owner.gone
+            missing = False if absent and owner.cls is not None else None
+            raise_absent(f, missing, f"{owner.name}.{name}", "AttributeError")
         part = _from_init(f, owner, name) or _declared(f, owner, name)
-    if f.run.region is not None and type(part) is Object:
-        f.run.touched[id(part)] = part
+    f.run.touch(part)
     return part
 
 
@@ -90,16 +158,75 @@ def _of_definition(f: Following, cls: ClassRef, entry: Binding, owner: Object, n
     if entry.how != nodes.BY_DEF:
         if owner.cls is not None and f.names.may_be_overridden(owner.cls, cls):
             return owner.part(name)
+        default = _default(f, cls, name, owner)
+        if default is not None:
+            return default
+        shared = class_place(f, cls, name)
+        if shared is not None:
+            return _looked_up(f, *shared)
         return f.names.of_class(cls, name) or owner.part(name)
     made = f.names.function(cls.module, entry.payload, None, cls)
     if made is None:
         return owner.part(name)
     decorators = _decorators(entry)
+    if "cached_property" in decorators:
+        return _cached(f, made.of(owner), owner, name)
     if "property" in decorators:
         return f.call(made.of(owner), Arguments([], {}, []))
     if "classmethod" in decorators:
         return made.of(owner.cls or cls)
     return made if "staticmethod" in decorators else made.of(owner)
+
+
+def _computing(f: Following, owner: Object, name: str) -> Func | None:
+    """What computes an attribute that is asked for and not there yet: a cached property, or `__getattr__`."""
+    if owner.cls is None:
+        return None
+    found = f.names.defined(owner.cls, name)
+    if found is None and not owner.before:
+        method = f.names.of_class(owner.cls, "__getattr__")
+        return method.of(owner) if isinstance(method, Func) else None
+    if found is None or "cached_property" not in _decorators(found[1]):
+        return None
+    cls, entry = found
+    made = f.names.function(cls.module, entry.payload, None, cls)
+    return made.of(owner) if made is not None else None
+
+
+def _cached(f: Following, function: Func, owner: Object, name: str) -> Value:
+    """An attribute that is computed when it is asked for and not there yet."""
+    reads = [Read(owner, name, None)]
+    dynamic = function.name == "__getattr__"
+    given: list[Value] = [Const(name)] if dynamic else []
+
+    def compute() -> Value:
+        value = f.call(function, Arguments(given, {}, [FIXED] * len(given)))
+        if not dynamic:
+            store(f, owner, name, value)
+        return value
+
+    return choices.go(f, choices.Site(*function.place, f"{owner.name}.{name}"), "compute", reads, compute)
+
+
+def _default(f: Following, cls: ClassRef, name: str, owner: Object) -> Value | None:
+    """What the field of a data class holds in an object that was made without it."""
+    if not f.names.is_data_class(cls):
+        return None
+    found = f.names.defined(cls, name)
+    match found:
+        case (_, (nodes.BY_VALUE, (nodes.CALL, _, _, keywords, *_), *_)):
+            for keyword, factory in keywords:
+                if keyword == "default_factory":
+                    made = f.fresh(name)
+                    made.kind = last_name(factory) or ""
+                    made.kind = made.kind if made.kind in ("list", "dict", "set") else ""
+                    made.keys = () if made.kind else None
+                    owner.parts[name] = made
+                    return made
+                match keyword, factory:
+                    case "default", (nodes.CONST, value):
+                        return Const(value)
+    return None
 
 
 def _from_init(f: Following, owner: Object, name: str) -> Value | None:
@@ -111,8 +238,8 @@ def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     init = f.names.function(cls.module, entry.payload, None, cls) if entry.how == nodes.BY_DEF else None
     if init is None:
         return None
-    values = f.names.attributes_set(init).get(name, ())
-    if len(values) != 1 or f.names.assigned_elsewhere(init, name):
+    values = attributes_set(init).get(name, ())
+    if len(values) != 1 or assigned_elsewhere(init, name):
         return None
     (assigned,) = values
     name_of_it = last_name(assigned) if assigned[0] == nodes.NAME else None
@@ -135,6 +262,19 @@ def _from_init(f: Following, owner: Object, name: str) -> Value | None:
     return made
 
 
+def holds_attribute(f: Following, owner: Object, name: str) -> bool | None:
+    """Whether an object has an attribute, if that is known."""
+    if name in owner.given and name in owner.parts:
+        return True
+    if name in owner.gone:
+        return False
+    cls = owner.cls
+    if owner.before or cls is None or f.names.member(cls, name) is not None:
+        return None
+    foreign = any(not isinstance(base, ClassRef) and not f.names.is_bare(base) for base in f.names.order(cls))
+    return None if foreign or name in owner.parts else False
+
+
 def _declared(f: Following, owner: Object, name: str) -> Value:
     """An attribute of which only the annotation in the class is known, if that."""
     part = owner.part(name)
@@ -147,4 +287,8 @@ def _declared(f: Following, owner: Object, name: str) -> Value:
     return part
 
 
+#: What made a dictionary of attributes.
+DICTIONARY = "__dict__"
+#: Attributes of a tensor that show its memory.
+_VIEWS = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 _TENSORS = frozenset({"zeros", "ones", "empty", "full", "arange", "tensor", "rand", "randn", "randint"})

@@ -42,6 +42,10 @@ def compared(first: Value, operator: str, second: Value) -> bool | None:
         elif root == other and _ALIASES.isdisjoint((name, second_name)):
             # What a class names are members of an enumeration; a module may have two names for one thing.
             same = False if root.startswith("torch") or root.rpartition(".")[2][:1].isupper() else None
+    elif first is second and type(first) is Object and first.tensor is None:
+        same = True
+    elif operator in ("is", "is not") and (_is_new(first) or _is_new(second)):
+        same = False
     elif second == Const(None) and operator in ("is", "is not"):
         same = is_none(first)
     elif _is_tensor(first) and isinstance(second, Const) and isinstance(second.value, str):
@@ -67,6 +71,11 @@ def plain(value: Value) -> Const | None:
     return constants.dictionary(keys, parts)
 
 
+def _is_new(value: Value) -> bool:
+    """True for what was computed or made here, so that it is nothing else."""
+    return type(value) is Object and not value.before and (value.cls is not None or value.tensor is not None)
+
+
 def _is_tensor(value: Value) -> bool:
     return type(value) is Object and value.tensor is not None
 
@@ -74,7 +83,8 @@ def _is_tensor(value: Value) -> bool:
 def is_none(value: Value) -> bool | None:
     """Whether a value is None, if that is known."""
     if type(value) is Object:
-        known = value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
+        computed = value.tensor is not None and not value.before
+        known = computed or value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
         return False if known or value.cls is not None else None
     return False
 

@@ -77,6 +77,7 @@ def _circumstances(f: Following) -> tuple[object, ...]:
 
 def put(f: Following, owner: Object, key: str) -> None:
     """Something was put into a container under a key."""
+    owner.added += 1
     if owner.keys is None:
         return
     if _circumstances(f) != owner.under:
@@ -87,6 +88,7 @@ def put(f: Following, owner: Object, key: str) -> None:
 
 def appended(f: Following, owner: Object, values: list[Value] | None) -> None:
     """Something was added to the end of a container; None where it is not known how much."""
+    owner.added += 1
     known = owner.keys
     if known is None or values is None or owner.kind != "list" or _circumstances(f) != owner.under:
         owner.keys = None

@@ -11,6 +11,11 @@ from coldfork.source.syntax.nodes import Node, arguments_of
 from coldfork.source.syntax.walk import children
 from coldfork.source.values.kinds import ClassRef, Const, External, ModuleRef
 
+#: What gives a tensor with the values that it is to have, rather than one that is yet to be filled.
+_CONSTANTS = frozenset(
+    {"torch.arange", "torch.eye", "torch.linspace", "torch.ones", "torch.full", "torch.randn", "torch.rand"}
+    | {"torch.nn.Parameter", "torch.tril_indices", "torch.triu_indices"}
+)
 _COUNTING = frozenset({"len", "isinstance", "hasattr", "type", "id", "range", "max", "min"})
 
 
@@ -26,7 +31,9 @@ def level(f: Following, node: Node | None) -> int:
         return _of_name(f, name)
     if opcode == nodes.ATTR:
         _, owner, attribute, _ = node
-        return FIXED if attribute in SHAPE else level(f, owner)
+        if attribute in SHAPE or _is_constant(f, owner, attribute):
+            return FIXED
+        return level(f, owner)
     if opcode == nodes.CALL:
         return _of_call(f, node)
     if opcode == nodes.INDEX:
@@ -35,10 +42,24 @@ def level(f: Following, node: Node | None) -> int:
     return max((level(f, part) for part in children(node)), default=FIXED)
 
 
+def _is_constant(f: Following, node: Node, attribute: str) -> bool:
+    """True for a tensor of an object's own that was made with values, to which nothing was written since."""
+    if node[0] != nodes.NAME:
+        return False
+    _, name, _ = node
+    env = f.frame.env.holder(name)
+    owner = env.names[name] if env is not None else None
+    if type(owner) is not Object or owner.before or owner is not f.frame.env.own:
+        return False
+    part = owner.parts.get(attribute) if attribute in owner.given else None
+    return type(part) is Object and part.made_by in _CONSTANTS and part.data[0] == FIXED
+
+
 def _of_name(f: Following, name: str) -> int:
     env = f.frame.env.holder(name)
     if env is None:
-        return FIXED
+        held = f.names.of_module(f.frame.func.module, name)
+        return held.memory.data[0] if type(held) is Object else FIXED
     value = env.names[name]
     if isinstance(value, (Const, Func, ClassRef, External, ModuleRef)):
         return FIXED

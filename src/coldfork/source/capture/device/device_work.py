@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from coldfork.source.capture.device.batch_dependence import of_arguments
 from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Object, Tensor, Value
-from coldfork.source.capture.state import FIXED, MAYBE, Work
+from coldfork.source.capture.objects import Object, Tensor, Value, Work
+from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
 
@@ -26,6 +26,8 @@ _COMPUTING = frozenset(
         "logical_or", "logical_not", "index_add", "scatter_add", "masked_select", "tril", "triu",
     }
 )  # fmt: skip
+#: Methods that tables and arrays have too.
+_REDUCING = frozenset({"sum", "mean", "prod", "std", "var", "median", "diff", "clone", "max", "min"})
 _WRITING = frozenset(
     {
         "copy_", "add_", "mul_", "sub_", "div_", "clamp_", "cumsum_", "index_copy_", "index_fill_",
@@ -34,6 +36,8 @@ _WRITING = frozenset(
 )  # fmt: skip
 #: These write the same each time, unless they are given something else to write.
 _ERASING = frozenset({"zero_", "fill_", "normal_", "uniform_", "random_"})
+#: These leave nothing of what was there.
+_REPLACING = frozenset({"copy_", "fill_", "zero_", "normal_", "uniform_", "random_"})
 #: Functions whose outcome is no data, whatever they are given to look at.
 _PREPARING = re.compile(r"compil|build|jit|tun(?:e|ing)|load|creat|make|config|select|choose|descriptor")
 
@@ -58,11 +62,14 @@ def of_function(f: Following, node: Node, name: str, made: Object, arguments: li
         if keyword == "out":
             target = f.evaluate(value)
             if type(target) is Object:
-                written(f, target, level, text_of(node))
+                written(f, target, level, text_of(node), whole=True)
 
 
 def of_method(f: Following, node: Node, method: str, receiver: Object, made: Object) -> None:
     """What a method of a tensor computes."""
+    if receiver.tensor is None and method in _REDUCING and f.level(node) == DEPENDENT:
+        made.data = (MAYBE, text_of(node))
+        return
     if method in SHAPE or (receiver.tensor is None and method not in _COMPUTING | _WRITING):
         return
     text = text_of(node)
@@ -71,7 +78,7 @@ def of_method(f: Following, node: Node, method: str, receiver: Object, made: Obj
         level = max((f.level(one) for one in positional), default=FIXED)
         if method not in _ERASING:
             level = max(level, f.level(written_into))
-        written(f, receiver, level, text)
+        written(f, receiver, level, text, whole=method in _REPLACING)
         made.data = receiver.data
     else:
         made.tensor = made.tensor or Tensor()
@@ -86,13 +93,16 @@ def launched(f: Following, node: Node, arguments: Iterable[Value]) -> None:
         if type(one) is Object:
             one.data = max(one.data, (level, text))
             if any(owner.holds(one) for owner in owners):
-                f.run.work(Work(level, text, one))
+                f.run.work(Work(level, text, one, one))
 
 
-def written(f: Following, target: Object, level: int, text: str) -> None:
-    """Something was written into a tensor."""
-    target.data = max(target.data, (level, text))
-    f.run.work(Work(level, text, target))
+def written(f: Following, target: Object, level: int, text: str, whole: bool = False) -> None:
+    """Something was written into a tensor, or into another one through a view of it."""
+    owner = target.memory
+    owner.data = max(owner.data, (level, text))
+    f.run.work(Work(level, text, owner, owner))
+    if whole and owner is target and f.run.region is not None:
+        f.run.renew(owner)
 
 
 def stored(f: Following, owner: Object, value: Value) -> None:
@@ -101,14 +111,19 @@ def stored(f: Following, owner: Object, value: Value) -> None:
         return
     for one in (value, *value.items()):
         if type(one) is Object and one.data[0] > FIXED:
-            f.run.work(Work(*one.data, owner))
+            f.run.work(Work(*one.data, owner, value))
 
 
-def kept(works: Iterable[Work], around: Iterable[Value]) -> Work:
-    """Of what was done, that which depends most on the batch and is kept by something from before."""
+def bound(f: Following, value: Value) -> None:
+    """A name of a function around was bound."""
+    if type(value) is Object and value.data[0] > FIXED:
+        f.run.work(Work(*value.data, value, value))
+
+
+def kept(works: Iterable[Work], around: Iterable[Value]) -> list[Work]:
+    """Of what was done, that which is kept by something from before."""
     roots = [one for one in around if type(one) is Object]
-    lasting = [work for work in works if any(root.holds(work.target) for root in roots)]
-    return max(lasting, key=lambda work: work.level, default=Work(FIXED, "", Object("", False)))
+    return [work for work in works if any(root.holds(work.target) for root in roots)]
 
 
 def _tensors(arguments: Iterable[Value]) -> bool:

@@ -141,9 +141,9 @@ def of_torch(name: str, arguments: list[Value], keywords: dict[str, Value]) -> T
     return None
 
 
-def placed(value: Object) -> Tensor | None:
-    """A tensor, on the host if its name says so and nothing else does."""
-    if value.tensor is not None and not value.tensor.device and _on_host(value, value.name):
+def placed(value: Object, text: str = "") -> Tensor | None:
+    """A tensor, on the host if a name of it says so and nothing else does."""
+    if value.tensor is not None and not value.tensor.device and _on_host(value, text or value.name):
         return Tensor("cpu", value.tensor.mask)
     return value.tensor
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from coldfork.source.capture.contents.special import put
+from coldfork.source.capture.contents.stores import store
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Object, Value
-from coldfork.source.capture.statements import lazy_initialisation
+from coldfork.source.capture.objects import Func, Object, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
-from coldfork.source.values.kinds import Const, ModuleRef
+from coldfork.source.values.kinds import ClassRef, ModuleRef
+
+#: The index `[:]`.
+_ALL = (nodes.SLICE, ())
 
 
 def _starred(f: Following, targets: tuple[Node, ...], value: Value) -> list[tuple[Node, Value]]:
@@ -29,42 +33,62 @@ def _starred(f: Following, targets: tuple[Node, ...], value: Value) -> list[tupl
 
 def assign(f: Following, target: Node, value: Value, level: int) -> None:
     """Bind a name, an attribute or an item."""
-    op = target[0]
+    match target:
+        case (nodes.TO_NAME, name):
+            _to_name(f, name, value, level)
+        case (nodes.TO_TUPLE, targets):
+            _to_several(f, targets, value, level)
+        case (nodes.TO_STAR, starred):
+            assign(f, starred, f.fresh("rest"), level)
+        case (nodes.TO_ATTR, expression, name, _):
+            place = _attribute(f, f.evaluate(expression), name)
+            if place is not None:
+                store(f, *place, value)
+        case (nodes.TO_INDEX, expression, index, _):
+            _to_item(f, expression, index, value, level)
+
+
+def _to_name(f: Following, name: str, value: Value, level: int) -> None:
     env = f.frame.env
-    if op == nodes.TO_NAME:
-        _, name = target
-        if name in env.globals:
-            shared = f.names.globals_of(f.frame.func.module)
-            lazy_initialisation.store(f, shared, name, value)
-        else:
-            bound = env.target(name)
-            bound.names[name] = value
-            bound.levels[name] = level
-    elif op == nodes.TO_TUPLE:
-        _, targets = target
-        for one, part in _starred(f, targets, value):
-            assign(f, one, part, level)
-            targets = ()
-        for index, one in enumerate(targets):
-            part = value.part(f"[{index}]") if type(value) is Object else f.fresh("item")
-            assign(f, one, part, level)
-    elif op == nodes.TO_STAR:
-        _, starred = target
-        assign(f, starred, f.fresh("rest"), level)
-    elif op == nodes.TO_ATTR:
-        _, expression, name, _ = target
-        owner = f.evaluate(expression)
-        if isinstance(owner, ModuleRef):
-            module = f.names.module(owner.name)
-            owner = f.names.globals_of(module) if module is not None else owner
-        if type(owner) is Object:
-            lazy_initialisation.store(f, owner, name, value)
-    elif op == nodes.TO_INDEX:
-        _, expression, index, _ = target
-        owner, index_value = f.evaluate(expression), f.evaluate(index)
-        if type(owner) is Object:
-            key = f"[{index_value.value!r}]" if isinstance(index_value, Const) else ANY
-            if owner.tensor is not None and f.run.listeners:
-                text = f"{text_of(expression)}[...] = ..."
-                device_work.written(f, owner, max(level, f.level(expression)), text)
-            lazy_initialisation.store(f, owner, key, value)
+    if name in env.globals:
+        store(f, f.names.globals_of(f.frame.func.module), name, value)
+        return
+    bound = env.target(name)
+    bound.names[name] = value
+    bound.levels[name] = level
+    if bound is env:
+        f.frame.sources.pop(name, None)
+    else:
+        device_work.bound(f, value)
+
+
+def _to_several(f: Following, targets: tuple[Node, ...], value: Value, level: int) -> None:
+    starred = _starred(f, targets, value)
+    for one, part in starred:
+        assign(f, one, part, level)
+    for index, one in enumerate(targets if not starred else ()):
+        part = value.part(f"[{index}]") if type(value) is Object else f.fresh("item")
+        assign(f, one, part, level)
+
+
+def _attribute(f: Following, owner: Value, name: str) -> tuple[Object, str] | None:
+    """Where an attribute is kept, which modules, classes and functions have too."""
+    if isinstance(owner, ModuleRef):
+        module = f.names.module(owner.name)
+        return (f.names.globals_of(module), name) if module is not None else None
+    if isinstance(owner, ClassRef):
+        return f.names.globals_of(owner.module), f"{owner.name}.{name}"
+    if isinstance(owner, Func):
+        return f.names.attributes_of(owner), name
+    return (owner, name) if type(owner) is Object else None
+
+
+def _to_item(f: Following, expression: Node, index: Node, value: Value, level: int) -> None:
+    owner, key = f.evaluate(expression), f.evaluate(index)
+    if type(owner) is not Object:
+        return
+    if owner.tensor is None:
+        put(f, owner, key, value)
+        return
+    everything = index in (_ALL, (nodes.CONST, ...))
+    device_work.written(f, owner, level, f"{text_of(expression)}[...] = ...", whole=everything)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
 from coldfork.source.capture.objects import Object, Value
+from coldfork.source.capture.state import Read
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block
 from coldfork.source.values.conditions import Condition
@@ -19,15 +21,24 @@ class Way(NamedTuple):
     names: dict[str, Value] | None = None
 
 
-def follow_ways(f: Following, ways: list[Way]) -> bool:
+def follow_ways(
+    f: Following, ways: list[Way], site: choices.Site | None = None, reads: list[Read] | None = None
+) -> bool:
     """Follow each of several ways, of which one is taken; True when none goes on."""
     frame = f.frame
     outer, before = frame.conditions, dict(frame.env.names)
     ends: list[tuple[dict[str, Value], Condition | None]] = []
     for condition, block, names in ways:
         frame.env.names = {**before, **(names or {})}
-        frame.conditions = (*outer, condition) if condition is not None else outer
-        if not f.execute(block):
+        frame.conditions = outer
+
+        def follow(block: Block = block, condition: Condition | None = condition) -> bool:
+            frame.conditions = (*outer, condition) if condition is not None else outer
+            return f.execute(block)
+
+        way = condition is None or not condition.negated
+        left = choices.go(f, site, way, reads or [], follow, condition) if site is not None else follow()
+        if not left:
             ends.append((frame.env.names, condition))
     frame.conditions = outer
     if not ends:
@@ -35,9 +46,9 @@ def follow_ways(f: Following, ways: list[Way]) -> bool:
         return True
     (first_names, first_condition), *others = ends
     frame.env.names = first_names
-    for left, _ in others:
-        for name in left.keys() | frame.env.names.keys():
-            first, second = frame.env.names.get(name), left.get(name)
+    for names, _ in others:
+        for name in names.keys() | frame.env.names.keys():
+            first, second = frame.env.names.get(name), names.get(name)
             if first is not second and first != second:
                 frame.env.names[name] = either(f, name, [one for one in (first, second) if one is not None])
     only = first_condition if len(ways) > 1 and not others else None
@@ -51,6 +62,7 @@ def either(f: Following, name: str, values: list[Value]) -> Value:
     if all(one is values[0] for one in values):
         return values[0]
     merged = f.fresh(name)
+    merged.among = tuple(one for one in values if type(one) is Object)
     merged.before = any(type(one) is Object and one.before for one in values)
     tensors = [one.tensor for one in values if type(one) is Object]
     if len(tensors) == len(values) and all(one == tensors[0] for one in tensors):

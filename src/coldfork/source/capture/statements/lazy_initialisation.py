@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
-from coldfork.source.capture.contents.containers import put
+from coldfork.source.capture.contents.attributes import class_place
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import ANY, Env, First, Func, Object, Value
-from coldfork.source.capture.state import FIXED, MAYBE, Leftover, Work, contradictory
+from coldfork.source.capture.history import choices
+from coldfork.source.capture.history.keys import key_of
+from coldfork.source.capture.objects import Env, First, Func, Object, Value, Work
+from coldfork.source.capture.state import FIXED, MAYBE, Choice, Leftover
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, is_name
 from coldfork.source.syntax.quoting import text_of
@@ -22,6 +24,8 @@ Access = tuple[Object, str, str]
 _FILLING = frozenset({"append", "add", "update", "setdefault", "extend", "insert"})
 #: The key that stands for whether a container holds anything.
 _FILLED = "[]"
+#: The work of a first run that does none.
+_NOTHING = Work(FIXED, "", Object("", False), Object("", False))
 #: What a flag is compared with.
 _UNSET = ((nodes.CONST, None), (nodes.CONST, False), (nodes.CONST, 0))
 
@@ -71,8 +75,8 @@ def _unset(f: Following, test: Node) -> tuple[Access, tuple[Condition, ...]] | N
             found = access(f, left)
             return (found, ()) if found is not None else None
         if operator == "not in":
-            holder = _container(f, right)
-            return ((holder, ANY, text_of(right)), ()) if holder is not None else None
+            found = _item(f, right, left)
+            return (found, ()) if found is not None else None
     if opcode == nodes.BOOL:
         _, is_and, values, _, spans = test
         for index, value in enumerate(values):
@@ -99,19 +103,16 @@ def _set(f: Following, test: Node) -> Access | None:
         left, operator, right = comparison
         if operator in ("is not", "!=") and right == (nodes.CONST, None):
             return access(f, left)
-        if operator == "in":
-            holder = _container(f, right)
-            return (holder, ANY, text_of(right)) if holder is not None else None
-        return None
+        return _item(f, right, left) if operator == "in" else None
     return access(f, test)
 
 
-def _container(f: Following, node: Node) -> Object | None:
-    """The container that an expression names, if it can outlive a run."""
+def _item(f: Following, node: Node, key: Node) -> Access | None:
+    """The item of a container that an expression names, if it can outlive a run."""
     if node[0] not in (nodes.NAME, nodes.ATTR):
         return None
     value = f.evaluate(node)
-    return value if type(value) is Object else None
+    return (value, key_of(f, f.evaluate(key)), text_of(node)) if type(value) is Object else None
 
 
 def access(f: Following, node: Node) -> Access | None:
@@ -121,6 +122,12 @@ def access(f: Following, node: Node) -> Access | None:
         _, owner, name, _ = node
         place = attribute_of(f, owner, name)
         return (*place, text_of(node)) if place is not None else None
+    if opcode == nodes.INDEX:
+        _, container, key, _ = node
+        return _item(f, container, key)
+    if opcode == nodes.WALRUS:
+        _, _, expression = node
+        return access(f, expression)
     if opcode == nodes.NAME:
         _, name, _ = node
         return _named(f, name)
@@ -138,8 +145,7 @@ def _asked_for(f: Following, call: Node) -> Access | None:
     if callee[0] == nodes.ATTR and arguments:
         _, container, method, _ = callee
         if method == "get":
-            holder = _container(f, container)
-            return (holder, ANY, text_of(container)) if holder is not None else None
+            return _item(f, container, arguments[0])
     return None
 
 
@@ -150,7 +156,9 @@ def attribute_of(f: Following, node: Node, name: str) -> tuple[Object, str] | No
         module = f.names.module(owner.name)
         return (f.names.globals_of(module), name) if module is not None else None
     if isinstance(owner, ClassRef):
-        return f.names.globals_of(owner.module), f"{owner.name}.{name}"
+        return class_place(f, owner, name) or (f.names.globals_of(owner.module), f"{owner.name}.{name}")
+    if isinstance(owner, Func):
+        return f.names.attributes_of(owner), name
     return (owner, name) if type(owner) is Object else None
 
 
@@ -176,7 +184,7 @@ def _sets(f: Following, block: Block, wanted: Access, depth: int = 0) -> bool:
                 return True
             case (nodes.TO_NAME, name) if name == key and key in f.frame.env.globals:
                 return True
-            case (nodes.TO_INDEX, owner, _, _) if key in (ANY, _FILLED) and text_of(owner).endswith(last):
+            case (nodes.TO_INDEX, owner, _, _) if key.startswith("[") and text_of(owner).endswith(last):
                 return True
             case (nodes.CALL, *_) if _fills(f, node, wanted, depth):
                 return True
@@ -191,7 +199,7 @@ def _fills(f: Following, call: Node, wanted: Access, depth: int) -> bool:
     if callee[0] != nodes.ATTR:
         return False
     _, receiver, name, _ = callee
-    if key in (ANY, _FILLED):
+    if key.startswith("["):
         return name in _FILLING and text_of(receiver) == text
     owner = f.frame.func.owner
     if depth or owner is None or receiver[0] != nodes.NAME or f.evaluate(receiver) is not f.frame.env.own:
@@ -203,10 +211,12 @@ def _fills(f: Following, call: Node, wanted: Access, depth: int) -> bool:
 # -- following ------------------------------------------------------------------------------------------
 
 
-def follow(f: Following, lazy: Lazy) -> bool:
-    """Follow a lazy initialisation; True when nothing behind it is reached."""
+def follow(f: Following, lazy: Lazy, runs: bool | None) -> bool:
+    """Follow a lazy initialisation, which `runs` if that is known; True when nothing behind it is reached."""
     owner, key, _ = lazy.access
     first = owner.done.get(key)
+    if first is not None and runs:
+        return f.execute(lazy.first) or lazy.rest
     if first is None:
         if _known_set(owner, key):
             return f.execute(lazy.later)
@@ -217,10 +227,16 @@ def follow(f: Following, lazy: Lazy) -> bool:
         _left_out(f, lazy, first)
     elif first.runs < f.run.runs and first.level >= MAYBE:
         value = owner.parts.get(key)
-        kept = owner if key in (_FILLED, ANY) or type(value) is not Object else value
+        kept = owner if key.startswith("[") or type(value) is not Object else value
         envs = tuple(frame.env for frame in f.run.stack)
         f.run.leftovers.append(Leftover(kept, first, f.run.steps(), lazy.access[2], envs))
     return f.execute(lazy.later)
+
+
+def is_met(lazy: Lazy) -> bool:
+    """True when the first run has been followed, or when it fills a container from around."""
+    owner, key, _ = lazy.access
+    return key in owner.done or key == _FILLED
 
 
 def _known_set(owner: Object, key: str) -> bool:
@@ -235,7 +251,9 @@ def _initialise(f: Following, lazy: Lazy) -> bool:
     """The first run."""
     owner, key, text = lazy.access
     frame = f.frame
-    unset = key in owner.given  # and not to anything that is true, or this would not be the first run
+    unset = (
+        key in owner.given or key in owner.gone or owner.keys == ()
+    )  # and not to anything that is true, or this would not be the first run
     line, outer = frame.line, frame.conditions
     heard: list[Work] = []
     around = [owner, f.names.globals_of(frame.func.module), *_visible(frame.env)]
@@ -250,11 +268,17 @@ def _initialise(f: Following, lazy: Lazy) -> bool:
     frame.conditions = outer
     f.run.lazily.pop()
     f.run.listeners.pop()
-    most = device_work.kept(heard, around)
-    level = FIXED if f.run.begun != begun else most.level  # to capture a graph is done once
-    owner.done[key] = First(frame.func.module.name, line, level, most.text, f.run.runs, captured, conditions)
-    if captured and level >= MAYBE and not unset and _outlives(f, owner):
-        extra = (Condition(words=f"{text} was set before the capture"), *_of_data(level, most.text))
+    works = tuple(work for work in device_work.kept(heard, around) if work.level >= MAYBE)
+    if f.run.begun != begun:
+        works = ()  # to capture a graph is done once
+    most = max(works, key=lambda work: work.level, default=_NOTHING)
+    level = most.level
+    known = any(one != key for one in owner.done) and key.startswith("[")
+    owner.done[key] = First(
+        frame.func.module.name, line, level, most.text, f.run.runs, captured, conditions, works
+    )
+    if captured and works and not (unset or known) and _outlives(f, owner):
+        extra = (Condition(words=f"{text} was set before the capture"), *choices.of_data(level, most.text))
         sink = f"{text}, set on the first run only"
         f.run.observe(CaptureKind.INITIALISES_LAZILY, text, sink, extra, steps=steps)
     return left if not lazy.rest else True
@@ -268,32 +292,10 @@ def _visible(env: Env) -> list[Value]:
 def _left_out(f: Following, lazy: Lazy, first: First) -> None:
     """What the warm-up initialised is met again in the capture, which leaves the work out."""
     owner, _, text = lazy.access
-    if first.level < MAYBE:
-        return
-    kind = CaptureKind.REUSES_STATE if _handed(f, owner) else CaptureKind.INITIALISES_LAZILY
-    region = f.run.region
-    outer = region.conditions if region is not None else ()
-    if contradictory((*first.conditions, *outer)):
-        return
-    extra = (*lazy.conditions, *first.conditions, *_of_data(first.level, first.work))
-    f.run.observe(kind, text, f"{text}, set on the first run only", extra, earlier=(first.module, first.line))
-
-
-def _of_data(level: int, work: str) -> tuple[Condition, ...]:
-    return (Condition(words=f"what {work} computes differs between batches"),) if level == MAYBE else ()
-
-
-def _handed(f: Following, owner: Object) -> bool:
-    """True when captured code was given the object, rather than being a part of its own."""
-    region = f.run.region
-    frames = f.run.stack[region.depth :] if region is not None else []
-    owners = [frame.env.own for frame in frames]
-    for frame in frames:
-        around = [value for env in frame.func.around() for value in env.names.values()]
-        for value in (*frame.arguments, *around):
-            if type(value) is Object and not any(value is own for own in owners) and value.holds(owner):
-                return True
-    return False
+    if first.works:
+        site = choices.Site(first.module, first.line, text)
+        conditions = (*lazy.conditions, *first.conditions)
+        choices.leave_out(f, site, Choice(None, (), first.works, conditions), owner)
 
 
 def _outlives(f: Following, owner: Object) -> bool:
@@ -302,15 +304,3 @@ def _outlives(f: Following, owner: Object) -> bool:
     if root.env.own is not None and root.env.own.before and root.env.own.holds(owner):
         return True
     return any(f.names.globals_of(frame.func.module).holds(owner) for frame in f.run.stack)
-
-
-def store(f: Following, owner: Object, key: str, value: Value) -> None:
-    """Assign an attribute or item: outside a lazy initialisation this makes it as new."""
-    owner.parts[key] = value
-    owner.given.add(key)
-    if key.startswith("["):
-        put(f, owner, key)
-    if f.run.listeners:
-        device_work.stored(f, owner, value)
-    if not any(o is owner and k == key for o, k in f.run.lazily):
-        owner.done.pop(key, None)

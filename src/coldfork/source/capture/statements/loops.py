@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from coldfork.source.capture.calls.recording import ask_truth
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
+from coldfork.source.capture.history.keys import numbered
 from coldfork.source.capture.objects import ANY, Object
 from coldfork.source.capture.statements.binding import assign
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Block, Node
+from coldfork.source.syntax.nodes import Block, Node, called, is_name
 from coldfork.source.values.conditions import Condition
 
 _MOST_ITEMS = 8
@@ -24,7 +26,9 @@ def for_(f: Following, node: Node) -> bool:
     items = known or (value.items() if type(value) is Object else [])
     exact = bool(items) and type(value) is Object and not value.before
     if _counts(iterable):
-        exact, items = True, [Object("i", False)]
+        exact = True
+    if iterable[0] == nodes.CALL and is_name(called(iterable), "range"):
+        items = [numbered(f, "i", "range", f.frame.func.module.name, str(line))]
     if not items and type(value) is Object:
         items = [value.part(ANY)]
     frame = f.frame
@@ -73,13 +77,18 @@ def _counts(iterable: Node) -> bool:
 def while_(f: Following, node: Node) -> bool:
     """A `while` loop, followed for one round, with its `else`; True when nothing behind it is reached."""
     _, line, test, body, orelse, span = node
-    value = ask_truth(f, test)
-    left = False
-    if value is not False:
-        frame = f.frame
-        outer = frame.conditions
-        if value is None:
-            frame.conditions = (*outer, f.condition(span))
-        left = _round(f, body, line, True)
-        frame.conditions = outer
+    with choices.reading(f) as reads:
+        value = ask_truth(f, test)
+    site = choices.Site(f.frame.func.module.name, line, choices.subject_of(test))
+    frame = f.frame
+    outer = frame.conditions
+
+    unsure = f.condition(span) if value is None else None
+
+    def follow() -> bool:
+        frame.conditions = (*outer, unsure) if unsure is not None else outer
+        return value is not False and _round(f, body, line, True)
+
+    left = choices.go(f, site, value is not False, reads, follow, unsure)
+    frame.conditions = outer
     return _behind_loop(f, orelse, left, value is True)

@@ -9,21 +9,28 @@ from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.comparison import compared, instance_of
 from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history import choices
 from coldfork.source.capture.objects import Object, Value
 from coldfork.source.capture.statements.branches import Way, either, follow_ways
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.quoting import text_of
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Const, External
 
 
 def match_(f: Following, node: Node) -> bool:
     """Follow the cases of a `match` that can run; True when nothing behind it is reached."""
-    _, _, subject, cases = node
+    _, line, subject, cases = node
     matching = _Matching(f, subject)
-    # One block runs at most, and it is the last thing that does: every guard is asked before.
-    candidates = list(matching.candidates([f.evaluate(subject)], cases))
-    return follow_ways(f, [matching.way(one) for one in candidates])
+    with choices.reading(f) as reads:
+        # One block runs at most, and it is the last thing that does: every guard is asked before.
+        candidates = list(matching.candidates([f.evaluate(subject)], cases))
+    ways = [matching.way(one) for one in candidates]
+    if len(ways) != 1:
+        return follow_ways(f, ways)
+    site = choices.Site(f.frame.func.module.name, line, text_of(subject))
+    return choices.go(f, site, ways[0].block, reads, lambda: follow_ways(f, ways))
 
 
 class _Matching(Matching[Value]):

@@ -1,4 +1,4 @@
-"""Keeping torch's compiler out: its import takes seconds, and nothing here compiles anything."""
+"""Keeping torch's compiler out: its import takes seconds, and it would compile modes as well."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _MARK = "__dynamo_disable"
 """Where torch keeps the version of a function that its compiler does not look into."""
+
+_HIDDEN = "_hidden_from_compiler"
 
 _WRAPPERS = ("_compile.py", "wrappers.py", "decompositions.py")
 """Where the layers around a reference implementation are written."""
@@ -19,12 +22,30 @@ _ROOMS = ("torch._refs", "torch._decomp", "torch._prims")
 
 
 class UncompiledMode(TorchDispatchMode):  # type: ignore[misc]
-    """A dispatch mode for which torch's compiler is not imported."""
+    """A dispatch mode for which torch's compiler is not imported, and which sees what was compiled run."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         """Torch would import its compiler here, only to tell it not to look."""
         return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Torch would otherwise not run what it has compiled, but the functions that it was compiled from."""
+        return True
+
+    def __enter__(self) -> Any:
+        """Begin; where the compiler is there, it is told not to look."""
+        hide_from_compiler(type(self))
+        return super().__enter__()
+
+
+def hide_from_compiler(kind: type[UncompiledMode]) -> None:
+    """Have a mode's own function run as it is, where torch's compiler has been imported by now."""
+    if "torch._dynamo" in sys.modules and not hasattr(kind.__torch_dispatch__, _HIDDEN):
+        hidden = torch._disable_dynamo(kind.__torch_dispatch__, recursive=True)
+        setattr(hidden, _HIDDEN, True)
+        kind.__torch_dispatch__ = hidden
 
 
 class KeptOut:

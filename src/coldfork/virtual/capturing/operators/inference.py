@@ -28,12 +28,14 @@ _OTHERWISE_ON_META = frozenset(
         "aten::native_batch_norm",
         "aten::_native_batch_norm_legit",
         "aten::_native_batch_norm_legit.no_stats",
+        "aten::_native_batch_norm_legit_functional",
         "aten::_native_batch_norm_legit_no_training",
         "aten::_batch_norm_with_update",
         "aten::_embedding_bag",
         "aten::_embedding_bag_forward_only",
         "aten::_fft_r2c",
         "aten::_fft_c2r",
+        "aten::convolution",
         "aten::nonzero_static",
         "aten::max_unpool2d",
         "aten::max_unpool3d",
@@ -106,8 +108,12 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
             raise UnknownShape(
                 f"its argument is {tensor.layout} on {tensor.device}; only plain CPU tensors are simulated"
             )
+    if operator.is_kernel:
+        return ResultPlan((), (None,) * len(operator.outs))
     if operator.short.startswith(("index_put", "_index_put")) and _selects(*args[1:3]):
         raise UnknownShape("a mask selects the elements that several values go to", waits=True)
+    args = tuple(_without_generator(one) for one in args)
+    kwargs = {name: _without_generator(one) for name, one in kwargs.items()}
     if operator.name in _OTHERWISE_ON_META:
         return _on_scratch(operator, args, kwargs)
     try:
@@ -122,15 +128,20 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     return plan
 
 
+def _without_generator(value: Any) -> Any:
+    """No shape depends on one, some meta kernels refuse it, and no trial may draw from the program's own."""
+    return None if isinstance(value, torch.Generator) else value
+
+
 def _on_meta(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-    twins = _Twins(_stand_in)
+    twins = Twins(_stand_in)
     mine, by_name = twins.of(args), twins.of(kwargs)
     return _plan(operator, _called(operator, mine, by_name), twins, args, kwargs, (mine, by_name))
 
 
 def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     """Compute it once on numbers of no meaning, leaving the random numbers as they were."""
-    twins = _Twins(_scratch)
+    twins = Twins(scratch)
     mine, by_name = twins.of(args), twins.of(kwargs)
     state = torch.default_generator.get_state()
     try:
@@ -145,7 +156,7 @@ def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     return _plan(operator, results, twins, args, kwargs, (mine, by_name))
 
 
-class _Twins:
+class Twins:
     """Makes one tensor for each that is given, however often it is."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
@@ -165,7 +176,7 @@ class _Twins:
         return known
 
 
-def _plan(operator: Operator, results: Any, twins: _Twins, args: Any, kwargs: Any, mine: Any) -> ResultPlan:
+def _plan(operator: Operator, results: Any, twins: Twins, args: Any, kwargs: Any, mine: Any) -> ResultPlan:
     given = [id(one) for one in tensors_in(mine)]
     listed = (results,) if operator.single else tuple(results or ())
     outs = tuple(_grown(one, args, kwargs, twins.known) for one in operator.outs)
@@ -200,7 +211,7 @@ def _called(operator: Operator, args: Any, kwargs: Any) -> Any:
             raise
 
 
-def _scratch(tensor: Any) -> Any:
+def scratch(tensor: Any) -> Any:
     """A tensor like another one that holds ones, or zeros where they may be indices."""
     scratch = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     flat = torch.empty(0, dtype=tensor.dtype).set_(scratch.untyped_storage())

@@ -25,6 +25,9 @@ OVERWRITES = frozenset(
 _OUT_IN_ITS_OWN_WAY = frozenset(("binary_cross_entropy", "max_unpool2d", "max_unpool3d"))
 """Their `out=` overload uses what the tensor held before, or needs more of it on the way."""
 
+KERNELS = "inductor_kernels"
+"""Where the kernels that torch's compiler wrote are registered as operators."""
+
 _HOST = ("aten::_local_scalar_dense", "aten::item", "aten::equal", "aten::is_nonzero")
 _PASSED = ("profiler::", "prim::", "_c10d_functional::wait")
 
@@ -72,6 +75,7 @@ class Operator:
         "blind",
         "call",
         "func",
+        "is_kernel",
         "name",
         "outs",
         "random",
@@ -97,10 +101,11 @@ class Operator:
         """The arguments it writes its results to, resizing them where they do not fit."""
         self.aliases = tuple(_alias(one, pairs) for one in schema.returns)
         """For each result the argument that it is, or None for something new."""
-        self.short = str(schema.name).partition("::")[2]
-        """Its name without namespace and overload."""
-        self.blind = bool(self.outs) or self.short in OVERWRITES
-        """Whether what it writes does not depend on what was there before."""
+        room, _, self.short = str(schema.name).partition("::")
+        self.is_kernel = room == KERNELS
+        """Whether torch's compiler wrote it, so that only trying it tells what it overwrites."""
+        self.blind = self.outs or (self.written if self.short in OVERWRITES else ())
+        """The arguments that it writes without regard to what was there before."""
         self.single = len(schema.returns) == 1
         tags = func.tags
         self.random = torch.Tag.nondeterministic_seeded in tags

@@ -8,16 +8,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 
+from coldfork.virtual.capturing.compiled.compiling import COMPILES, is_compiling
 from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operators, Way
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import no_array, not_simulated, refusal
+from coldfork.virtual.capturing.recording.replacements import Replacements
 
 _READS = "reads the device's memory on the host"
 _WAITS = "waits for the device"
@@ -30,12 +33,8 @@ _OF_TENSORS = ("tolist", "cpu", "__repr__", "__str__", "__format__", "__reduce_e
 _SEEDING = ("manual_seed", "seed", "set_rng_state")
 
 
-class HostAccess(ExitStack):
+class HostAccess(Replacements):
     """Refuses what reads a tensor on the host, on the thread that captures, for as long as it does."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
-        self._recorder = recorder
 
     def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
@@ -45,8 +44,6 @@ class HostAccess(ExitStack):
             (tensor, ("__deepcopy__", "__dlpack__"), _BEHIND, not_simulated),
             (torch.UntypedStorage, ("tolist", "__getitem__", "cpu"), _READS, refusal),
             (torch.utils.dlpack, ("to_dlpack",), _BEHIND, not_simulated),
-            (torch, _SEEDING, _SEEDS, refusal),
-            (torch.random, _SEEDING, _SEEDS, refusal),
             (torch.cuda, ("synchronize",), _WAITS, refusal),
             (torch.cpu, ("synchronize",), _WAITS, refusal),
             (getattr(torch, "accelerator", None), ("synchronize",), _WAITS, refusal),
@@ -58,6 +55,9 @@ class HostAccess(ExitStack):
         for owner, names, why, kind in closed:
             for name in names:
                 self._close(owner, name, why, kind)
+        for owner in (torch, torch.random):
+            for name in _SEEDING:
+                self._replace(owner, name, partial(self._seed, name))
         self._replace(torch.cuda, "is_current_stream_capturing", lambda original: True)
         self._replace(tensor, "to", self._to)
         self._replace(tensor, "data_ptr", self._data_ptr)
@@ -75,6 +75,11 @@ class HostAccess(ExitStack):
             )
         return original(tensor, *args, **kwargs)
 
+    def _seed(self, name: str, original: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            raise self._recorder.refuse("torch.compile", COMPILES)
+        raise self._recorder.refuse(f"{name}()", _SEEDS)
+
     def _data_ptr(self, original: Any, tensor: Any) -> Any:
         recorder = self._recorder
         recorder.region._pointers.append(recorder.places.here(2))
@@ -87,40 +92,17 @@ class HostAccess(ExitStack):
                 raise self._recorder.refuse("tensor_split() by a tensor", "reads on the host where to split")
         return original(tensor, *args, **kwargs)
 
-    # --- how they are replaced ----------------------------------------------------------------------------
-
-    def _close(self, owner: Any, name: str, why: str, kind: Any) -> None:
-        what = f"{name}()" if owner in (torch, torch.random) else f".{name}()"
-        if getattr(owner, "__name__", "").startswith(("torch.cuda", "torch.cpu", "torch.accelerator")):
-            what = f"{owner.__name__}.{name}()"
-
-        def refused(original: Any, *args: Any, **kwargs: Any) -> Any:
-            raise self._recorder.refuse(what, why, kind)
-
-        self._replace(owner, name, refused)
-
-    def _replace(self, owner: Any, name: str, instead: Callable[..., Any]) -> None:
-        original = getattr(owner, name, None)
-        if original is None:
-            return
-        thread, shapes = self._recorder.thread, self._recorder.shapes
-
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if shapes.computing or threading.get_ident() != thread:
-                return original(*args, **kwargs)
-            return instead(original, *args, **kwargs)
-
-        own = name in vars(owner)
-        before = vars(owner).get(name)
-        setattr(owner, name, wrapper)
-        self.callback(lambda: setattr(owner, name, before) if own else delattr(owner, name))
-
 
 _HARMLESS = frozenset((Way.VIEW, Way.PASS))
 
 
 class Elsewhere(UncompiledMode):
     """Refuses work for the device on a thread that does not capture, while another one does."""
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compiled kernels pass no mode; torch then runs what they were compiled from instead."""
+        return False
 
     def __init__(self, recorder: Recorder, operators: Operators) -> None:
         super().__init__()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from coldfork.virtual.capturing.compiled.kernels import Kernels
 from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, poison, poison_storage
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
 from coldfork.virtual.capturing.operators.schemas import (
+    Argument,
     Constant,
     Fresh,
     Operator,
@@ -27,14 +30,23 @@ from coldfork.virtual.capturing.recording.steps import Steps
 from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
 
 _Below = torch._C._AutoDispatchBelowADInplaceOrView
+_CHOOSING = frozenset(("cond", "while_loop"))
 _NOT_A_SUBCLASS = torch._C._disabled_torch_dispatch_impl
 
 
 class Recorder(UncompiledMode):
     """Sees each operator of one thread, and keeps it for the replay."""
 
+    supports_higher_order_operators = True
+
     def __init__(
-        self, region: RecordedRegion, operators: Operators, shapes: Shapes, places: Places, holdings: Holdings
+        self,
+        region: RecordedRegion,
+        operators: Operators,
+        shapes: Shapes,
+        kernels: Kernels,
+        places: Places,
+        holdings: Holdings,
     ) -> None:
         super().__init__()
         self.region = region
@@ -46,6 +58,7 @@ class Recorder(UncompiledMode):
         """The first thing that the device would have refused; nothing after it counts."""
         self._operators = operators
         self.shapes = shapes
+        self._kernels = kernels
         self._holdings = holdings
         self._steps = Steps()
         self._memories: dict[int, Memory] = {}
@@ -56,6 +69,8 @@ class Recorder(UncompiledMode):
         for kind in types:
             if kind.__torch_dispatch__ is not _NOT_A_SUBCLASS:
                 return NotImplemented
+        if not isinstance(func, torch._ops.OpOverload):
+            return self._higher_order(func, args, kwargs or {})
         operator = self._operators.of(func)
         way = operator.way
         kwargs = kwargs or {}
@@ -73,6 +88,16 @@ class Recorder(UncompiledMode):
             return self._lift(operator, args, kwargs)
         return self._ask(operator, args, kwargs)
 
+    def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An operator that calls functions: what they consist of is captured one by one."""
+        if func.name() in _CHOOSING:
+            raise self.refuse(func.name(), "reads a value of the device on the host, to choose what runs")
+        run = func.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+        if run is None:
+            raise self.refuse(str(func), "torch has no plain version of it to capture", not_simulated)
+        with self:
+            return run(*args, **kwargs)
+
     # --- what is recorded ---------------------------------------------------------------------------------
 
     def _compute(self, operator: Operator, args: Any, kwargs: Any) -> Any:
@@ -86,13 +111,16 @@ class Recorder(UncompiledMode):
         mine = tuple([self._mine(one, uses) for one in args])
         mine_by_name = {name: self._mine(one, uses) for name, one in kwargs.items()} if kwargs else {}
         wrote: list[Use] = []
+        spared: list[Use] = []
         read = uses
         if operator.written:
-            into = {id(one) for place in operator.written for one in tensors_in(place.of(mine, mine_by_name))}
-            wrote = [use for use in uses if id(use.tensor) in into]
+            wrote = _given_for(operator.written, mine, mine_by_name, uses)
             self._require_device_memory(operator, wrote)
             if operator.blind:
-                read = [use for use in uses if id(use.tensor) not in into]
+                blind = _given_for(operator.blind, mine, mine_by_name, uses)
+                spared = self._spared(operator, blind, args, kwargs)
+                hidden = {id(use) for use in blind if use not in spared}
+                read = [use for use in uses if id(use) not in hidden]
         results: list[Any] = []
         fresh: list[Use] = []
         for alias, result in zip(operator.aliases, plan.results, strict=False):
@@ -106,10 +134,20 @@ class Recorder(UncompiledMode):
         else:
             wrote += fresh
             step = self._steps.step(operator, plan, mine, mine_by_name, fresh)
-        records.append(Record(number, operator, place, step, (read, wrote), plan))
+        record = Record(number, operator, place, step, (read, wrote), plan)
+        record.spared = spared
+        records.append(record)
         if operator.single:
             return results[0]
         return tuple(results) if results else None
+
+    def _spared(self, operator: Operator, outs: list[Use], args: Any, kwargs: Any) -> list[Use]:
+        """What was there before, and a kernel writes parts of: the others are for later readers."""
+        if not operator.is_kernel or not any(use.memory.kind is Kind.OUTSIDE for use in outs):
+            return []
+        # The outputs come by name, in the order of the schema, and each is one tensor.
+        kept = self._kernels.spared(operator, args, kwargs)
+        return [use for use, some in zip(outs, kept, strict=True) if some and use.memory.kind is Kind.OUTSIDE]
 
     def _plan(self, operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
         try:
@@ -260,3 +298,9 @@ class Recorder(UncompiledMode):
         """Let go of what only recording needs."""
         self.capturing = False
         self._memories.clear()
+
+
+def _given_for(arguments: Iterable[Argument], args: Any, kwargs: Any, uses: list[Use]) -> list[Use]:
+    """The tensors that are given for some arguments, in their order."""
+    of_tensor = {id(use.tensor): use for use in uses}
+    return [of_tensor[id(one)] for argument in arguments for one in tensors_in(argument.of(args, kwargs))]

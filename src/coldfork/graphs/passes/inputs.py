@@ -35,7 +35,15 @@ class StaticInputs:
         for name, tensor in given.items():
             buffer = buffers[name][0]
             if buffer is not tensor:
-                buffer.copy_(tensor)
+                buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
+
+    def moved(self, now: Mapping[str, Any]) -> list[str]:
+        """The inputs that lie elsewhere now than they did when they were captured."""
+        return [
+            name
+            for name, (tensor, *_) in self._buffers.items()
+            if name not in now or now[name].data_ptr() != tensor.data_ptr()
+        ]
 
     def as_mapping(self) -> dict[str, Any]:
         """The buffers themselves, to be written in place."""

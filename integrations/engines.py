@@ -1,0 +1,96 @@
+"""Whether what engines capture survives a replay, asked of their own code: `./dev integration engines`"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from integrations.environment import Ended
+from integrations.transcript import Transcript, main
+from published import sources
+from published.errors import UnavailableError
+from published.places import ROOT
+from published.sources import Wanted
+
+INTRODUCTION = """
+`./dev integration engines` fetches the sources of versions of vLLM and SGLang and runs the Python of
+theirs that captures CUDA graphs, and that builds what attention is given, on the CPU under
+[virtual capture](../explanation/virtual-capture.md). No GPU takes part, and nothing of theirs is installed.
+
+- Of vLLM: `CudaGraphManager`, `ModelCudaGraphManager` and the manager of a speculator's prefill, and
+  `DeepseekSparseSWAMetadataBuilder`, whose metadata holds a plan that is empty until the first attention.
+- Of SGLang: `FlashMLABackend`, whose plan lies in buffers that are filled before each replay.
+
+Stand-ins are everything else that these modules import, and the compiled attention: vLLM's plans its work
+when it meets an empty plan, SGLang's is given one, and here a plan is the running sum of the lengths. The
+target's model has a layer of one kind and the draft's model a layer of another, each with a plan of its
+own. A graph is captured with one batch and replayed on another.
+"""
+WRONG = r"WRONG: \[1, 3, 6, 10\], not \[7, 12, 14, 23\]$"
+SILENT = r"^nothing of a warm-up is used by a captured graph$"
+PLAN = r"attn_metadata\['layer'\]\.tile_sched_c4a\.have_initialized: False -> True, shared with capture$"
+
+
+def run() -> Transcript:
+    """Ask each version."""
+    if find_spec("torch") is None:
+        raise UnavailableError("torch is not installed here; ./dev test installs it on Python 3.11")
+    transcript = Transcript("What engines capture", INTRODUCTION)
+    transcript.step(
+        "vLLM 0.21.0: warm-up and capture share the metadata of the target "
+        "([#42444](https://github.com/vllm-project/vllm/pull/42444)).",
+        _asked("vllm", "0.21.0"),
+        rf"^ModelCudaGraphManager, the target: {WRONG}",
+    )
+    transcript.step(
+        "vLLM 0.22.0: the target captures with metadata of its own, and the draft's prefill warms up and "
+        "captures with one and the same ([#44253](https://github.com/vllm-project/vllm/pull/44253)). The "
+        "check names the flag, and the line that set it.",
+        _asked("vllm", "0.22.0"),
+        r"^ModelCudaGraphManager, the target: right$",
+        rf"^PrefillEagleCudaGraphManager, the draft's prefill: {WRONG}",
+        PLAN,
+    )
+    for version in ("0.23.0", "0.33.0"):
+        transcript.step(
+            f"vLLM {version}: both are mended.",
+            _asked("vllm", version),
+            r"^ModelCudaGraphManager, the target: right$",
+            r"SpeculatorCudaGraphManager, the draft's prefill: right$",
+            SILENT,
+        )
+    transcript.step(
+        "SGLang 0.5.21: the plan lies in the backend's buffers. Had its runner captured with the metadata of "
+        "the eager path, the graph would read memory that was given back.",
+        _asked("sglang", "0.5.21"),
+        r"as SGLang captures: right$",
+        r"as nobody should: WRONG: ",
+        SILENT,
+    )
+    return transcript
+
+
+def _asked(package: str, version: str) -> Ended:
+    """What the program for a package says of a version."""
+    folder = sources.obtain(Wanted(package, version))
+    script = ROOT / "integrations" / "programs" / f"engines_{package}.py"
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    ended = subprocess.run(
+        [sys.executable, script, folder],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    output = ended.stdout + ended.stderr
+    for place, name in ((folder, folder.name), (ROOT, "."), (Path(sys.prefix), "<python>")):
+        output = output.replace(str(place), name)
+    return Ended(ended.returncode, output)
+
+
+if __name__ == "__main__":
+    sys.exit(main("engines", run))

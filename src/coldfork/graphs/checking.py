@@ -1,0 +1,84 @@
+"""What a check says of each captured batch: a comparison with fresh runs, explained by what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from coldfork.graphs.batches import CapturedBatch, Manner
+from coldfork.graphs.descriptors import BatchDescriptor, Phase
+from coldfork.graphs.engines import Engine
+from coldfork.graphs.findings import Leak, LeakKind, Report
+from coldfork.graphs.leaks.inspection import Inspector
+from coldfork.graphs.trials.comparison import Comparison, Outcome, Seen, reason_against
+from coldfork.graphs.trials.explanation import explanations
+from coldfork.graphs.trials.replays import records_of
+
+_PLAINLY = Manner()
+
+
+class Checker:
+    """Checks the batches of one call, one after the other.
+
+    It has to be made before anything is warmed up: what exists then is what fresh runs start from.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[BatchDescriptor, Phase], Any],
+        descriptors: Iterable[BatchDescriptor],
+        engine: Engine,
+        persistent: Iterable[Any],
+        inputs: Iterable[Any] | None,
+        manner: Manner = _PLAINLY,
+    ) -> None:
+        kept = tuple(persistent)
+        fed = None if inputs is None else tuple(inputs)
+        self.inspector = Inspector(kept, fed)
+        """To be told of each step of a capture."""
+        self._against = reason_against(engine.device)
+        self._comparison = None if self._against else Comparison(make, descriptors, kept, fed, engine, manner)
+
+    def close(self) -> None:
+        """End what was started for it."""
+        if self._comparison is not None:
+            self._comparison.close()
+
+    def report(self, batch: CapturedBatch) -> Report:
+        """What is to be said of the batch that was captured last."""
+        inspector = self.inspector
+        if self._comparison is None:
+            outcome = Outcome(None, (f"not compared with a fresh run: {self._against}",))
+        else:
+            seen = Seen(inspector.batch_memory(), frozenset(inspector.rebuilt))
+            outcome = self._comparison.outcome(batch, seen)
+        report = inspector.report(outcome.differs)
+        leaks = list(report.leaks)
+        if outcome.undefined and not outcome.differs:
+            leaks += inspector.unwritten()
+        if outcome.differs:
+            records = list(records_of(batch))
+            found = explanations(
+                str(batch.descriptor),
+                outcome.fresh,
+                outcome.replayed,
+                lambda number: inspector.writer_of(records[number]),
+            )
+            leaks = _one_for_each_line([*leaks, *found]) or [_unexplained(batch)]
+        return Report(tuple(leaks), report.lazy, outcome.unsure)
+
+
+def _one_for_each_line(leaks: Iterable[Leak]) -> list[Leak]:
+    """The first of those that say the same of the same lines."""
+    found: dict[object, Leak] = {}
+    for leak in leaks:
+        lines = leak.where, leak.origin
+        found.setdefault(lines if any(lines) else leak.message, leak)
+    return list(found.values())
+
+
+def _unexplained(batch: CapturedBatch) -> Leak:
+    message = (
+        "a replay computes something else than a fresh eager run; what makes the difference was not seen"
+    )
+    return Leak(LeakKind.MEMORY, str(batch.descriptor), "the result", message)

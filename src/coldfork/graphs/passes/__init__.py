@@ -1,0 +1,1 @@
+"""What a forward pass is fed with, runs under and hands out."""

@@ -1,0 +1,126 @@
+"""What was there before anything of a capture ran: memory by its place, and sources of random numbers."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from coldfork.graphs.leaks.memory import key_of
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of some memory, by numbers that name the same part in a copy of the process."""
+
+    key: int
+    dtype: Any
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+
+    def on(self, storage: Any) -> Any:
+        """The part of this storage, as a tensor without a history."""
+        return torch.empty(0, dtype=self.dtype).set_(storage, self.offset, self.shape, self.stride)
+
+
+def view_of(tensor: Any) -> View:
+    """Where a tensor lies."""
+    return View(
+        key_of(tensor), tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
+    )
+
+
+def bytes_of(storage: Any) -> Any:
+    """A storage's contents as they are."""
+    return torch.empty(0, dtype=torch.uint8).set_(storage)
+
+
+def is_plain(tensor: Any) -> bool:
+    """True for a tensor whose memory can be looked at from here."""
+    kind = type(tensor)
+    return (
+        issubclass(kind, torch.Tensor)
+        and kind in _PLAIN
+        and tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and not tensor.is_quantized
+    )
+
+
+class Beginning:
+    """The memory of all tensors that exist now."""
+
+    def __init__(self) -> None:
+        self._tensors: dict[int, list[weakref.ref[Any]]] = {}
+        # These keep a place from being given to other memory, not the memory itself.
+        self._places: list[StorageWeakRef] = []
+        for one in gc.get_objects():
+            if issubclass(type(one), torch.Tensor) and is_plain(one):
+                self._add(one)
+
+    def _add(self, tensor: Any) -> None:
+        key = key_of(tensor)
+        if key not in self._tensors:
+            self._places.append(StorageWeakRef(tensor.untyped_storage()))
+        self._tensors.setdefault(key, []).append(weakref.ref(tensor))
+
+    def holds(self, key: int) -> bool:
+        """True for memory that was there."""
+        return key in self._tensors
+
+    def largest(self, key: int) -> Any:
+        """The tensor that sees most of some memory; None when the memory is gone."""
+        alive = [tensor for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
+        return max(alive, key=lambda tensor: tensor.numel(), default=None)
+
+    def storage(self, key: int) -> Any:
+        """The memory itself, None when it is gone."""
+        tensor = self.largest(key)
+        return None if tensor is None else tensor.untyped_storage()
+
+
+class Draws:
+    """Everything in this process that random numbers are drawn from."""
+
+    def __init__(self, private: Iterable[Any] | None = None) -> None:
+        self._private = list(_private() if private is None else private)
+
+    def reseed(self, seed: int) -> None:
+        """Let all of them begin anew."""
+        random.seed(seed)
+        torch.default_generator.manual_seed(seed)
+        numpy = sys.modules.get("numpy.random")
+        if numpy is not None:
+            numpy.seed(seed)
+        for one in self._private:
+            if isinstance(one, torch.Generator):
+                one.manual_seed(seed)
+            elif isinstance(one, random.Random) or hasattr(one, "set_state"):
+                one.seed(seed)
+            else:
+                bits = one.bit_generator
+                bits.state = type(bits)(seed).state
+
+
+def _private() -> Iterator[Any]:
+    """Generators that the program made; not all of them are known to the collector, but their holders are."""
+    numpy = sys.modules.get("numpy.random")
+    kinds = {torch.Generator, random.Random}
+    if numpy is not None:
+        kinds |= {numpy.Generator, numpy.RandomState}
+    seen = set[int]()
+    for holder in gc.get_objects():
+        for one in gc.get_referents(holder):
+            if type(one) in kinds and id(one) not in seen:
+                seen.add(id(one))
+                yield one

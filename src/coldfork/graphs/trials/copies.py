@@ -1,0 +1,189 @@
+"""Copies of this process in which something can be tried: nothing of it remains here."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import io
+import os
+import pickle
+import queue
+import signal
+import struct
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+import torch
+
+_LENGTH = struct.Struct("<Q")
+_STATUS = struct.Struct("<q")
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
+"""What the work itself brings on, by an index outside its table for example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a copy found out."""
+
+    value: Any = None
+    error: str = ""
+    """What the work raised, where it raised something."""
+    trouble: str = ""
+    """Why there is no answer, where the copy ended without one."""
+
+    @property
+    def given(self) -> bool:
+        """True when the work came to its end."""
+        return not self.error and not self.trouble
+
+
+def ask(work: Callable[[], Any], limit: float) -> Answer:
+    """Do some work in a copy of this process as it is now."""
+    with tempfile.TemporaryFile() as file:
+        child = _fork()
+        if not child:
+            _work_and_leave(work, file.fileno(), limit)
+        return _answer(file.fileno(), os.waitpid(child, 0)[1], limit)
+
+
+class Standby:
+    """This process as it is now, kept to answer questions later, each in a further copy."""
+
+    def __init__(self, work: Callable[[Any], Any], prepare: Callable[[], object] = lambda: None) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the copy
+        asked, self._asking = os.pipe()
+        self._answered, answering = os.pipe()
+        self._pid = _fork()
+        if not self._pid:
+            try:
+                os.close(self._asking)
+                os.close(self._answered)
+                _leave_no_trace()
+                _revive_executors()
+                prepare()
+                _serve(work, asked, answering, self._file.fileno())
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(answering)
+
+    def ask(self, question: Any, limit: float, *, lasting: bool = False) -> Answer:
+        """What the work says to a question; what a `lasting` one changes is there for the next."""
+        body = pickle.dumps((question, limit, lasting))
+        try:
+            os.write(self._asking, _LENGTH.pack(len(body)) + body)
+        except BrokenPipeError:
+            return Answer(trouble="the process that was kept for fresh runs is gone")
+        status = os.read(self._answered, _STATUS.size)
+        if len(status) < _STATUS.size:
+            return Answer(trouble="the process that was kept for fresh runs is gone")
+        return _answer(self._file.fileno(), _STATUS.unpack(status)[0], limit)
+
+    def close(self) -> None:
+        """Let the copy go."""
+        if not self._file.closed:
+            self._file.close()
+            os.close(self._asking)
+            os.close(self._answered)
+            # Copies made later hold the other end of its pipe, so that it may not see this one closed.
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+
+
+def _serve(work: Callable[[Any], Any], asked: int, answering: int, file: int) -> None:
+    with os.fdopen(asked, "rb") as questions:
+        while head := questions.read(_LENGTH.size):
+            question, limit, lasting = pickle.loads(questions.read(_LENGTH.unpack(head)[0]))
+            if lasting:
+                _work(partial(work, question), file, limit)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                os.write(answering, _STATUS.pack(0))
+                continue
+            child = os.fork()
+            if not child:
+                _work_and_leave(partial(work, question), file, limit)
+            os.write(answering, _STATUS.pack(os.waitpid(child, 0)[1]))
+
+
+def _fork() -> int:
+    with _past_the_guard(), warnings.catch_warnings():
+        # What Python and libraries warn of is meant for forks of the program's own.
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def _past_the_guard() -> AbstractContextManager[object]:
+    guard = sys.modules.get("coldfork.start.guard")
+    if guard is None:
+        return nullcontext()
+    passed: AbstractContextManager[object] = guard.allow_fork("a check of graphs compares runs in copies")
+    return passed
+
+
+def _work_and_leave(work: Callable[[], Any], file: int, limit: float) -> NoReturn:
+    try:
+        _leave_no_trace()
+        _work(work, file, limit)
+        os._exit(0)
+    finally:
+        # Not through Python's own ending: its handlers belong to the parent.
+        os._exit(1)
+
+
+def _work(work: Callable[[], Any], file: int, limit: float) -> None:
+    # Without a handler of Python's the alarm ends even a process that is stuck in C, its parent gone.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM,))
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    # The threads of torch's pools are not in the copy; with one thread none of them is waited for.
+    torch.set_num_threads(1)
+    try:
+        said: tuple[str, Any] = "", work()
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}", None
+    body = io.BytesIO()
+    torch.save(said, body)
+    os.ftruncate(file, 0)
+    os.pwrite(file, body.getvalue(), 0)
+
+
+def _revive_executors() -> None:
+    """Let executors start threads of their own here: those that they count on were not copied."""
+    for one in gc.get_objects():
+        if not issubclass(type(one), ThreadPoolExecutor):
+            continue
+        if not all(thread.is_alive() for thread in one._threads):
+            one._threads.clear()
+            one._idle_semaphore = threading.Semaphore(0)
+            one._work_queue = queue.SimpleQueue()
+
+
+def _leave_no_trace() -> None:
+    """Nobody sees what the copy writes, nor a report of a crash."""
+    faulthandler.disable()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    sys.stdout = sys.stderr = os.fdopen(nowhere, "w")
+
+
+def _answer(file: int, status: int, limit: float) -> Answer:
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGALRM:
+        return Answer(trouble=f"it was not done within {limit:.0f} s")
+    if -code in _CRASHES:
+        return Answer(error=f"it crashed with {signal.Signals(-code).name}")
+    if code:
+        ended = f"signal {-code}" if code < 0 else f"status {code}"
+        return Answer(trouble=f"its process ended with {ended}")
+    body = os.pread(file, os.fstat(file).st_size, 0)
+    error, value = torch.load(io.BytesIO(body), weights_only=False)
+    return Answer(value, error=error)

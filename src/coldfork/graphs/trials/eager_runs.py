@@ -1,0 +1,140 @@
+"""A fresh eager run of a batch, in a copy of the process in which nothing of a capture has run yet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from coldfork.graphs.batches import Manner
+from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
+from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.passes.step_state import running_with
+from coldfork.graphs.trials.beginning import Beginning, Draws, bytes_of, is_plain
+from coldfork.graphs.trials.questions import Question
+from coldfork.graphs.trials.results import results_of
+from coldfork.graphs.trials.traces import Step, Trace
+from coldfork.graphs.trials.variation import other_values
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode
+from coldfork.virtual.capturing.operators.schemas import Operators, Way, tensors_in
+
+
+@dataclass(slots=True)
+class EagerRun:
+    """What a fresh run computed, and what it started from."""
+
+    given: list[Any] = field(default_factory=list)
+    """The values of each input; None for one that kept its own."""
+    before: dict[int, Any] = field(default_factory=dict)
+    """What the memory that the graph writes held before the run."""
+    built: dict[int, Any] = field(default_factory=dict)
+    """What the program keeps up to date, as it was when the run began."""
+    results: dict[str, Any] = field(default_factory=dict)
+    left: dict[int, Any] = field(default_factory=dict)
+    """What the memory that the graph writes holds at the end."""
+    wrote: dict[int, Any] = field(default_factory=dict)
+    """The same of all memory of before that this run wrote."""
+    steps: list[Step] = field(default_factory=list)
+
+
+class EagerRunner:
+    """Answers questions about batches by running them."""
+
+    def __init__(
+        self,
+        make: Callable[[BatchDescriptor, Phase], Any],
+        descriptors: Iterable[BatchDescriptor],
+        beginning: Beginning,
+        manner: Manner,
+    ) -> None:
+        self._manner = manner
+        self._make = make
+        self._descriptors = tuple(descriptors)
+        self._beginning = beginning
+        self._draws: Draws | None = None
+
+    def prepare(self) -> None:
+        """Find the sources of random numbers, once for all questions."""
+        self._draws = Draws()
+
+    def run(self, question: Question) -> EagerRun:
+        """Give the inputs other values, build the batch's state and run it."""
+        draws = self._draws or Draws()
+        descriptor = self._descriptors[question.number]
+        told = EagerRun(given=given_other_values(question, self._beginning))
+        told.before = self._contents(question.written)
+        trace = Trace() if question.traced else None
+        filled = Filled(question.filling)
+        with filled, trace.watching() if trace is not None else nullcontext():
+            # What is drawn while the state is built is the batch's own, and differs from the captured one's.
+            draws.reseed(question.seed + 1)
+            with self._manner.grad_mode():
+                forward, state = self._make(descriptor, Phase.CAPTURE)
+            told.built = self._contents(question.kept)
+            if trace is not None:
+                trace.keep_host_reads()
+            draws.reseed(question.seed)
+            with running_with(state), self._manner.grad_mode(), _compiling(question.compiled):
+                output = forward(Mode.NONE)
+        told.results = results_of(output)
+        told.left = self._contents(question.written)
+        told.wrote = self._contents(key for key in filled.wrote if self._beginning.holds(key))
+        told.steps = trace.steps if trace is not None else []
+        return told
+
+    def _contents(self, keys: Iterable[int]) -> dict[int, Any]:
+        found = ((key, self._beginning.storage(key)) for key in keys)
+        return {key: bytes_of(storage).clone() for key, storage in found if storage is not None}
+
+
+def given_other_values(question: Question, beginning: Beginning) -> list[Any]:
+    """Put another batch into the inputs; returns its values, None for an input that keeps its own."""
+    chance = torch.Generator().manual_seed(question.seed)
+    given: list[Any] = []
+    for view, boldness in zip(question.inputs, question.boldness, strict=True):
+        storage = beginning.storage(view.key)
+        values = None
+        if storage is not None:
+            part = view.on(storage)
+            values = other_values(part, boldness, chance)
+            if values is not None:
+                part.copy_(values)
+        given.append(values)
+    return given
+
+
+def _compiling(allowed: bool) -> AbstractContextManager[None]:
+    """Run compiled functions as they are written, which takes no compiler."""
+    stance = getattr(sys.modules.get("torch.compiler"), "set_stance", None)
+    if allowed or stance is None or "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    eager: AbstractContextManager[None] = stance("force_eager")
+    return eager
+
+
+class Filled(UncompiledMode):
+    """Fills memory that is only allocated, so that a result that depends on it can be told."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self._value = value
+        self._operators = Operators()
+        self.wrote = set[int]()
+        """The memory that operators wrote to."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        operator = self._operators.of(func)
+        result = func(*args, **kwargs)
+        if operator.way is Way.EMPTY:
+            for tensor in tensors_in(result):
+                if is_plain(tensor):
+                    tensor.detach().fill_(self._value)
+        elif operator.written:
+            written = tensors_in([one.of(args, kwargs) for one in operator.written])
+            self.wrote.update(key_of(one) for one in written if is_plain(one))
+        return result

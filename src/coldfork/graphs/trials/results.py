@@ -1,0 +1,66 @@
+"""What a run computed, and where two runs of the same batch disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from coldfork.graphs.leaks.reachable_values import is_tensor, spots
+from coldfork.graphs.trials.beginning import is_plain
+
+Results = Mapping[str, Any]
+"""Tensors by the name under which a reader finds them."""
+
+_CLOSE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 2e-2}
+"""Kernels that a program chooses between may round otherwise; so much of a value may be rounding."""
+_CLOSE_EIGHT_BITS = 0.2
+
+
+def results_of(output: Any) -> dict[str, Any]:
+    """The tensors of what a forward function returned, as they are now."""
+    found = {"": output} if is_tensor(output) else {}
+    for spot in spots({"": output}) if not found else ():
+        if is_tensor(spot.value):
+            found.setdefault(spot.path, spot.value)
+    return {name: tensor.detach().clone() for name, tensor in found.items() if is_plain(tensor)}
+
+
+def disagreements(one: Results, other: Results) -> dict[str, Any]:
+    """For each result that differs, which elements do; all of them where it is another kind of tensor."""
+    found: dict[str, Any] = {}
+    for name in one.keys() | other.keys():
+        mask = _apart(one.get(name), other.get(name))
+        if bool(mask.any()):
+            found[name] = mask
+    return found
+
+
+def without(found: Mapping[str, Any], excused: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left of disagreements when some elements do not count."""
+    left: dict[str, Any] = {}
+    for name, mask in found.items():
+        other = excused.get(name)
+        if other is not None and other.shape == mask.shape:
+            mask = mask & ~other
+        if bool(mask.any()):
+            left[name] = mask
+    return left
+
+
+def _apart(one: Any, other: Any) -> Any:
+    if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
+        return torch.ones(() if one is None else one.shape, dtype=torch.bool)
+    if one.dtype.is_complex:
+        return _apart(torch.view_as_real(one.resolve_conj()), torch.view_as_real(other.resolve_conj())).any(
+            -1
+        )
+    if not one.dtype.is_floating_point:
+        return one != other
+    margin = _CLOSE.get(one.dtype, _CLOSE_EIGHT_BITS)
+    left, right = one.double(), other.double()
+    size = left.nan_to_num(0.0, 0.0, 0.0).abs()
+    allowed = margin * size + 0.01 * margin * (size.max() if size.numel() else 0.0)
+    same = (left == right) | (left.isnan() & right.isnan()) | ((left - right).abs() <= allowed)
+    return ~same

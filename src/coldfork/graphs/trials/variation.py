@@ -1,0 +1,76 @@
+"""Other values for the inputs of a batch: different in every way that its shapes leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+CONTRARY = -1
+"""Flags all alike, other than the first was: whether any or all are set may be another answer then."""
+WILD = 0
+"""All values anew."""
+BOLD = 1
+"""The same, but integers that rise keep rising: they may be where each sequence of a batch begins."""
+TIGHT = 2
+"""The same, and where integers did not vary, few of them are guessed."""
+MILD = 3
+"""Floating-point values anew, and integers among those that were there, or next to them."""
+CAREFUL = 4
+"""Floating-point values anew; integers and flags, which may be places in a table, as they were."""
+
+_LARGEST_GUESSES = {WILD: 7, BOLD: 7, TIGHT: 2}
+"""Where only zeros were seen: few tables are smaller than the first, and hardly any than the last."""
+
+
+def varies(kind: Any) -> bool:
+    """True for values of which only some may be allowed."""
+    return not (kind.is_floating_point or kind.is_complex)
+
+
+def other_values(tensor: Any, boldness: int, generator: Any) -> Any:
+    """Values for a tensor of this kind; None where it has to stay as it is."""
+    kind = tensor.dtype
+    if kind.is_complex:
+        parts = [_numbers(tensor.shape, generator) for _ in range(2)]
+        return torch.complex(*parts).to(kind)
+    if kind.is_floating_point:
+        return _numbers(tensor.shape, generator).to(kind)
+    if boldness == CAREFUL or not tensor.numel():
+        return None
+    if kind is torch.bool and boldness == CONTRARY:
+        return torch.full(tensor.shape, not tensor.reshape(-1)[0])
+    if kind is torch.bool:
+        return torch.randint(2, tensor.shape, generator=generator).bool()
+    return _integers(tensor, boldness, generator).to(kind)
+
+
+def _numbers(shape: Any, generator: Any) -> Any:
+    """Of both signs, none of them zero, and whole numbers apart, so that rounding loses no difference."""
+    sizes = torch.randint(1, 12, shape, generator=generator) + 0.25
+    signs = torch.randint(2, shape, generator=generator) * 2 - 1
+    return sizes * signs
+
+
+def _integers(tensor: Any, boldness: int, generator: Any) -> Any:
+    """Between the smallest and the largest that were there, or a little beyond."""
+    flat = tensor.reshape(-1).to(torch.int64)
+    low, high = int(flat.min()), int(flat.max())
+    if boldness in _LARGEST_GUESSES:
+        # Beyond what was there, but only in the boldest ways, or where what was there says nothing.
+        if boldness != TIGHT or low == high:
+            high = max(high, low + _LARGEST_GUESSES[boldness])
+        new = torch.randint(low, high + 1, flat.shape, generator=generator)
+        if boldness != WILD and _rises(flat):
+            new = new.clamp(max=int(flat[-1])).sort().values
+            new[-1] = flat[-1]
+            new[0] = new[0] if int(flat[0]) else 0
+    elif low == high:
+        new = flat + torch.randint(2, flat.shape, generator=generator)
+    else:
+        new = flat[torch.randperm(flat.numel(), generator=generator)]
+    return new.reshape(tensor.shape)
+
+
+def _rises(flat: Any) -> bool:
+    return flat.numel() > 1 and int(flat[-1]) > int(flat[0]) and bool((flat.diff() >= 0).all())

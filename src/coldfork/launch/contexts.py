@@ -1,0 +1,62 @@
+"""A drop-in for `multiprocessing.get_context`: the start method that is safe here, or a zygote."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import METHODS
+from coldfork.model.errors import UsageError
+from coldfork.start import contexts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldfork.launch.zygote.processes import ZygoteContext
+    from coldfork.start.static_reach.answers import Reach
+
+ZYGOTE = "zygote"
+
+
+def get_context(
+    method: str | None = None,
+    *,
+    preload: Sequence[str] | None = None,
+    on_error: str = "fail",
+    apply_env: bool = False,
+    strict: bool = False,
+    target: object = None,
+    reach: Reach | None = None,
+) -> contexts.Context | ZygoteContext:
+    """A context of `multiprocessing` whose start method is safe here, and one line in the log that says why.
+
+    A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
+    variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
+    of `decide`. With `"zygote"`, workers are forked from a server that has the modules of `preload` ready:
+    see `zygote`. Without `preload` it is the one that was made last, if there is one.
+    """
+    if method != ZYGOTE:
+        if method is not None and method not in METHODS:
+            known = ", ".join((*METHODS, ZYGOTE))
+            raise UsageError(f"there is no start method {method!r}; there are {known}")
+        if preload is not None:
+            raise UsageError('only the method "zygote" takes preload')
+        return contexts.get_context(
+            method, apply_env=apply_env, strict=strict, target=target, reach=reach, levels=4
+        )
+    if apply_env:
+        # They know no zygote, and spawn is as safe.
+        contexts.apply("spawn", os.environ)
+    return _of_a_zygote(preload, on_error)
+
+
+def _of_a_zygote(preload: Sequence[str] | None, on_error: str) -> ZygoteContext:
+    from coldfork.launch.zygote.handle import zygote
+    from coldfork.launch.zygote.processes import registered
+
+    known = registered()
+    if known is not None and not known.zygote.closed:
+        behind = known.zygote
+        if preload is None or (tuple(preload), on_error) == (behind.preload, behind.on_error):
+            return known
+    return zygote(preload or (), on_error=on_error).context

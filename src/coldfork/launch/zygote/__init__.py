@@ -1,0 +1,1 @@
+"""A clean, preloaded process that forks workers on request: standard library only."""

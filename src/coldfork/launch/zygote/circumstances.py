@@ -1,0 +1,149 @@
+"""The circumstances of a caller that its workers find themselves in, as if it had forked them itself."""
+
+from __future__ import annotations
+
+import _locale
+import os
+import resource
+import sys
+import time
+from _signal import (
+    SIG_BLOCK,
+    SIG_DFL,
+    SIG_IGN,
+    SIG_SETMASK,
+    getsignal,
+    pthread_sigmask,
+    signal,
+    valid_signals,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+_IDENTITY = (b"Uid:", b"Gid:", b"Groups:", b"CapEff:", b"CapBnd:", b"NoNewPrivs:", b"Seccomp:")
+_LIMITS = tuple(sorted(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")))
+_UNCHANGEABLE = frozenset({9, 19})
+"""SIGKILL and SIGSTOP."""
+
+
+class Circumstances:
+    """What a worker is given of its caller; it travels as a pickle."""
+
+    def __init__(self) -> None:
+        """Note those of this process and thread."""
+        status = _status()
+        self.environment = dict(os.environb)
+        self.folder = _folder()
+        self.processors = os.sched_getaffinity(0)
+        self.umask = int(status[b"Umask:"], 8)
+        self.limits = {kind: resource.getrlimit(kind) for kind in _LIMITS}
+        self.niceness = os.getpriority(os.PRIO_PROCESS, 0)
+        self.group = os.getpgrp()
+        self.mask = {int(number) for number in pthread_sigmask(SIG_BLOCK, ())}
+        self.ignored = int(status[b"SigIgn:"], 16)
+        self.locale = _locale.setlocale(_locale.LC_ALL)
+        self.streams = {name: _manner(getattr(sys, name, None)) for name in ("stdout", "stderr")}
+
+    def take_over(self, mark: tuple[bytes, bytes]) -> list[str]:
+        """Put this process into them, all but the signals; what could not be done, in words."""
+        troubles: list[str] = []
+
+        def attempt(what: str, do: Callable[[], object]) -> None:
+            try:
+                do()
+            except (OSError, ValueError) as error:
+                troubles.append(f"{what}: {error}")
+
+        self._take_environment(mark)
+        if os.sched_getaffinity(0) != self.processors:
+            attempt("its processors", lambda: os.sched_setaffinity(0, self.processors))
+        os.umask(self.umask)
+        if self.folder is not None:
+            folder = self.folder
+            attempt("its working directory", lambda: os.chdir(folder))
+        if os.getpgrp() != self.group:
+            attempt("its process group", lambda: os.setpgid(0, self.group))
+        if os.getpriority(os.PRIO_PROCESS, 0) != self.niceness:
+            attempt("its niceness", lambda: os.setpriority(os.PRIO_PROCESS, 0, self.niceness))
+        if _locale.setlocale(_locale.LC_ALL) != self.locale:
+            attempt("its locale", lambda: _locale.setlocale(_locale.LC_ALL, self.locale))
+        for kind, limits in self.limits.items():
+            if resource.getrlimit(kind) != limits:
+                attempt(f"resource limit {kind}", lambda: resource.setrlimit(kind, limits))  # noqa: B023
+        self._take_streams()
+        return troubles
+
+    def _take_environment(self, mark: tuple[bytes, bytes]) -> None:
+        wanted = {**self.environment, mark[0]: mark[1]}
+        here = os.environb
+        zone = here.get(b"TZ")
+        for name in [name for name in here if name not in wanted]:
+            del here[name]
+        for name, value in wanted.items():
+            if here.get(name) != value:
+                here[name] = value
+        if wanted.get(b"TZ") != zone:
+            time.tzset()
+
+    def _take_streams(self) -> None:
+        for name, manner in self.streams.items():
+            stream: Any = getattr(sys, name, None)
+            if manner is not None and hasattr(stream, "reconfigure"):
+                stream.reconfigure(**manner)
+
+    def let_signals_in(self, interrupt: Any) -> None:
+        """Ignore and hold back what the caller does; `interrupt` handles SIGINT where that is not ignored."""
+        for number in valid_signals() - _UNCHANGEABLE:
+            here = getsignal(number)
+            if self.ignored >> (number - 1) & 1:
+                if here != SIG_IGN:
+                    signal(number, SIG_IGN)
+            elif number == 2:
+                signal(number, interrupt)
+            elif here == SIG_IGN:
+                signal(number, SIG_DFL)
+        pthread_sigmask(SIG_SETMASK, self.mask)
+
+
+def identity() -> str:
+    """What a worker has of its server and cannot be given: rights, session, control groups.
+
+    Where it has changed since the server was started, another server is.
+    """
+    status = _status()
+    try:
+        with open("/proc/self/cgroup", "rb") as stream:
+            groups = stream.read()
+    except OSError:
+        groups = b""
+    return repr(([status.get(field) for field in _IDENTITY], os.getsid(0), groups))
+
+
+def _status() -> Mapping[bytes, bytes]:
+    with open("/proc/self/status", "rb") as stream:
+        lines = (line.split(None, 1) for line in stream)
+        return {words[0]: words[1].strip() if len(words) > 1 else b"" for words in lines if words}
+
+
+def _folder() -> bytes | None:
+    try:
+        return os.getcwdb()
+    except OSError:
+        # It was removed; the worker stays where its server is.
+        return None
+
+
+def _manner(stream: Any) -> dict[str, object] | None:
+    """How a text stream writes, where it says so."""
+    try:
+        return {
+            "encoding": stream.encoding,
+            "errors": stream.errors,
+            "line_buffering": stream.line_buffering,
+            "write_through": stream.write_through,
+        }
+    except (AttributeError, ValueError):
+        return None

@@ -1,0 +1,339 @@
+"""What a program holds of the server that forks its workers, whichever that is at the time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import sys
+import threading
+import warnings
+from contextlib import suppress
+from logging import getLogger
+from time import monotonic
+
+from coldfork.launch.supervisor import kernel
+from coldfork.launch.zygote.circumstances import Circumstances
+from coldfork.launch.zygote.messages import STAINED
+from coldfork.launch.zygote.requests import GoneError, ask, why_unfit
+from coldfork.launch.zygote.running_server import RunningServer
+from coldfork.model.errors import UsageError, ZygoteError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+    from typing import Any
+
+    from coldfork.launch.zygote.messages import Message
+    from coldfork.launch.zygote.processes import ZygoteContext
+    from coldfork.launch.zygote.requests import Started
+
+_LOG = getLogger("coldfork")
+METHOD = "zygote"
+POLICIES = ("fail", "warn", "ignore")
+_PATIENCE = 60.0
+_MOST_SERVERS = 3
+"""So many servers in a row may end while they are asked for one worker."""
+
+
+class ZygoteWarning(UserWarning):
+    """A module could not be preloaded: the workers import it themselves, and the message says why."""
+
+
+class Zygote:
+    """A server with modules preloaded, and proven clean, that forks workers for this program."""
+
+    def __init__(self, terms: dict[str, Any], asking: socket.socket | None = None) -> None:
+        self._terms = terms
+        self._server: RunningServer | None = None
+        self._home = os.getpid()
+        self._left_out: tuple[str, ...] = ()
+        """The modules that made a server unfit, with `on_error` other than "fail"."""
+        self._asking = asking
+        """The way to a server of another process: in its workers, and in children that it forked."""
+        self._asking_is = None if asking is None else os.fstat(asking.fileno()).st_ino
+        self._closed = False
+        self._context: ZygoteContext | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def preload(self) -> tuple[str, ...]:
+        """The modules that were asked for."""
+        return tuple(self._terms["preload"])
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, and starts nothing more."""
+        return self._closed
+
+    @property
+    def on_error(self) -> str:
+        """What becomes of a module that cannot be preloaded."""
+        return str(self._terms["on_error"])
+
+    @property
+    def pid(self) -> int | None:
+        """The server, if one of this process has been started."""
+        server = self._server
+        return None if server is None or self._home != os.getpid() else server.pid
+
+    @property
+    def context(self) -> ZygoteContext:
+        """The context of `multiprocessing` whose processes are workers of this server."""
+        from coldfork.launch.zygote.processes import ZygoteContext
+
+        if self._context is None:
+            self._context = ZygoteContext(self, MethodName(self._terms))
+        return self._context
+
+    def start(self) -> Zygote:
+        """Start the server, unless it runs, and do not wait for it."""
+        if self._closed:
+            raise ZygoteError("this zygote was closed")
+        if self._home != os.getpid():
+            # A forked child: what its parent has of the server is not for it, nor is a lock held by a thread
+            # that it has not.
+            self._home, self._server, self._lock = os.getpid(), None, threading.RLock()
+        if self._server is None:
+            wanted = [name for name in self.preload if name not in self._left_out]
+            self._server = RunningServer(self._terms, wanted)
+        return self
+
+    def wait(self, timeout: float | None = None) -> Zygote:
+        """Wait until the server is ready; `ZygoteError` says why it is not fit to be one."""
+        until = None if timeout is None else monotonic() + timeout
+        while True:
+            server = self.start()._server
+            assert server is not None
+            try:
+                answer = server.wait(until)
+            except GoneError:
+                self._discard()
+                raise ZygoteError(_ended(server)) from None
+            if answer["is"] == "ready":
+                self._say(answer)
+                return self
+            self._exclude(server, answer)
+
+    def _say(self, answer: Message) -> None:
+        """Warn of the modules that raised, once for each server."""
+        faults, answer["faults"] = answer["faults"], []
+        for fault in faults:
+            self._warn(f"{fault['module']} was not preloaded, because its import raised:\n{fault['text']}")
+
+    def _exclude(self, server: RunningServer, answer: Message) -> None:
+        """Make sense of a server that is not fit: raise, or leave out the module that made it so."""
+        fault = answer["faults"][-1]
+        self._discard()
+        if fault["kind"] != STAINED:
+            raise ZygoteError(f"importing {fault['module']} raised:\n{fault['text']}", fault["module"])
+        text = f"{fault['module']} cannot be preloaded, because a child forked after its import would break:"
+        explained = self._explained(server, fault)
+        if self.on_error == "fail":
+            raise ZygoteError(f"{text}\n{explained}", fault["module"])
+        self._left_out = (*self._left_out, fault["module"])
+        self._warn(f"{text}\n{explained}")
+
+    def _explained(self, server: RunningServer, fault: dict[str, str]) -> str:
+        """The same once more under watch, which names the line; as it was where that finds nothing."""
+        if " is awake" not in fault["text"]:
+            return fault["text"]
+        again = RunningServer(self._terms, server.modules, suspect=fault["module"])
+        try:
+            faults = again.wait().get("faults") or [fault]
+        except GoneError:
+            faults = [fault]
+        finally:
+            again.end()
+        return str(faults[-1]["text"]) if faults[-1]["kind"] == STAINED else fault["text"]
+
+    def _warn(self, text: str) -> None:
+        if self.on_error == "warn":
+            warnings.warn(text, ZygoteWarning, stacklevel=4)
+        _LOG.info("%s", text)
+
+    def start_process(self, contents: Sequence[bytes | memoryview], descriptors: Sequence[int]) -> Started:
+        """Have a worker started that runs what is pickled here."""
+        borrowed = self._borrowed()
+        if borrowed is not None:
+            with suppress(GoneError):
+                return ask(borrowed, self._circumstances(contents), descriptors, _PATIENCE)
+            self._asking = None
+        self.start()
+        with self._lock:
+            for _ in range(_MOST_SERVERS):
+                server = self._fit()
+                try:
+                    return server.start(self._circumstances(contents), descriptors, _PATIENCE)
+                except GoneError:
+                    why = f", because of {server.trouble}" if server.trouble else ""
+                    _LOG.warning("the server (pid %d) has ended%s; another one is started", server.pid, why)
+                    self._discard()
+        raise ZygoteError("the server ended each time that it was asked for a worker")
+
+    def _circumstances(self, contents: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
+        return [pickle.dumps(Circumstances()), *contents]
+
+    def _borrowed(self) -> socket.socket | None:
+        """The way to the server of another process, where its workers would be like this one."""
+        if self._home != os.getpid() and self._server is not None:
+            # In a child that was forked by the caller: the server is not its own.
+            self._asking, answer = self._server.asking, self._server.answer
+            early, then = self._server.early, self._server.identity
+            imported = (answer or {}).get("imported", ())
+            if answer is None:
+                return None
+        elif self._asking is not None:
+            if not _is_same(self._asking, self._asking_is):
+                return None
+            early, then, imported = self._terms["early"], self._terms["identity"], self._terms["imported"]
+        else:
+            return None
+        return None if why_unfit(early, then, imported) else self._asking
+
+    def _fit(self) -> RunningServer:
+        """The server, another one if workers of the present one would not be like this process."""
+        server = self.wait()._server
+        assert server is not None
+        why = server.why_unfit
+        if why is None:
+            return server
+        _LOG.info("another server is started: %s", why)
+        self._discard()
+        server = self.wait()._server
+        assert server is not None
+        return server
+
+    def _discard(self) -> None:
+        server, self._server = self._server, None
+        if server is not None and self._home == os.getpid():
+            server.end()
+
+    def close(self) -> None:
+        """End the server; its workers go on, but not those that they were given by it."""
+        self._closed = True
+        if self._home == os.getpid():
+            with self._lock:
+                self._discard()
+
+    def __enter__(self) -> Zygote:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        # Handed on to a worker, it is the one that the worker has.
+        return _registered, ()
+
+    def __repr__(self) -> str:
+        return f"<coldfork.zygote(preload={list(self.preload)}) pid {self.pid}>"
+
+
+class MethodName(str):
+    """The name of the start method, which takes the method along to where it is unpickled.
+
+    multiprocessing has each process that it spawns choose the default of its caller by its name.
+    """
+
+    __slots__ = ("terms",)
+    terms: dict[str, Any]
+
+    def __new__(cls, terms: dict[str, Any]) -> MethodName:
+        """`zygote`, for servers that are asked to be so."""
+        made = super().__new__(cls, METHOD)
+        made.terms = terms
+        return made
+
+    def __reduce__(self) -> Any:
+        return _known_here, ({name: self.terms[name] for name in ("preload", "on_error", "main")},)
+
+
+def _known_here(terms: dict[str, Any]) -> str:
+    """The name, in a process that knows the method by now; a server is started when one is needed."""
+    from coldfork.launch.zygote.processes import register, registered
+
+    known = registered()
+    if known is None:
+        known = Zygote(terms).context
+        register(known)
+    return known.get_start_method()
+
+
+def zygote(preload: Sequence[str] = (), *, on_error: str = "fail") -> Zygote:
+    """Start a server that imports these modules, proves itself clean, and forks workers from then on.
+
+    It is started at once and not waited for. `on_error` says what becomes of a module whose import raises, or
+    after which a fork would break the child: with `"fail"` the first worker raises `ZygoteError`, with
+    `"warn"` and `"ignore"` that module is left to the workers.
+    """
+    from multiprocessing import process
+
+    from coldfork.launch.zygote.processes import register, registered
+
+    if getattr(process.current_process(), "_inheriting", False):
+        # A worker imports its caller's main module, at the top of which this stands.
+        known = registered()
+        return _registered() if known is not None else Zygote(terms(preload, on_error))
+    made = Zygote(terms(preload, on_error))
+    made.start()
+    register(made.context)
+    return made
+
+
+def _registered() -> Zygote:
+    from coldfork.launch.zygote.processes import registered
+
+    context = registered()
+    if context is None or not isinstance(context.zygote, Zygote):
+        raise ZygoteError("this process was not forked by a zygote, and has none of its own")
+    return context.zygote
+
+
+def terms(preload: Sequence[str], on_error: str) -> dict[str, Any]:
+    """What a server is asked to be, checked."""
+    if not kernel.supported() or not _has_process_descriptors():
+        raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, and this is {sys.platform}")
+    if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
+        raise UsageError("preload is a list of modules, each by its dotted name")
+    if on_error not in POLICIES:
+        known = ", ".join(f'"{name}"' for name in POLICIES)
+        raise UsageError(f"there is no on_error {on_error!r}; it is one of {known}")
+    return {"preload": list(preload), "on_error": on_error, "main": _main_file()}
+
+
+def _has_process_descriptors() -> bool:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def _main_file() -> str | None:
+    """The file of the caller's program, as multiprocessing would have it imported."""
+    from multiprocessing import process
+
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    original: str | None = process.ORIGINAL_DIR  # type: ignore[attr-defined]
+    if path is not None and original is not None:
+        path = os.path.join(original, path)
+    return None if path is None else os.path.normpath(path)
+
+
+def _is_same(held: socket.socket, number: int | None) -> bool:
+    """Whether a descriptor is still what it was: a program may close all that it finds and open its own."""
+    try:
+        return os.fstat(held.fileno()).st_ino == number
+    except OSError:
+        return False
+
+
+def _ended(server: RunningServer) -> str:
+    where = "" if server.importing is None else f" while it imported {server.importing}"
+    if server.trouble is not None:
+        return f"the server (pid {server.pid}) ended{where}, because of {server.trouble}"
+    return f"the server (pid {server.pid}) ended{where}; what it printed is in this program's error output"

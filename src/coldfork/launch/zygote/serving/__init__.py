@@ -1,0 +1,1 @@
+"""The server's own process, which imports and forks."""

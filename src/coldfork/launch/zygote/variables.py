@@ -1,0 +1,94 @@
+"""The variables that a server is started with, and those that come too late for its workers.
+
+A worker is given its caller's whole environment. What reads a variable later reads the caller's value. What
+has read it before the fork, at the start of the interpreter or while a module was imported, has that of the
+server, and where it differs from the caller's another server is started.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+MARK = "COLDFORK_ZYGOTE"
+"""Carried by the server, its workers and all they start, to be found by when their caller has died."""
+
+HELD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "GOTO_NUM_THREADS": "1",
+    "BLIS_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+}
+"""What keeps pools of threads at one while modules are imported; `thread_limits` gives the workers theirs."""
+QUIET = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""What lets PyTorch say whether there is a device, while modules are imported, without waking it."""
+UNLESS_SET = {"OPENBLAS_THREAD_TIMEOUT": "18"}
+"""What keeps the threads that OpenBLAS starts in each worker from spinning for long: 2 ** 18 cycles, enough
+to be awake for the next of several operations, and not 2 ** 26, more than a worker takes to start.
+"""
+FOLLOWING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS")
+"""Left out, because MKL does what OpenMP is told, and remembers what it has read itself."""
+
+INTERPRETER = "the interpreter"
+LOADER = "the dynamic loader"
+READ_EARLY: tuple[tuple[str, str], ...] = (
+    ("PYTHON", INTERPRETER),
+    ("LD_", LOADER),
+    ("GLIBC_TUNABLES", LOADER),
+    ("MALLOC_", LOADER),
+    ("OPENBLAS_THREAD_TIMEOUT", "numpy"),
+    ("HF_", "huggingface_hub"),
+    ("HUGGINGFACE_", "huggingface_hub"),
+    ("TRANSFORMERS_", "transformers"),
+    ("TORCH_LOGS", "torch"),
+    ("TORCH_TRACE", "torch"),
+    ("TORCH_SHOW_CPP_STACKTRACES", "torch"),
+    ("TORCHINDUCTOR_", "torch._inductor.config"),
+    ("TORCHDYNAMO_", "torch._dynamo.config"),
+    ("TRITON_", "triton"),
+    ("JAX_", "jax"),
+    ("NUMBA_", "numba"),
+    ("KMP_", "torch"),
+    ("GOMP_", "torch"),
+)
+"""Variables by how their names begin, and what has read them by then: the module, if it is imported."""
+HANDED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONINSPECT")
+"""Exceptions: a worker's `sys.path` is its caller's, and the others are read when they are needed."""
+
+
+def for_server(environment: Mapping[str, str], mark: str) -> dict[str, str]:
+    """The environment in which a server starts."""
+    kept = {name: value for name, value in environment.items() if name not in FOLLOWING}
+    return {**UNLESS_SET, **kept, **HELD, **QUIET, MARK: mark}
+
+
+def early_modules() -> frozenset[str]:
+    """The modules that read variables when they are imported."""
+    return frozenset(reader for _, reader in READ_EARLY if reader not in (INTERPRETER, LOADER))
+
+
+def too_late(before: Mapping[str, str], now: Mapping[str, str], imported: Collection[str]) -> list[str]:
+    """The variables that have changed since a server was started, and that it has read, by name.
+
+    `before` is what `early` said then.
+    """
+    later = early(now)
+    changed = (name for name in before.keys() | later.keys() if before.get(name) != later.get(name))
+    return sorted(name for name in changed if _was_read(name, imported))
+
+
+def _was_read(name: str, imported: Collection[str]) -> bool:
+    if name in HANDED_ON:
+        return False
+    return any(
+        name.startswith(prefix) and (reader in (INTERPRETER, LOADER) or reader in imported)
+        for prefix, reader in READ_EARLY
+    )
+
+
+def early(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of these variables that a server reads early, whatever it imports."""
+    every = [reader for _, reader in READ_EARLY]
+    return {name: value for name, value in environment.items() if _was_read(name, every)}

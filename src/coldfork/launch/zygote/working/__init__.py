@@ -1,0 +1,1 @@
+"""What a worker does before the function that it was started for."""

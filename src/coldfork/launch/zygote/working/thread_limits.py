@@ -1,0 +1,93 @@
+"""Gives a worker's pools the number of threads that its caller's environment allows.
+
+The server holds them at one, so that nothing it imports starts a thread. A limit that a library has read is
+raised by the library's own function, and only in libraries that are loaded: nothing is imported for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+_OPENMP = ("libgomp", "libomp", "libiomp5")
+_OPENBLAS = ("libopenblas", "libscipy_openblas")
+_OPENBLAS_SETTERS = (
+    "scipy_openblas_set_num_threads64_",
+    "scipy_openblas_set_num_threads",
+    "openblas_set_num_threads64_",
+    "openblas_set_num_threads",
+)
+_OF_OPENBLAS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+_OF_NUMEXPR = ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+class ThreadLimits:
+    """What sets the limits of the libraries that are loaded: found once, for all workers."""
+
+    def __init__(self) -> None:
+        self._openmp: list[Any] = []
+        self._openblas: list[Any] = []
+        for path in _loaded():
+            name = path.rpartition("/")[2]
+            if name.startswith(_OPENMP):
+                self._openmp += _setters(path, ("omp_set_num_threads",))
+            elif name.startswith(_OPENBLAS):
+                self._openblas += _setters(path, _OPENBLAS_SETTERS)
+
+    def restore(self, environment: Mapping[str, str]) -> None:
+        """Raise the limits of this process to what these variables say; without them, to its processors."""
+        here = len(os.sched_getaffinity(0))
+        openmp = _first(environment, ("OMP_NUM_THREADS",), here)
+        # OpenBLAS and MKL use no more threads than there are processors, whatever the variables say.
+        openblas = min(here, _first(environment, _OF_OPENBLAS, here))
+        for setter in self._openmp:
+            setter(openmp)
+        if openblas > 1:
+            for setter in self._openblas:
+                setter(openblas)
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            # It asks OpenMP and MKL; a thread other than this one would be told what the server was.
+            allowed = torch.get_num_threads()
+            if torch._C.has_mkl:
+                allowed = min(here, allowed)
+            if allowed > 1:
+                torch.set_num_threads(allowed)
+        numexpr = sys.modules.get("numexpr")
+        if numexpr is not None:
+            numexpr.set_num_threads(min(_first(environment, _OF_NUMEXPR, here), numexpr.MAX_THREADS))
+
+
+def _loaded() -> Iterator[str]:
+    """The files that are mapped into this process and whose names begin like those of these libraries."""
+    found: dict[str, None] = {}
+    with open("/proc/self/maps", "rb") as maps:
+        for line in maps:
+            path = os.fsdecode(line[line.find(b"/") :].rstrip(b"\n")) if b"/" in line else ""
+            if path.rpartition("/")[2].startswith((*_OPENMP, *_OPENBLAS)):
+                found[path] = None
+    yield from found
+
+
+def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
+    """The first function of a library that has one of these names, if it has one."""
+    import ctypes
+
+    library = ctypes.CDLL(path)
+    name = next((name for name in names if hasattr(library, name)), None)
+    if name is not None:
+        yield getattr(library, name)
+
+
+def _first(environment: Mapping[str, str], names: tuple[str, ...], otherwise: int) -> int:
+    """The first of these variables that holds a number; OpenMP's may hold one for each level of nesting."""
+    for name in names:
+        number = environment.get(name, "").partition(",")[0].strip()
+        if number.isdigit() and int(number) > 0:
+            return int(number)
+    return otherwise

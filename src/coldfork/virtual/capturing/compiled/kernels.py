@@ -1,0 +1,123 @@
+"""Makes operators of the kernels that torch's compiler wrote, so that every mode sees them run.
+
+The compiler calls its kernels with addresses, past torch's dispatcher. Here each becomes an operator whose
+schema says what it reads and writes, and a graph gets a twin that calls the operators instead.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+
+from coldfork.virtual.capturing.compiled.signatures import Signature, UnreadableKernelError, signatures
+from coldfork.virtual.capturing.compiled.trials import Trials
+from coldfork.virtual.capturing.operators.schemas import KERNELS, Operator
+from coldfork.virtual.capturing.places import GENERATED
+
+_ALLOCATORS = ("empty_strided_cpu", "empty_strided_cpu_pinned")
+"""What a generated module calls to get memory without asking the dispatcher."""
+
+_TELLING = 12
+"""So many characters of a module's name, which is a hash of what is in it, tell it from others."""
+
+
+class Kernels:
+    """The kernels of this process's compiled graphs, as operators; each is made once."""
+
+    def __init__(self) -> None:
+        self._library: Any = None
+        self._operators: dict[str, Any] = {}
+        self._dividing = set[str]()
+        self._trials = Trials()
+        self._twins: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def twin(self, compiled: Any) -> Callable[..., Any]:
+        """The function of a compiled graph with operators in place of its kernels."""
+        call = compiled.current_callable
+        function = getattr(call, "__func__", call)
+        namespace = getattr(function, "__globals__", {})
+        if _ALLOCATORS[0] not in namespace:
+            raise UnreadableKernelError("its code is not the Python that torch's compiler writes")
+        file = str(namespace["__file__"])
+        known = self._twins.get(file)
+        if known is None or known[0] is not namespace:
+            known = self._twins[file] = namespace, self._names(namespace)
+        names = known[1]
+        if not isinstance(call, MethodType):
+            return _moved(function, names)
+        # The graph may be cut into partitions, which its runner holds.
+        runner: Any = copy.copy(call.__self__)
+        runner.partitions = [
+            _moved(one, names) if isinstance(one, FunctionType) else one for one in runner.partitions
+        ]
+        return MethodType(_moved(function, names), runner)
+
+    def spared(self, operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
+        """For each output of a kernel, whether it keeps some of the elements that it had, or may."""
+        safe = operator.short not in self._dividing
+        return self._trials.spared(operator, args, kwargs, safe)
+
+    def _names(self, namespace: dict[str, Any]) -> dict[str, Any]:
+        """The names of a generated module, with operators where its kernels are."""
+        names = dict(namespace)
+        file = Path(namespace["__file__"])
+        for signature in signatures(file.read_text(encoding="utf-8")):
+            names[signature.name] = self._called(signature, file.stem, namespace[signature.name])
+        for name in _ALLOCATORS:
+            names[name] = _empty_strided
+        for name, value in namespace.items():
+            if isinstance(value, FunctionType) and value.__globals__ is namespace:
+                names[name] = _moved(value, names)
+        return names
+
+    def _called(self, signature: Signature, module: str, kernel: Callable[..., None]) -> Any:
+        """What is called like a kernel, and calls its operator."""
+        # Another module may define a kernel of the same name, and mean something else by it.
+        name = f"{signature.name}_{module[:_TELLING]}"
+        operator = self._operators.get(name)
+        if operator is None:
+            operator = self._operators[name] = self._operator(name, signature, kernel)
+        parameters = signature.parameters
+
+        def call(*args: Any) -> None:
+            pairs = list(zip(parameters, args, strict=True))
+            given = [value for parameter, value in pairs if not parameter.overwrites]
+            operator(*given, **{one.name: value for one, value in pairs if one.overwrites})
+
+        return call
+
+    def _operator(self, name: str, signature: Signature, kernel: Callable[..., None]) -> Any:
+        by_name = [(one.name, one.overwrites) for one in signature.parameters]
+
+        def run(*args: Any, **kwargs: Any) -> None:
+            given = iter(args)
+            kernel(*[kwargs[name] if overwritten else next(given) for name, overwritten in by_name])
+
+        if self._library is None:
+            self._library = torch.library.Library(KERNELS, "FRAGMENT")
+        if signature.divides:
+            self._dividing.add(name)
+        self._library.define(name + signature.schema)
+        self._library.impl(name, run, "CPU")
+        for key in ("Autograd", "ADInplaceOrView"):
+            # A kernel bumps no version counters, and its graph has a backward of its own.
+            self._library.impl(name, torch.library.fallthrough_kernel, key)
+        return getattr(getattr(torch.ops, KERNELS), name).default
+
+
+def _empty_strided(size: Any, stride: Any, dtype: Any) -> Any:
+    return torch.empty_strided(size, stride, dtype=dtype)
+
+
+def _moved(function: FunctionType, names: dict[str, Any]) -> FunctionType:
+    """A function that finds other things under its global names."""
+    # Its lines are none of the program's.
+    code = function.__code__.replace(co_filename=GENERATED)
+    moved = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
+    moved.__kwdefaults__ = function.__kwdefaults__
+    return moved

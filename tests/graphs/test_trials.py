@@ -1,0 +1,307 @@
+"""The parts of a trial: copies of the process, other values, and where two runs disagree."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coldfork.graphs import BatchDescriptor, LeakKind, Mode, Phase, check
+from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.trials.beginning import Beginning, Draws, view_of
+from coldfork.graphs.trials.copies import Standby, ask
+from coldfork.graphs.trials.explanation import explanations
+from coldfork.graphs.trials.results import disagreements, results_of, without
+from coldfork.graphs.trials.traces import Step
+from coldfork.graphs.trials.variation import BOLD, CAREFUL, MILD, TIGHT, WILD, other_values
+from coldfork.model.states import Frame
+from tests.graphs.engine import torch
+
+LIMIT = 60.0
+
+
+# --- copies ------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_leaves_nothing_behind_but_its_answer() -> None:
+    kept = [1]
+
+    def work() -> tuple[int, Any]:
+        kept.append(2)
+        return os.getpid(), torch.ones(2)
+
+    answer = ask(work, LIMIT)
+    assert answer.given
+    assert kept == [1]
+    assert answer.value[0] != os.getpid()
+    assert answer.value[1].tolist() == [1.0, 1.0]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(answer.value[0], 0)
+
+
+def test_what_a_copy_could_not_answer_is_told() -> None:
+    assert ask(lambda: 1 / 0, LIMIT).error == "ZeroDivisionError: division by zero"
+    assert ask(lambda: os._exit(3), LIMIT).trouble == "its process ended with status 3"
+    killed = ask(lambda: os.kill(os.getpid(), signal.SIGKILL), LIMIT)
+    assert killed.trouble == "its process ended with signal 9"
+    crashed = ask(lambda: os.kill(os.getpid(), signal.SIGSEGV), LIMIT)
+    assert (crashed.error, crashed.given) == ("it crashed with SIGSEGV", False)
+    assert ask(lambda: time.sleep(LIMIT), 0.2).trouble == "it was not done within 0 s"
+
+
+def test_a_standby_answers_from_where_it_began_unless_told_to_go_on() -> None:
+    seen: list[int] = []
+
+    def work(number: int) -> list[int]:
+        seen.append(number)
+        return seen
+
+    standby = Standby(work)
+    try:
+        seen.append(100)
+        assert [standby.ask(number, LIMIT).value for number in (1, 2)] == [[1], [2]]
+        assert standby.ask(3, LIMIT, lasting=True).value == [3]
+        assert standby.ask(4, LIMIT).value == [3, 4]
+        assert standby.ask(5, LIMIT).value == [3, 5]
+    finally:
+        standby.close()
+    standby.close()  # once more does nothing
+    assert seen == [100]
+
+
+def test_a_standby_that_is_gone_says_so() -> None:
+    standby = Standby(lambda number: os._exit(0))
+    assert standby.ask(1, LIMIT, lasting=True).trouble == "the process that was kept for fresh runs is gone"
+    assert standby.ask(1, LIMIT).trouble == "the process that was kept for fresh runs is gone"
+    standby.close()
+
+
+# --- where runs begin --------------------------------------------------------------------------------------
+
+
+def test_memory_of_before_is_found_by_its_place_and_no_other_takes_it() -> None:
+    matrix = torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    row = matrix[1]
+    beginning = Beginning()
+    later = torch.zeros(3)
+    assert beginning.holds(key_of(matrix))
+    assert not beginning.holds(key_of(later))
+    assert beginning.largest(key_of(row)) is matrix
+    view_of(row).on(beginning.storage(key_of(row))).fill_(7)
+    assert matrix.tolist() == [[0.0, 1.0, 2.0], [7.0, 7.0, 7.0]]
+    key = key_of(matrix)
+    del matrix, row
+    assert beginning.storage(key) is None
+    assert all(key_of(torch.zeros(2, 3)) != key for _ in range(50))
+
+
+def test_every_source_of_random_numbers_begins_anew() -> None:
+    numpy = pytest.importorskip("numpy")
+    holder = {
+        "torch": torch.Generator(),
+        "python": random.Random(5),
+        "numpy": numpy.random.default_rng(5),
+        "old": numpy.random.RandomState(5),
+    }
+
+    def drawn() -> list[float]:
+        return [
+            random.random(),
+            float(torch.rand(())),
+            float(numpy.random.rand()),
+            float(torch.rand((), generator=holder["torch"])),
+            holder["python"].random(),
+            float(holder["numpy"].random()),
+            float(holder["old"].rand()),
+        ]
+
+    draws = Draws()
+    draws.reseed(3)
+    first = drawn()
+    draws.reseed(4)
+    assert all(here != there for here, there in zip(first, drawn(), strict=True))
+    draws.reseed(3)
+    assert drawn() == first
+
+
+# --- other values ------------------------------------------------------------------------------------------
+
+GUESSES = {WILD: 7, BOLD: 7, TIGHT: 2, MILD: 1}
+KINDS = st.sampled_from(
+    [
+        torch.float32,
+        torch.bfloat16,
+        torch.float64,
+        torch.int32,
+        torch.int64,
+        torch.uint8,
+        torch.bool,
+        torch.complex64,
+    ]
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    kind=KINDS,
+    numbers=st.lists(st.integers(0, 9), min_size=2, max_size=12),
+    boldness=st.integers(WILD, CAREFUL),
+)
+def test_other_values_are_of_the_same_kind(kind: Any, numbers: list[int], boldness: int) -> None:
+    tensor = torch.tensor(numbers).to(kind)
+    values = other_values(tensor, boldness, torch.Generator().manual_seed(1))
+    counts = not (kind.is_floating_point or kind.is_complex)
+    if counts and boldness == CAREFUL:
+        assert values is None
+        return
+    assert (values.shape, values.dtype) == (tensor.shape, tensor.dtype)
+    if kind.is_floating_point:
+        assert bool(((values > 0).any() | (values < 0).any()) & (values != 0).all())
+    if counts and kind is not torch.bool:
+        low, high = min(numbers), max(numbers)
+        assert low <= int(values.min())
+        assert int(values.max()) <= max(high, low + GUESSES[boldness])
+        if boldness == BOLD and numbers == sorted(numbers) and low < high:
+            assert values.tolist() == sorted(values.tolist())
+            assert int(values[-1]) == numbers[-1]
+            assert numbers[0] or not int(values[0])
+        if boldness == MILD and low < high:
+            assert sorted(values.tolist()) == sorted(numbers)
+
+
+def test_zeros_become_something_else() -> None:
+    chance = torch.Generator().manual_seed(11)
+    for kind in (torch.float32, torch.int64, torch.bool):
+        assert bool(other_values(torch.zeros(64, dtype=kind), BOLD, chance).any())
+
+
+# --- disagreements -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], None),
+        ([1.0, 2.0], [1.0, 2.0 + 1e-6], None),
+        ([1.0, 2.0], [1.0, 2.1], [False, True]),
+        ([1.0, float("nan")], [1.0, float("nan")], None),
+        ([1.0, 2.0], [1.0, float("nan")], [False, True]),
+        ([float("inf"), 2.0], [float("inf"), 3.0], [False, True]),
+    ],
+)
+def test_rounding_is_no_disagreement(one: Any, other: Any, apart: Any) -> None:
+    found = disagreements({"x": torch.tensor(one)}, {"x": torch.tensor(other)})
+    assert {name: mask.tolist() for name, mask in found.items()} == ({} if apart is None else {"x": apart})
+
+
+def test_what_only_one_run_has_or_has_otherwise_disagrees() -> None:
+    ones = torch.ones(2)
+    assert disagreements({"x": ones}, {}).keys() == {"x"}
+    assert disagreements({"x": ones}, {"x": ones.double()}).keys() == {"x"}
+    assert disagreements({"x": ones.int()}, {"x": ones.int() * 2})["x"].tolist() == [True, True]
+    assert disagreements({"x": ones * 1j}, {"x": ones * 2j})["x"].tolist() == [True, True]
+    found = disagreements({"x": torch.tensor([1, 2])}, {"x": torch.tensor([3, 4])})
+    assert without(found, {"x": torch.tensor([True, False])})["x"].tolist() == [False, True]
+    assert without(found, {"x": torch.tensor([True, True])}) == {}
+
+
+def test_results_are_copies_by_the_names_of_their_places() -> None:
+    tensor = torch.ones(2)
+    found = results_of({"a": [tensor, 3], "b": None})
+    tensor.fill_(5)
+    assert {name: one.tolist() for name, one in found.items()} == {"['a'][0]": [1.0, 1.0]}
+    assert results_of(tensor)[""].tolist() == [5.0, 5.0]
+    assert results_of(None) == {}
+
+
+# --- explanations ------------------------------------------------------------------------------------------
+
+
+def at(line: int) -> Frame:
+    return Frame("engine.py", line, "forward")
+
+
+def test_a_number_that_differs_is_named_with_the_read_before_it() -> None:
+    fresh = [Step("aten::item", at(1), host=True), Step("aten::mul", at(2), ("7",), (7.0, 7.0))]
+    (leak, _) = explanations("FULL", fresh, [Step("aten::mul", at(2), ("8",), (8.0, 8.0), number=0)], nowhere)
+    assert (leak.kind, leak.where, leak.origin) == (LeakKind.CONSTANT, at(2), at(1))
+    assert leak.message == "aten::mul was captured with 8; a fresh run of another batch gives it 7"
+
+
+def test_work_that_the_graph_does_without_is_named_with_the_first_wrong_result() -> None:
+    plan, use = Step("aten::cumsum", at(1), (), (3.0, 5.0)), Step("aten::add", at(2), (), (6.0, 9.0))
+    (leak,) = explanations("FULL", [plan, use], [Step("aten::add", at(2), (), (1.0, 1.0), number=0)], nowhere)
+    assert (leak.kind, leak.where, leak.origin) == (LeakKind.SKIPPED, at(2), at(1))
+
+
+def test_memory_is_to_blame_where_nothing_else_is() -> None:
+    fresh, replayed = (
+        Step("aten::add", at(2), (), (6.0, 9.0)),
+        Step("aten::add", at(2), (), (1.0, 1.0), number=4),
+    )
+    asked: list[int] = []
+
+    def writer(number: int) -> tuple[str, Frame]:
+        asked.append(number)
+        return "what aten::clone wrote", at(9)
+
+    (leak,) = explanations("FULL", [fresh], [replayed], writer)
+    assert (asked, leak.kind, leak.where, leak.origin) == ([4], LeakKind.MEMORY, at(2), at(9))
+    assert explanations("FULL", [fresh], [fresh], writer) == []
+
+
+def nowhere(number: int) -> tuple[str, None]:
+    return "memory", None
+
+
+# --- what cannot be compared is said -----------------------------------------------------------------------
+
+BATCH = BatchDescriptor(Mode.FULL, 4)
+
+
+def test_a_run_that_fails_for_every_other_value_is_said_and_judged_by_what_was_seen() -> None:
+    table, index = torch.arange(4.0), torch.zeros(4, dtype=torch.int64)
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        if int(index.sum()):
+            raise ValueError("only zeros")
+        return (lambda mode: table[index] * 2), None
+
+    report = check(create, [BATCH], inputs=[index])
+    assert report.leaks == ()
+    assert report.unsure == (
+        "not tried with other values, which the forward function did not take: (4,) of torch.int64",
+    )
+    assert str(report).splitlines()[-1] == report.unsure[0]
+
+
+def test_a_fresh_run_that_fails_is_said() -> None:
+    x, calls = torch.zeros(4), []
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        calls.append(phase)
+        if os.getpid() != here:
+            raise ValueError("not in another process")
+        return (lambda mode: x * 2), None
+
+    here = os.getpid()
+    report = check(create, [BATCH], inputs=[x])
+    assert report.unsure == ("not compared with a fresh run: ValueError: not in another process",)
+    assert calls == [Phase.WARMUP, Phase.CAPTURE]
+
+
+def test_the_program_keeps_its_values_and_its_random_numbers() -> None:
+    x = torch.arange(4.0)
+    torch.manual_seed(3)
+    random.seed(3)
+    before = torch.get_rng_state(), random.getstate()
+    check(lambda descriptor, phase: ((lambda mode: x * 2), None), [BATCH], inputs=[x])
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert random.getstate() == before[1]

@@ -1,0 +1,80 @@
+"""Many starts leave no process, no descriptor and no file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from coldfork.launch.zygote.handle import zygote
+from tests.launch.zygote import targets
+from tests.launch.zygote.conftest import LIMIT
+from tests.launch.zygote.test_deaths import children
+
+STARTS = 1000 if os.environ.get("COLDFORK_TEST_EXAMPLES") else 200
+AT_ONCE = 4
+
+
+def held() -> dict[str, object]:
+    """What this process has: children, descriptors, and the files that programs leave for each other."""
+    return {
+        "children": children(),
+        "descriptors": len(list(Path("/proc/self/fd").iterdir())),
+        "files": sorted(
+            str(path) for path in [*Path("/dev/shm").iterdir(), *Path(tempfile.gettempdir()).iterdir()]
+        ),
+        "mapped": sum("memfd:" in line for line in Path("/proc/self/maps").read_text().splitlines()),
+    }
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder for temporary files that nobody else uses."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_many_starts_leave_nothing(alone: None, ended: Callable[[Iterable[int]], list[int]]) -> None:
+    # The tracker of resources is started once, and stays.
+    with zygote() as made:
+        first = made.context.Process(target=targets.leave, args=(0,))
+        first.start()
+        first.join(LIMIT)
+        first.close()
+    before = held()
+    with zygote() as made:
+        context = made.context
+        server = made.wait(LIMIT).pid
+        assert server is not None
+        of_server: set[int] = set()
+        for _ in range(STARTS // AT_ONCE):
+            running = [context.Process(target=targets.leave, args=(one,)) for one in range(AT_ONCE)]
+            for process in running:
+                process.start()
+            for status, process in enumerate(running):
+                process.join(LIMIT)
+                assert process.exitcode == status
+                process.close()
+            of_server.add(len(list(Path(f"/proc/{server}/fd").iterdir())))
+        # As many after the last as after the first, but for workers whose end it has yet to hear of.
+        assert max(of_server) - min(of_server) <= 2 * AT_ONCE
+    assert held() == before
+    assert ended([server]) == []
+
+
+def test_a_worker_of_a_worker_leaves_nothing_either(alone: None) -> None:
+    with zygote() as made:
+        answers = made.context.SimpleQueue()
+        server = made.wait(LIMIT).pid
+        counts = []
+        for _ in range(5):
+            process = made.context.Process(target=targets.start_another, args=(answers, 1))
+            process.start()
+            answers.get()
+            answers.get()
+            process.join(LIMIT)
+            process.close()
+            counts.append(len(list(Path(f"/proc/{server}/fd").iterdir())))
+        assert max(counts) - min(counts) <= 4

@@ -41,14 +41,17 @@ if __name__ == "__main__":
 """
 ORPHAN = """
 import os, time
+said, say = os.pipe()
 child = os.fork()
 if child == 0:
     grandchild = os.fork()
     if grandchild:
-        print(grandchild, flush=True)
+        os.write(say, str(grandchild).encode())
         os._exit(0)
 else:
     os.waitpid(child, 0)
+    # Only now has it lost its parent: the kernel hands it on before the one that ended can be waited for.
+    print(os.read(said, 20).decode(), flush=True)
 time.sleep(600)
 """
 THREADS = """

@@ -32,6 +32,10 @@ COMMANDS = {
         "coldfork.cli.commands.exec:exec_",
         "Run a Python script isolated from whatever started it.",
     ),
+    "warm": (
+        "coldfork.cli.commands.warm:warm",
+        "Keep servers ready that have imported what scripts need.",
+    ),
     "ps": (
         "coldfork.cli.commands.ps:ps",
         "Show what is awake or poisoned in Python processes that run.",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coldfork.model.findings import Report
     from coldfork.model.probes import Probing
     from coldfork.model.running.processes import Census
+    from coldfork.model.running.warm_servers import WarmServers
     from coldfork.model.timelines import Recording
     from coldfork.report.shared.options import Options
 
@@ -54,6 +55,12 @@ FORMATS = MappingProxyType(
             {
                 "text": "coldfork.report.processes.text",
                 "json": "coldfork.report.processes.json_format",
+            }
+        ),
+        "servers": MappingProxyType(
+            {
+                "text": "coldfork.report.servers.text",
+                "json": "coldfork.report.servers.json_format",
             }
         ),
         "difference": MappingProxyType(
@@ -99,6 +106,8 @@ def renderer(shown: Literal["probe"], name: str) -> Callable[[Probing, Options],
 def renderer(shown: Literal["recording"], name: str) -> Callable[[Recording, Options], str]: ...
 @overload
 def renderer(shown: Literal["census"], name: str) -> Callable[[Census, Options], str]: ...
+@overload
+def renderer(shown: Literal["servers"], name: str) -> Callable[[WarmServers, Options], str]: ...
 @overload
 def renderer(shown: Literal["explanation"], name: str) -> Callable[[Explanation, Options], str]: ...
 @overload

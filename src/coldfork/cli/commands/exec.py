@@ -45,6 +45,11 @@ def _variables(
     return read
 
 
+def _modules(_context: click.Context, _parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
+    """Read names with commas between them."""
+    return () if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+
+
 @click.command(
     "exec",
     epilog=_EPILOG,
@@ -95,6 +100,13 @@ def _variables(
     help="Where its run directory is made; without it, in the user's state folder.",
 )
 @click.option("--python", metavar="PATH", help="The interpreter to run it with.")
+@click.option(
+    "--warm",
+    metavar="MODULES",
+    callback=_modules,
+    help="Fork it from a server that has imported these already, such as torch,transformers; see "
+    "coldfork warm.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing except what the script prints.")
 @click.argument("script", metavar="SCRIPT|-m MODULE", type=click.UNPROCESSED)
 @click.argument("args", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
@@ -110,6 +122,7 @@ def exec_(
     env: dict[str, str | None],
     log_dir: Path | None,
     python: str | None,
+    warm: tuple[str, ...],
     script: str,
     args: tuple[str, ...],
     *,
@@ -138,6 +151,7 @@ def exec_(
         log_dir=log_dir,
         python=python,
         grace=grace,
+        warm=warm,
     )
     name = args[0] if script == "-m" and args else Path(script).name
     with ProgressBar(None if quiet else sys.stderr) as bar:
@@ -151,6 +165,8 @@ def exec_(
 
 def _report(done: Foreground, timeout: float | None) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
+    if done.cold_because is not None:
+        output.note(f"this was a cold start: {done.cold_because}")
     if done.outcome == "timed-out":
         report = done.run_dir / "report.json"
         output.note(f"the script took longer than {timeout:g} s and was ended; see {report}")

@@ -203,6 +203,7 @@ def arun_script(
     python: str | os.PathLike[str] | None = None,
     grace: float = GRACE_SECONDS,
     most_output: int = MOST_OUTPUT,
+    warm: Sequence[str] = (),
 ) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
@@ -228,6 +229,7 @@ def arun_script(
         grace=grace,
         most_output=most_output,
         streamed=True,
+        warm=warm,
     )
     return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
 

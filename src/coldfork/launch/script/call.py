@@ -38,6 +38,7 @@ def run_script(
     python: str | os.PathLike[str] | None = None,
     grace: float = GRACE_SECONDS,
     most_output: int = MOST_OUTPUT,
+    warm: Sequence[str] = (),
 ) -> ScriptResult:
     """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
 
@@ -53,6 +54,9 @@ def run_script(
     `stdin` is what it reads: bytes, a text or an open file; without it, nothing. Its output, its errors and a
     report lie in a new folder in `log_dir`, else in the user's state folder. `on_line` is called with each
     `OutputLine` as it is written, `on_progress` with what the script says to `coldfork.progress`.
+
+    `warm` are modules that a server keeps imported from which the script is then forked: see `coldfork warm`.
+    Where no server can start it, it is started as ever, and the result says in `cold_because` why.
 
     Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed is a `ScriptError`.
     What cannot be started is a `ColdforkError` that says why.
@@ -71,6 +75,7 @@ def run_script(
         grace=grace,
         most_output=most_output,
         streamed=on_line is not None,
+        warm=warm,
     )
     following = begin(request, stdin, on_progress)
     try:
@@ -214,6 +219,9 @@ def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | No
     """Start what was prepared, and leave its run directory to the supervisor."""
     directory = prepared.directory
     try:
+        warm = _start_warm(prepared, given, mask)
+        if warm is not None:
+            return warm
         python = client.own_interpreter(prepared.python)
         return client.start(python, prepared.job, directory.mark, directory.lock, given, mask)
     except BaseException:
@@ -221,6 +229,21 @@ def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | No
         raise
     finally:
         directory.let_go()
+
+
+def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
+    """Have a server start it, if one was asked for; None, and why in the report, where none does."""
+    wanted, directory = prepared.wanted, prepared.directory
+    if wanted is None:
+        return None
+    from coldfork.launch.warm.attachment import Cold, attach
+
+    prepared.report["warm"] = {"modules": list(wanted.modules), "cold_because": None}
+    attached = attach(wanted, prepared.job, directory.mark, directory.lock, given, mask)
+    if isinstance(attached, Cold):
+        prepared.report["warm"]["cold_because"] = attached.why
+        return None
+    return attached
 
 
 def _input(stdin: Given) -> int:

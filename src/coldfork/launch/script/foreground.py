@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +32,8 @@ class Foreground:
     left_behind: tuple[str, ...]
     exception: Mapping[str, Any] | None = None
     """The exception that ended it."""
+    cold_because: str | None = None
+    """Why no server started it, where that was asked for."""
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -57,6 +62,7 @@ def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
         prepared.directory.path,
         tuple(report.get("left_behind") or ()),
         report.get("exception"),
+        (report.get("warm") or {}).get("cold_because"),
     )
 
 
@@ -65,7 +71,16 @@ class _Script:
 
     def __init__(self, following: Following) -> None:
         self.following = following
-        following.supervised.socket.setblocking(False)
+        self.apart = not following.supervised.parent
+        socket = following.supervised.socket
+        socket.setblocking(False)
+        if self.apart:
+            # It is no child of ours, and so its end brings no signal by itself.
+            fcntl.fcntl(socket, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(socket, fcntl.F_SETSIG, signal.SIGCHLD)
+            fcntl.fcntl(socket, fcntl.F_SETFL, fcntl.fcntl(socket, fcntl.F_GETFL) | os.O_ASYNC)
+            # What has come before.
+            os.kill(os.getpid(), signal.SIGCHLD)
 
     def news(self) -> Iterator[Stopped | Continued | Ending]:
         """What the supervisor has said since the last time."""

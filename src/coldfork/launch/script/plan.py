@@ -16,9 +16,10 @@ from coldfork.launch.script import environment, run_directory
 from coldfork.launch.script.environment import ScriptEnvironment
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
-from coldfork.launch.supervisor.client import MARK, require_supervision
-from coldfork.launch.supervisor.protocol import inside, stamp
+from coldfork.launch.supervisor.client import require_supervision
+from coldfork.launch.supervisor.protocol import MARK, inside, stamp
 from coldfork.launch.supervisor.report_file import Veil
+from coldfork.launch.warm.terms import Wanted
 from coldfork.model.errors import UsageError
 
 SCHEMA_VERSION = 1
@@ -48,6 +49,9 @@ class ScriptRequest:
     grace: float = GRACE_SECONDS
     most_output: int = MOST_OUTPUT
     streamed: bool = False
+    warm: Sequence[str] = ()
+    """The modules that a server is to have imported from which the script is forked; none for an ordinary
+    start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +63,15 @@ class Prepared:
     report: dict[str, Any]
     job: dict[str, Any]
     """What the supervisor is to do."""
+    wanted: Wanted | None = None
+    """What a server must be like that the script may be forked from, where one was asked for."""
 
 
 def prepare(request: ScriptRequest) -> Prepared:
     """Check a request and lay out its run."""
     require_supervision("an isolated script")
     _require_times(request)
+    modules = module_names(request.warm)
     python = find_interpreter(None if request.python is None else _word(request.python))
     words = _command_line(request)
     cwd = None if request.cwd is None else _folder(request.cwd)
@@ -92,7 +99,8 @@ def prepare(request: ScriptRequest) -> Prepared:
         "grace": request.grace,
         "most_output": request.most_output,
     }
-    return Prepared(python, directory, report, job)
+    wanted = Wanted(python, words, surroundings.variables, cwd, modules) if modules else None
+    return Prepared(python, directory, report, job, wanted)
 
 
 def _with_watch(surroundings: ScriptEnvironment, mark: str) -> dict[str, str]:
@@ -132,6 +140,7 @@ def _report(
         "command": veil.command(command),
         "cwd": veil.over(cwd or _here()),
         "start_method": surroundings.start_method,
+        "warm": None,
         "timeout": request.timeout,
         "environment": {
             "set": veil.variables(surroundings.changed),
@@ -195,6 +204,16 @@ def _require_readable(script: str) -> None:
         raise UsageError(f"there is no script {script!r} (looked from {_here()})") from None
     except OSError as error:
         raise UsageError(f"cannot read the script {script!r}: {error.strerror}") from None
+
+
+def module_names(warm: Sequence[str]) -> tuple[str, ...]:
+    """The modules of a server, each by its dotted name."""
+    if isinstance(warm, str | bytes) or not all(isinstance(name, str) for name in warm):
+        raise UsageError("warm is a list of modules, each by its dotted name")
+    for name in warm:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise UsageError(f"warm: {name!r} is no module's dotted name")
+    return tuple(dict.fromkeys(warm))
 
 
 def _folder(cwd: str | os.PathLike[str]) -> str:

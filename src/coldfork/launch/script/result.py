@@ -62,6 +62,10 @@ class ScriptResult:
     """The state of every accelerator when it ended; None if it could not tell any more."""
     left_behind: tuple[str, ...]
     """The names of processes it left running; they were ended."""
+    warm: bool = False
+    """Whether it was forked from a server that had imported its modules already."""
+    cold_because: str | None = None
+    """Why it was not, though that was asked for."""
 
     @property
     def ok(self) -> bool:
@@ -114,6 +118,7 @@ def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
     """The result that a finished report and the files beside it stand for."""
     child = report.get("child") or {}
     states = child.get("states")
+    warm = report.get("warm")
     return ScriptResult(
         outcome=Outcome(report.get("outcome") or Outcome.LOST),
         status=report.get("status"),
@@ -129,6 +134,8 @@ def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
         wakes=tuple(child.get("wakes") or ()),
         states=None if states is None else tuple(states),
         left_behind=tuple(report.get("left_behind") or ()),
+        warm=warm is not None and warm["cold_because"] is None,
+        cold_because=None if warm is None else warm["cold_because"],
     )
 
 

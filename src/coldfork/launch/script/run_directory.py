@@ -17,8 +17,7 @@ from typing import Any
 
 from coldfork.launch.state_folder import state_folder, surplus
 from coldfork.launch.supervisor import kernel, report_file
-from coldfork.launch.supervisor.client import MARK
-from coldfork.launch.supervisor.protocol import stamp
+from coldfork.launch.supervisor.protocol import MARK, stamp
 from coldfork.model.errors import UsageError
 
 KEPT = 50

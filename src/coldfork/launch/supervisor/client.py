@@ -18,27 +18,29 @@ from typing import Any
 
 from coldfork.launch import memory_file
 from coldfork.launch.supervisor import kernel
-from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, PLAN
+from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, MARK, PLAN
 from coldfork.model.errors import UsageError
 from coldfork.observe.recording.events import decode, encode
 
-#: Carried by the script and all it starts, so that they are found should their supervisor be killed.
-MARK = "COLDFORK_RUN"
 _ROOT = str(Path(__file__).resolve().parents[3])
 _PROGRAM = (
     f"import sys; sys.path.insert(0, {_ROOT!r}); from coldfork.launch.supervisor.main import main; main()"
 )
 #: Above every number that a supervisor is given.
 _ABOVE = 10
+_LAST_SECONDS = 5.0
+"""How long a supervisor that has said its last word may take to end."""
 
 
 class Supervised:
     """A script that a supervisor of ours takes care of."""
 
-    def __init__(self, pid: int, ours: socket.socket, mark: str) -> None:
+    def __init__(self, pid: int, ours: socket.socket, mark: str, *, parent: bool = True) -> None:
+        """`parent` says whether the supervisor is a child of this process, which has to wait for it then."""
         self.pid = pid
         """The supervisor's pid; where the output is captured, also the script's group and session."""
         self.socket = ours
+        self.parent = parent
         self._mark = mark
         self._home = os.getpid()
 
@@ -74,8 +76,10 @@ class Supervised:
 
     def leave(self, *, captured: bool) -> int | None:
         """Let the supervisor go, which has nothing more to say; the status it left."""
+        if os.getpid() == self._home and not self.parent:
+            self._until_gone()
         self.socket.close()
-        if os.getpid() != self._home:
+        if os.getpid() != self._home or not self.parent:
             return None
         if captured:
             # While it is not yet waited for, no other group can have its number.
@@ -85,6 +89,13 @@ class Supervised:
             return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         except ChildProcessError:
             return None
+
+    def _until_gone(self) -> None:
+        """Wait until a supervisor has ended that nobody can wait for: the kernel closes its end then."""
+        self.socket.settimeout(_LAST_SECONDS)
+        with suppress(OSError):
+            while self.socket.recv(LONGEST):
+                pass
 
     def clear_away(self) -> None:
         """Kill what the script started and nobody takes care of any more."""

@@ -57,10 +57,21 @@ _DRAIN_BYTES = 1 << 24
 class Supervisor:
     """One script being supervised."""
 
-    def __init__(self, plan: SupervisedRun, caller: Caller, control: Callable[..., int]) -> None:
+    def __init__(
+        self,
+        plan: SupervisedRun,
+        caller: Caller,
+        begin: Callable[[list[int], int], int],
+        process: int | None = None,
+    ) -> None:
+        """`begin` starts the script with these outputs and this channel, and returns its pid.
+
+        `process` is a descriptor of the caller, for a supervisor that is not its child.
+        """
         self._plan = plan
         self._caller = caller
-        self._control = control
+        self._start = begin
+        self._process = process
         self._poll = select.poll()
         self._actions: dict[int, Callable[[], None]] = {}
         self._outputs: list[Output] = []
@@ -90,16 +101,18 @@ class Supervisor:
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal(SIGCHLD, lambda number, frame: None)
-        pthread_sigmask(SIG_SETMASK, _all_but(SIGCHLD))
+        pthread_sigmask(SIG_SETMASK, all_but(SIGCHLD))
         self._watch(reading, lambda: self._children_changed(reading))
         self._watch(CONTROL, self._hear)
-        try:
-            caller = os.pidfd_open(self._plan.caller)
-        except (OSError, AttributeError):
-            return
+        caller = self._process
+        if caller is None:
+            try:
+                caller = os.pidfd_open(self._plan.caller)
+            except (OSError, AttributeError):
+                return
         # Somebody that the caller forked may hold its end of the socket open; this cannot be held open.
         self._watch(caller, self._caller_died)
-        if os.getppid() != self._plan.caller:
+        if self._process is None and os.getppid() != self._plan.caller:
             self._caller_died()
 
     def _begin(self) -> bool:
@@ -114,7 +127,7 @@ class Supervisor:
             descriptors = [output.writing for output in self._outputs]
         self._began = monotonic()
         try:
-            self._script = start(plan, descriptors, self._channel.writing, self._control)
+            self._script = self._start(descriptors, self._channel.writing)
         except Refused as refused:
             self._caller.tell({"is": "refused", "what": refused.what, "errno": refused.errno})
             return False
@@ -281,14 +294,15 @@ class Supervisor:
         )
 
 
-def _all_but(*spared: int) -> set[int]:
+def all_but(*spared: int) -> set[int]:
+    """The signals that a supervisor holds back: all but its own faults and these."""
     faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}
     return set(map(int, valid_signals())) - faults - set(spared)
 
 
 def main() -> None:
     """What the supervising process runs."""
-    pthread_sigmask(SIG_BLOCK, _all_but())
+    pthread_sigmask(SIG_BLOCK, all_but())
     fill_closed_streams()
     plan = read_plan()
     if plan.captured:
@@ -297,5 +311,9 @@ def main() -> None:
     kernel.adopt_orphans(control)
     # A caller at a terminal waits for signals: one tells it that there is a message.
     waker = (lambda: kernel.signal_all([plan.caller], SIGCHLD)) if plan.at_terminal else None
-    Supervisor(plan, Caller(waker), control).run()
+
+    def begin(outputs: list[int], channel: int) -> int:
+        return start(plan, outputs, channel, control)
+
+    Supervisor(plan, Caller(waker), begin).run()
     os._exit(0)

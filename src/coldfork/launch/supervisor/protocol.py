@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+MARK = "COLDFORK_RUN"
+"""Carried by the script and all it starts, so that they are found should their supervisor be killed."""
 CONTROL = 3
 PLAN = 4
 LOCK = 5

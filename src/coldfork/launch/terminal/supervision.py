@@ -59,6 +59,10 @@ class Continued:
 class Attended(Protocol):
     """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether it is in a session of its own, where the terminal's signals do not reach it."""
+
     def news(self) -> Iterator[Stopped | Continued | Ending]:
         """What has happened to it since the last time, without waiting."""
 
@@ -164,7 +168,7 @@ class _Attendance:
                     return ending
             elif number == signal.SIGCONT:
                 self._go_on()
-            elif not self._reached_it(number) and not by_terminal:
+            elif self._child.apart or not (self._reached_it(number) or by_terminal):
                 self._child.hand_on(number)
 
     def _reached_it(self, number: int) -> bool:
@@ -197,12 +201,14 @@ class _Attendance:
 
     def _go_on(self) -> None:
         """A shell lets the whole group go on; somebody else may have signalled us alone."""
-        if not self._reached_it(signal.SIGCONT) and self._stopped:
+        if self._stopped and (self._child.apart or not self._reached_it(signal.SIGCONT)):
             self._child.hand_on(signal.SIGCONT)
 
 
 class _Child:
     """A program that is our own child."""
+
+    apart = False
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

@@ -113,13 +113,22 @@ def identity() -> str:
 
     Where it has changed since the server was started, another server is.
     """
+    return repr((rights(), os.getsid(0), control_groups()))
+
+
+def rights() -> list[bytes | None]:
+    """What this process may do, as the kernel says it."""
     status = _status()
+    return [status.get(field) for field in _IDENTITY]
+
+
+def control_groups() -> bytes:
+    """The control groups of this process, as the kernel lists them."""
     try:
         with open("/proc/self/cgroup", "rb") as stream:
-            groups = stream.read()
+            return stream.read()
     except OSError:
-        groups = b""
-    return repr(([status.get(field) for field in _IDENTITY], os.getsid(0), groups))
+        return b""
 
 
 def _status() -> Mapping[bytes, bytes]:

@@ -76,10 +76,11 @@ def too_late(before: Mapping[str, str], now: Mapping[str, str], imported: Collec
     """
     later = early(now)
     changed = (name for name in before.keys() | later.keys() if before.get(name) != later.get(name))
-    return sorted(name for name in changed if _was_read(name, imported))
+    return sorted(name for name in changed if was_read(name, imported))
 
 
-def _was_read(name: str, imported: Collection[str]) -> bool:
+def was_read(name: str, imported: Collection[str]) -> bool:
+    """Whether a server that has imported these has read a variable by now."""
     if name in HANDED_ON:
         return False
     return any(
@@ -91,4 +92,4 @@ def _was_read(name: str, imported: Collection[str]) -> bool:
 def early(environment: Mapping[str, str]) -> dict[str, str]:
     """Those of these variables that a server reads early, whatever it imports."""
     every = [reader for _, reader in READ_EARLY]
-    return {name: value for name, value in environment.items() if _was_read(name, every)}
+    return {name: value for name, value in environment.items() if was_read(name, every)}

@@ -1,0 +1,1 @@
+"""Servers that have imported already what a script will import, kept ready between runs."""

@@ -1,0 +1,130 @@
+"""Ends a script's process as Python would, but for what the server had imported: that is left as it is.
+
+Taking apart all that was imported, in Python and in C, means writing to every page of it, which the process
+shares with its server up to then, and can take longer than the script. What the script itself has made is
+taken apart as ever, and what was registered with `atexit` is called.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+from _signal import SIG_DFL, SIGINT, signal
+from types import ModuleType, SimpleNamespace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any, NoReturn
+
+_CANNOT_FLUSH = 120
+"""The status of a Python that could not write out its last words."""
+
+
+def report(error: BaseException) -> int:
+    """Say what has ended the script, as Python does; returns the status."""
+    if isinstance(error, SystemExit):
+        return _status(error)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    sys.last_exc = error  # type: ignore[attr-defined, unused-ignore]
+    failed: BaseException | None = None
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException as another:
+        failed = another
+    if isinstance(failed, SystemExit):
+        return _status(failed)
+    if failed is not None:
+        trace = failed.__traceback__ and failed.__traceback__.tb_next
+        sys.stderr.write("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(failed), failed.with_traceback(trace), trace)
+        sys.stderr.write("\nOriginal exception was:\n")
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    return 1
+
+
+def _status(error: SystemExit) -> int:
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    if sys.stderr is not None:
+        sys.stderr.write(f"{error.code}\n")
+    return 1
+
+
+def end(status: int, imported: Collection[str], *, interrupted: bool) -> NoReturn:
+    """End this process; `imported` are the modules that its server had."""
+    threading: Any = sys.modules.get("threading")
+    if threading is not None:
+        _attempt(threading._shutdown)
+    import atexit
+
+    atexit._run_exitfuncs()
+    if not _flush():
+        status = _CANNOT_FLUSH
+    _take_apart(imported)
+    _flush()
+    if interrupted:
+        signal(SIGINT, SIG_DFL)
+        os.kill(os.getpid(), SIGINT)
+    import ctypes
+
+    library = ctypes.PyDLL(None)
+    if any(name == "LD_PRELOAD" or "INJECTION" in name for name in os.environ):
+        # A profiler, which writes at the very end. The interpreter is held meanwhile, or threads would go on
+        # in what is being taken down.
+        library.exit(status)
+    library.fflush(None)
+    os._exit(status)
+
+
+def _attempt(do: Any) -> None:
+    try:
+        do()
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _flush() -> bool:
+    """Write out what was printed; False if that cannot be done, which is said where it can be."""
+    done = True
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None or getattr(stream, "closed", False):
+            continue
+        try:
+            stream.flush()
+        except BaseException as error:
+            if stream is sys.stdout:
+                sys.unraisablehook(_unraisable(error, stream))
+                done = False
+    return done
+
+
+def _unraisable(error: BaseException, stream: object) -> Any:
+    return SimpleNamespace(
+        exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__, err_msg=None, object=stream
+    )
+
+
+def _take_apart(imported: Collection[str]) -> None:
+    """Let go of what the script has made, which may have something left to do."""
+    own = [name for name in sys.modules if name not in imported and not name.startswith("coldfork.")]
+    held: list[Any] = [sys.modules.pop(name) for name in own]
+    namespaces = [vars(module) for module in reversed(held) if isinstance(module, ModuleType)]
+    for namespace in (vars(sys.modules["__main__"]), *namespaces):
+        # Names that begin with an underscore go first, as they do in Python.
+        for name in sorted(namespace, key=lambda one: not str(one).startswith("_")):
+            if name != "__builtins__":
+                namespace[name] = None
+    del held, namespaces
+    gc.collect()
+    for each in gc.get_objects():
+        if isinstance(each, io.IOBase) and not each.closed:
+            try:
+                each.flush()
+            except BaseException:
+                # It was not the script's to write, or cannot be written to.
+                continue

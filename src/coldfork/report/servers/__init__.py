@@ -1,0 +1,1 @@
+"""What `coldfork warm status` prints."""

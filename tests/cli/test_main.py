@@ -56,6 +56,7 @@ Commands:
   run         Run a program as `python` does, and say what it did to
               accelerators.
   exec        Run a Python script isolated from whatever started it.
+  warm        Keep servers ready that have imported what scripts need.
   ps          Show what is awake or poisoned in Python processes that run.
   explain     Say what a log tells: the failure, the guilty line, and what to
               do.

@@ -7,6 +7,7 @@ import socket
 import stat
 import struct
 from binascii import crc32
+from tempfile import gettempdir
 
 from coldfork.model.errors import UsageError
 
@@ -28,7 +29,7 @@ def folder(environment: Mapping[str, str] = os.environ) -> str:
     """The folder, made if need be; `UsageError` if anybody else could get at what lies in it."""
     runtime = environment.get("XDG_RUNTIME_DIR")
     base = runtime if runtime and os.path.isdir(runtime) else None
-    path = os.path.join(base, "coldfork") if base else f"/tmp/coldfork-{os.getuid()}"
+    path = os.path.join(base, "coldfork") if base else os.path.join(gettempdir(), f"coldfork-{os.getuid()}")
     try:
         os.mkdir(path, _OURS_ALONE)
     except FileExistsError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -80,10 +78,10 @@ def mark_abandoned(folder: Path) -> list[Path]:
     A supervisor holds a lock on its run directory, which the system takes from the dead.
     """
     found: dict[str, Path] = {}
-    for path in _runs(folder):
-        report = report_file.read(os.fspath(path))
-        if report is None or report.get("state") != "started":
+    for name in _runs(folder):
+        if not report_file.may_run(name):
             continue
+        path = Path(name)
         lock = None
         with suppress(OSError):
             lock = _locked(path)
@@ -116,17 +114,17 @@ def _tidied(_pid: int, folder: Path) -> None:
     mark_abandoned(folder)
 
 
-def _runs(folder: Path) -> Iterator[Path]:
+def _runs(folder: Path) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                yield Path(entry.path)
+                yield entry.path
 
 
 def _made(folder: Path, script: str) -> RunDirectory:
     plain = re.sub(r"[^A-Za-z0-9_.]+", "-", Path(script).stem).strip("-.")[:_NAME_LENGTH] or "script"
     while True:
-        mark = secrets.token_hex(4)
+        mark = os.urandom(4).hex()
         path = folder / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{plain}-{mark}"
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)
@@ -156,8 +154,10 @@ def _locked(path: Path) -> int | None:
 
 def _forget_old(folder: Path) -> None:
     """Delete the runs that have to make room, save those that have not ended."""
-    for path in surplus(_runs(folder), KEPT - 1):
+    for path in surplus(map(Path, _runs(folder)), KEPT - 1):
         with suppress(OSError):
             report = report_file.read(os.fspath(path))
             if report is not None and report.get("state") != "started":
-                shutil.rmtree(path)
+                from shutil import rmtree
+
+                rmtree(path)

@@ -67,6 +67,8 @@ class Veil:
 
 NAME = "report.json"
 _UNFINISHED = ".report.json.new"
+_BEGINNING = 1024
+"""So many bytes hold the state, which is among the first keys."""
 
 
 def write(folder: str, report: dict[str, Any]) -> None:
@@ -87,6 +89,20 @@ def read(folder: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def may_run(folder: str) -> bool:
+    """Whether the report in a run directory may be that of a run that goes on; told by its beginning."""
+    try:
+        descriptor = os.open(os.path.join(folder, NAME), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return b'"state": "started"' in os.read(descriptor, _BEGINNING)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def tidy(folder: str) -> None:

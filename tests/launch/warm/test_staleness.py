@@ -13,7 +13,7 @@ import pytest
 from coldfork.launch.script.call import run_script
 from coldfork.launch.warm import control
 from coldfork.model.errors import UsageError
-from tests.launch.scripting import SECONDS, until, variables
+from tests.launch.scripting import SECONDS, marked, until, variables
 from tests.launch.warm.conftest import WarmBench
 
 USES = "import mine; print(mine.VALUE)"
@@ -205,6 +205,8 @@ def test_what_cannot_be_preloaded_is_told(bench: WarmBench, library: Path, text:
     with pytest.raises(UsageError, match=why):
         bench.prepare(["mine"])
     assert bench.run("print('ran')", warm=["mine"]).stdout == "ran\n"
+    control.stop()
+    until(lambda: not marked(f"PYTHONPATH={library}"), "the end of what the import has left")
 
 
 def test_a_virtual_device_comes_before_every_import(bench: WarmBench) -> None:

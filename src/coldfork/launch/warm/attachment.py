@@ -67,7 +67,7 @@ def attach(
         return Cold(f"the keeper of warm servers could not be asked: {error}")
     except UsageError as error:
         return Cold(str(error))
-    return Cold("coldfork keeps changing")
+    return Cold("the program is being installed anew")
 
 
 def _asked(

@@ -11,8 +11,8 @@ from signal import SIGKILL
 from time import monotonic, time
 
 from coldfork.launch import memory_file
+from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.posix_spawn import spawn
-from coldfork.launch.supervisor.protocol import MARK
 from coldfork.launch.warm import freshness, protocol
 from coldfork.launch.warm.terms import read_otherwise, stand_in
 from coldfork.launch.zygote import messages
@@ -75,6 +75,7 @@ class HeldServer:
         self.starts = 0
         self._since = monotonic()
         self._read: dict[str, Any] = {}
+        self._mark = f"{os.getpid()}-{os.urandom(8).hex()}".ljust(protocol.SPARE_ROOM, "-")
         self._files = freshness.noted([facts.python, _configuration(facts.python)])
         self.socket, self.pid = self._start(log)
 
@@ -95,7 +96,7 @@ class HeldServer:
             for number, descriptor in given.items():
                 lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
                 opened.callback(os.close, lifted[number])
-            environment = {**facts.server_environment, MARK: protocol.MARK_PLACEHOLDER}
+            environment = {**facts.server_environment, protocol.SPARE: self._mark}
             here = os.getcwd()
             try:
                 os.chdir(facts.cwd)
@@ -185,6 +186,8 @@ class HeldServer:
             os.kill(self.pid, SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
+        # What its imports have started; its scripts carry another mark.
+        kernel.end_marked(protocol.SPARE, {self._mark})
         self.socket.close()
 
     def described(self) -> Message:

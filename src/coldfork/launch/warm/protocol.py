@@ -14,8 +14,12 @@ FACTS = 8
 """And of what the keeper reads: on which terms the server must have been started."""
 OF_A_START = 9
 
-MARK_PLACEHOLDER = "-" * 96
-"""What stands in the variable by which a script is found, until it is one."""
+SPARE = "COLDFORK_SPARE"
+"""A variable of a server, by which what its imports have left is found. In the process of a script that one
+stands in its place by which the script is found.
+"""
+SPARE_ROOM = 96
+"""So long its value is at least."""
 PRESENT = 1
 """The version of all this; who speaks another is not understood."""
 CIRCUMSTANCES_READ = 6

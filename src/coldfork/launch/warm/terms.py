@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-OURS = ("COLDFORK_WATCH", "COLDFORK_RUN", "COLDFORK_CHANNEL")
+OURS = ("COLDFORK_WATCH", "COLDFORK_RUN", "COLDFORK_CHANNEL", "COLDFORK_SPARE")
 """Variables that are another one in every script, and that only coldfork reads."""
 _LOCALE = ("LANG", "LANGUAGE", "LC_")
 _GIVEN_ANEW = (*variables.HELD, *variables.FOLLOWING, *variables.QUIET, *variables.UNLESS_SET)

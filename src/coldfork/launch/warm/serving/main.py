@@ -86,6 +86,7 @@ class Server:
         self._at_start = at_start
         self._began = time_ns()
         self._reads = Reads()
+        self._place = process_title.place_of(protocol.SPARE)
         self._kit: Kit | None = None
 
     def prepare(self) -> bool:
@@ -113,6 +114,7 @@ class Server:
                 limits=ThreadLimits(),
                 interrupt=signal(SIGINT, SIG_IGN),
                 descriptors=_open(),
+                place=self._place,
                 modules=frozenset(sys.modules),
             )
         )

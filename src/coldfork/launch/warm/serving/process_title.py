@@ -7,6 +7,7 @@ process from outside. The server is started with room for them.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,16 +18,25 @@ _ENVIRONMENT = 47
 """Where the addresses stand in the kernel's account of a process, counted from its state."""
 
 
-def mark(variable: str, value: str, placeholder: str) -> None:
-    """Put a value in the place of the one that a variable was started with, and that is as long or longer."""
-    begin, end = _range(_ENVIRONMENT)
-    old, new = f"{variable}={placeholder}".encode(), f"{variable}={value}".encode()
-    if len(old) < len(new):
-        raise ValueError("a mark does not fit into the place that is kept for it")
-    at = _read("/proc/self/environ").find(old)
-    if at < 0 or begin + at + len(old) > end:
-        raise ValueError("the place that is kept for a mark was not found")
-    _write(begin + at, new.ljust(len(old), b"\0"))
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a variable stands that a process was started with."""
+
+    address: int
+    length: int
+
+
+def place_of(variable: str) -> Place:
+    """The place of a variable that this process was started with; `ValueError` without it."""
+    begin, _ = _range(_ENVIRONMENT)
+    carried = _read("/proc/self/environ")
+    at = carried.index(f"{variable}=".encode())
+    return Place(begin + at, carried.index(b"\0", at) - at)
+
+
+def mark(place: Place, variable: str, value: str) -> None:
+    """Put another variable into a place, as much of it as there is room for."""
+    _write(place.address, f"{variable}={value}".encode()[: place.length].ljust(place.length, b"\0"))
 
 
 def entitle(words: Sequence[str]) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from coldfork.launch.supervisor.protocol import MARK
 from coldfork.launch.supervisor.start import CHANNEL_VARIABLE
-from coldfork.launch.warm import protocol
 from coldfork.launch.warm.serving import ending, process_title, streams
 from coldfork.launch.zygote.working import seeds
 
@@ -40,6 +39,8 @@ class Kit:
     """What handles SIGINT when everything has been imported."""
     descriptors: frozenset[int]
     """Those that what was imported holds open."""
+    place: process_title.Place
+    """Where the variable stands by which a process is found from outside."""
     modules: frozenset[str]
     """Everything that is imported."""
 
@@ -115,7 +116,7 @@ class Script:
         plan, kit = self._plan, self._kit
         words = plan.words[1:]
         # Now, when nobody but the supervisor could look for it: its own death ends this process as well.
-        process_title.mark(MARK, plan.environment[MARK], protocol.MARK_PLACEHOLDER)
+        process_title.mark(kit.place, MARK, plan.environment[MARK])
         process_title.entitle(plan.words)
         streams.open_anew()
         sys.orig_argv[:] = plan.words

@@ -44,7 +44,9 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
         with open(protocol.CIRCUMSTANCES_READ, "rb") as stream:
             circumstances: Circumstances = pickle.load(stream)
         taken = kit.descriptors & handed_on.keys()
-        _agree(reply, message["mark"], circumstances, [f"descriptor {number}" for number in sorted(taken)])
+        _agree(
+            reply, message["mark"], circumstances, kit, [f"descriptor {number}" for number in sorted(taken)]
+        )
         plan = read_plan()
         control = kernel.process_control()
         kernel.adopt_orphans(control)
@@ -100,11 +102,12 @@ def _lifted(descriptor: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
 
 
-def _agree(reply: int, mark: str, circumstances: Circumstances, troubles: list[str]) -> None:
+def _agree(reply: int, mark: str, circumstances: Circumstances, kit: Kit, troubles: list[str]) -> None:
     """Become like the caller, and begin only when it says so; otherwise end here, before anything ran."""
     with socket.socket(fileno=reply) as client:
         circumstances.group = os.getpgrp()
         troubles = [*troubles, *circumstances.take_over((MARK.encode(), mark.encode()))]
+        process_title.mark(kit.place, "COLDFORK_SUPERVISES", mark)
         process_title.entitle(["coldfork.launch.supervisor.main", mark])
         if troubles:
             messages.send(client, {"is": "cold", "why": f"it would not have {'; '.join(troubles)}"})

@@ -88,6 +88,11 @@ class Beginning:
         tensor = self.largest(key)
         return None if tensor is None else tensor.untyped_storage()
 
+    def contents(self, keys: Iterable[int]) -> dict[int, Any]:
+        """What each of these memories holds now, as far as it is still there."""
+        found = ((key, self.storage(key)) for key in keys)
+        return {key: bytes_of(storage).clone() for key, storage in found if storage is not None}
+
 
 class Draws:
     """Everything in this process that random numbers are drawn from."""

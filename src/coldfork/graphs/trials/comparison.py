@@ -158,7 +158,8 @@ class Comparison:
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
                 return Outcome(None, (_not_compared(answer),))
-            notes = (*_unvaried(question, answer.value), *(one for one in notes if one == _LET_GO))
+            kept = (one for one in notes if one == _LET_GO)
+            notes = (*_unvaried(question, answer.value), *_unread(answer.value), *kept)
             varied = varied or any(values is not None for values in answer.value.given)
             judged = self._judged(question, answer.value, parts, trial, limit, notes)
             if judged.differs is not False:
@@ -281,6 +282,12 @@ def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]
 
 def _not_compared(answer: Answer) -> str:
     return f"not compared with a fresh run: {answer.trouble or answer.error}"
+
+
+def _unread(fresh: EagerRun) -> tuple[str, ...]:
+    return tuple(
+        f"not compared: a result of kind {kind}, whose memory cannot be read here" for kind in fresh.unread
+    )
 
 
 def _unvaried(question: Question, fresh: EagerRun) -> tuple[str, ...]:

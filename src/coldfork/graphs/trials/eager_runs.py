@@ -14,12 +14,12 @@ import torch
 
 from coldfork.graphs.batches import Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
-from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes.step_state import running_with
-from coldfork.graphs.trials.beginning import Beginning, Draws, is_plain
+from coldfork.graphs.trials.beginning import Beginning, Draws
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
 from coldfork.graphs.trials.questions import Question
-from coldfork.graphs.trials.results import results_of
+from coldfork.graphs.trials.results import results_of, unread_in
 from coldfork.graphs.trials.traces import Step, Trace
 from coldfork.graphs.trials.variation import at_level, other_values
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
@@ -40,6 +40,8 @@ class EagerRun:
     built: dict[int, Any] = field(default_factory=dict)
     """What the program keeps up to date, as it was when the run began."""
     results: dict[str, Any] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    """The kinds of results that cannot be compared."""
     left: dict[int, Any] = field(default_factory=dict)
     """What the memory that the graph writes holds at the end."""
     wrote: dict[int, Any] = field(default_factory=dict)
@@ -90,7 +92,7 @@ class EagerRunner:
             draws.reseed(question.seed)
             with running_with(state), self._manner.grad_mode(), _compiling(question.compiled):
                 output = forward(Mode.NONE)
-        told.results = results_of(output)
+        told.results, told.unread = results_of(output), unread_in(output)
         told.left = self._beginning.contents(question.written)
         told.wrote = self._beginning.contents(key for key in filled.wrote if self._beginning.holds(key))
         told.steps = trace.steps if trace is not None else []
@@ -154,9 +156,9 @@ class Filled(UncompiledMode):
         result = func(*args, **kwargs)
         if operator.way is Way.EMPTY:
             for tensor in tensors_in(result):
-                if is_plain(tensor):
+                if is_readable(tensor):
                     tensor.detach().fill_(self._value)
         elif operator.written:
             written = tensors_in([one.of(args, kwargs) for one in operator.written])
-            self.wrote.update(key_of(one) for one in written if is_plain(one))
+            self.wrote.update(key_of(one) for one in written if is_readable(one))
         return result

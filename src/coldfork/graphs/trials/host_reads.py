@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, MethodType, ModuleType
 from typing import Any
 
-from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.operator_watch import HostReads
-from coldfork.graphs.trials.beginning import View, is_plain
+from coldfork.graphs.trials.beginning import View
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operators, Way, tensors_in
 from coldfork.virtual.capturing.places import Places
@@ -83,7 +83,7 @@ class HostDecisionsWatch(UncompiledMode):
             return result
         written = [one.of(args, kwargs) for one in operator.written]
         for tensor in tensors_in((result, written)):
-            if sources and is_plain(tensor):
+            if sources and is_readable(tensor):
                 key = key_of(tensor)
                 self._sources[key] = self._sources.get(key, frozenset()) | sources
         return result
@@ -92,7 +92,7 @@ class HostDecisionsWatch(UncompiledMode):
         self._read |= self._sources_of(tensors_in(tensor))
 
     def _sources_of(self, tensors: Iterable[Any]) -> frozenset[int]:
-        known = (self._sources.get(key_of(one), frozenset()) for one in tensors if is_plain(one))
+        known = (self._sources.get(key_of(one), frozenset()) for one in tensors if is_readable(one))
         return frozenset().union(*known)
 
 

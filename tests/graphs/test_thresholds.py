@@ -241,3 +241,22 @@ def test_memory_that_a_longer_batch_exchanges_is_said_and_is_no_leak(measure: Ca
 
 def test_one_long_sequence_among_short_ones_is_tried() -> None:
     assert checked(lambda lengths: int(lengths.max()) > 64 and int(lengths.min()) < 32).leaks
+
+
+class Strange:
+    """As proxies and lazily made settings are."""
+
+    limit = 800
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__dict__":
+            raise RuntimeError("nothing may be asked here")
+        return object.__getattribute__(self, name)
+
+
+STRANGE = Strange()
+
+
+def test_no_object_is_asked_for_more_than_it_holds() -> None:
+    report = checked(lambda lengths: STRANGE.limit < int(lengths.max()) < 900)
+    assert report.leaks, str(report)

@@ -147,6 +147,14 @@ class _Numbers:
                 self._take(part, names, depth + 1)
 
 
+def _own(value: Any) -> Mapping[str, Any]:
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except Exception:  # a class may say anything of its objects
+        return {}
+    return own if type(own) is dict else {}
+
+
 def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
     """What code that uses these names may reach in an object; nothing of the program's runs for it."""
     if type(value) is dict:
@@ -158,7 +166,7 @@ def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
         holders: tuple[Mapping[str, Any], ...] = (vars(value),)
     else:
         kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
-        own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+        own = {} if isinstance(value, type) else _own(value)
         holders = (own, *(vars(kind) for kind in kinds if kind.__module__ != "builtins"))
     for name in names:
         for holder in holders:

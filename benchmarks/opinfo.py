@@ -125,8 +125,15 @@ def run(case: Case, mode: str, samples: int, backend: str = "") -> Iterator[Outc
     """Put the first samples of an operator through capture and replay, compiled if a backend is named."""
     torch.manual_seed(7)
     try:
+        kind = DTYPES[case.dtype]
+        # With gradients an operator keeps what its backward needs, and may take another way.
+        differentiable = mode == "grad" and kind in case.operator.supported_backward_dtypes("cpu")
         given = list(
-            zip(range(samples), case.operator.sample_inputs("cpu", DTYPES[case.dtype]), strict=False)
+            zip(
+                range(samples),
+                case.operator.sample_inputs("cpu", kind, requires_grad=differentiable),
+                strict=False,
+            )
         )
     except Exception as error:
         yield Outcome(case.name, case.dtype, mode, 0, "no-sample", _first_line(error))

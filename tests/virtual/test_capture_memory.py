@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coldfork.virtual import CaptureError, capture
+from coldfork.virtual.capturing.memory import Block, Poisoning, poison_value
 
 torch: Any = pytest.importorskip("torch")
 
@@ -197,3 +198,71 @@ def test_empty_memory_is_poisoned_anew_at_each_replay() -> None:
     y.fill_(5)
     graph.replay()
     assert y[2:].isnan().all()
+
+
+@pytest.mark.must_hold
+def test_memory_that_a_region_uses_again_holds_the_poison_of_what_it_holds_now() -> None:
+    x = torch.ones(6)
+    with capture() as graph:
+        first = x * 2
+        key = first.untyped_storage()._cdata
+        del first
+        second = x.int() * 3
+        third = second.view(torch.float32) * 1
+        del second
+        fourth = x + 1
+    assert key in {memory.key for memory in graph.memories}
+    assert len(_keys(graph, "pool")) == 2
+    assert third.isnan().all()
+    assert fourth.isnan().all()
+    with capture():
+        number = (x * 2).int()
+        again = number + 1
+        del number
+        bits = again.view(torch.uint8)
+    assert bits.unique().tolist() == [0xA5]
+
+
+def test_memory_of_an_earlier_graph_is_poisoned_for_the_next_one() -> None:
+    x = torch.ones(6)
+    with capture() as first:
+        y = x * 2
+    first.replay()
+    assert y.tolist() == [2.0] * 6
+    key = y.untyped_storage()._cdata
+    del y
+    with capture(pool=first.pool):
+        z = x * 3
+    assert z.untyped_storage()._cdata == key
+    assert z.isnan().all()
+
+
+def test_the_gaps_of_what_lay_there_before_are_poisoned_too() -> None:
+    x = torch.ones(2, 2)
+    with capture():
+        gaps = torch.empty_strided((2, 2), (4, 1))
+        block = gaps.untyped_storage()
+        key, size = block._cdata, block.nbytes() // 4
+        del gaps, block
+        whole = torch.empty(size)
+        assert whole.untyped_storage()._cdata == key
+        x * 2
+    assert whole.isnan().all()
+
+
+def test_poison_is_written_once_where_nothing_computes_in_between() -> None:
+    made = torch.empty(4)
+    block = Block(made.untyped_storage())
+    poisoning = Poisoning()
+    poisoning.fill(made, block, poison_value(torch.float32))
+    assert made.isnan().all()
+    made.zero_()
+    poisoning.fill(made, block, poison_value(torch.float32))
+    assert made.tolist() == [0.0] * 4
+    numbers = made.view(torch.int32)
+    poisoning.fill(numbers, block, poison_value(torch.int32))
+    assert numbers.view(torch.uint8).unique().tolist() == [0xA5]
+    poisoning.fill(made[:3], block, poison_value(torch.float32))
+    made.zero_()
+    poisoning.fill(made, block, poison_value(torch.float32))
+    assert made.isnan().all()

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from coldfork.graphs.descriptors import BatchDescriptor, Forward, Mode, Phase, StatePair
 from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import CaptureFailedError, GraphError
-from coldfork.graphs.leaks.inspection import Inspection, Inspector
+from coldfork.graphs.leaks.watch_points import Inspection
 from coldfork.graphs.passes.inputs import StaticInputs
 from coldfork.graphs.passes.outputs import Generation
 from coldfork.graphs.passes.step_state import running_with
@@ -133,7 +133,7 @@ def capture(
     """Warm up and capture a batch."""
     before = engine.used(pool)
     with ExitStack() as around:
-        if isinstance(inspection, Inspector):
+        if inspection.watches:
             # It watches what runs eagerly, and compiled kernels write past whoever watches operators.
             around.enter_context(compiled_graphs_shown())
         captured = _captured(descriptor, make, engine, pool, inputs, inspection, manner)
@@ -190,7 +190,7 @@ def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection, ma
     before = times_compiled()
     with inspection.warming_up(forward, state), running_with(state), manner.grad_mode():
         forward(Mode.NONE)
-    if isinstance(inspection, Inspector) and times_compiled() != before:
+    if inspection.watches and times_compiled() != before:
         # What was compiled under the modes of a check serves under them alone.
         with manner.grad_mode():
             unwatched, other = make(descriptor, Phase.WARMUP)

@@ -10,7 +10,8 @@ from coldfork.graphs.descriptors import BatchDescriptor, Phase
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import Leak, LeakKind, Report
 from coldfork.graphs.leaks.inspection import Inspector
-from coldfork.graphs.trials.comparison import Comparison, Outcome, Seen, reason_against
+from coldfork.graphs.trials.comparison import Comparison, Outcome, Seen
+from coldfork.graphs.trials.copies import reason_against
 from coldfork.graphs.trials.explanation import explanations
 from coldfork.graphs.trials.replays import records_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,6 @@ import torch
 
 from coldfork.graphs import batches, engines
 from coldfork.graphs.batches import Around, CapturedBatch, Manner, nothing_around, unguarded
-from coldfork.graphs.checking import Checker
 from coldfork.graphs.collection import no_collection
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
@@ -33,12 +33,16 @@ from coldfork.graphs.errors import (
     NotCapturedError,
 )
 from coldfork.graphs.findings import Report
-from coldfork.graphs.leaks.inspection import Inspection
+from coldfork.graphs.leaks.watch_points import Inspection
 from coldfork.graphs.memory_use import added_by, estimated, require_within
 from coldfork.graphs.passes.inputs import StaticInputs
 from coldfork.graphs.passes.outputs import Generation
 from coldfork.graphs.progress import Progress, teller
 from coldfork.graphs.recipes import Inputs, Moved, Recipes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.graphs.checking import Checker
 
 _AS_CAPTURED = object()
 
@@ -128,12 +132,14 @@ class GraphManager:
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).values()]
         make = making(create_forward, states)
-        checker = None
+        checker: Checker | None = None
         done: dict[BatchDescriptor, StatePair] = {}
         tell = teller(progress)
         with self._busy("capturing"), no_collection(), ExitStack() as stack:
             if self._check != "off":
-                checker = Checker(make, wanted, self._engine, self._persistent, fed, self._manner)
+                # What checks is not loaded into processes that only serve.
+                checking = importlib.import_module("coldfork.graphs.checking")
+                checker = checking.Checker(make, wanted, self._engine, self._persistent, fed, self._manner)
                 stack.enter_context(closing(checker))
             for number, descriptor in enumerate(wanted):
                 tell(number, len(wanted), descriptor)

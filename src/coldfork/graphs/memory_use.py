@@ -9,7 +9,7 @@ from coldfork.graphs.batches import CapturedBatch, Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.errors import MemoryBudgetError
-from coldfork.graphs.leaks.inspection import Inspection
+from coldfork.graphs.leaks.watch_points import Inspection
 from coldfork.graphs.passes.inputs import StaticInputs
 
 Measured = Callable[[list[BatchDescriptor]], Mapping[BatchDescriptor, int]]

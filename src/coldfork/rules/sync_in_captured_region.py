@@ -4,9 +4,10 @@
 
 Reports a synchronisation in code that a capture reaches: `torch.cuda.synchronize()`,
 `synchronize()` of a stream or an event, `.item()`, `.tolist()`, `.cpu()`, `.to("cpu")`, `.numpy()`,
-`nonzero()`, `unique()`, `masked_select()`, indexing with a mask, and asking a tensor for its
-truth value, its number or its text (`if tensor:`, `int(tensor)`, `print(tensor)`). The finding's chain leads
-from the line that captures to the call.
+`nonzero()`, `unique()`, `masked_select()`, indexing with a mask, asking a tensor for its
+truth value, its number or its text (`if tensor:`, `int(tensor)`, `print(tensor)`), and making a tensor on the
+device of what the host holds (`torch.tensor([1, 2], device="cuda")`, `torch.tensor([1, 2]).cuda()`): the
+copy is waited for. The finding's chain leads from the line that captures to the call.
 
 ## Why is this bad
 

@@ -77,5 +77,7 @@ class Replay:
         return hidden, out
 
     def _keep(self, frame: FrameType, event: str, argument: object) -> None:
-        if event == "return" and frame.f_code.co_filename.startswith(str(self.folder)):
+        ours = frame.f_code.co_filename.startswith(str(self.folder))
+        # What captured code itself held is gone with its call, as it is in any program.
+        if event == "return" and ours and "capture" in frame.f_code.co_name:
             self.kept += [dict(frame.f_locals), argument]

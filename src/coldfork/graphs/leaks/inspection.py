@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from coldfork.graphs.leaks.operator_watch import HostReads, OperatorStep, Watche
 from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
 from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.graphs.leaks.value_changes import Calls, Change, Snapshot
+from coldfork.graphs.leaks.watch_points import Inspection
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Operators
@@ -23,27 +24,10 @@ from coldfork.virtual.capturing.places import Places
 _UNWRITTEN = "memory that nothing has written"
 
 
-class Inspection:
-    """What surrounds the steps of a capture; this one looks at nothing, and costs nothing."""
-
-    def building(self, descriptor: BatchDescriptor, phase: Phase) -> AbstractContextManager[None]:
-        """Around the making of a forward function."""
-        return nullcontext()
-
-    def warming_up(self, forward: Any, state: Any) -> AbstractContextManager[None]:
-        """Around the warm-up run."""
-        return nullcontext()
-
-    def capturing(self, forward: Any, state: Any) -> AbstractContextManager[None]:
-        """Around the capture."""
-        return nullcontext()
-
-    def captured(self, graph: Any) -> None:
-        """One graph is complete."""
-
-
 class Inspector(Inspection):
     """Looks at the captures of some batches, one after the other, and reports on each."""
+
+    watches = True
 
     def __init__(self, persistent: Iterable[Any] = (), inputs: Iterable[Any] | None = None) -> None:
         self._persistent = {key_of(tensor) for tensor in persistent}

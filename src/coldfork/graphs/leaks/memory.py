@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.nn.parameter import is_lazy
 
 from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
@@ -15,6 +16,7 @@ BEFORE = 0
 """Was there before anything was watched."""
 NOTHING = 1
 """Was allocated, and never written."""
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _SMALL = 1 << 20
 """So many cells are made at once; of more, only those that are written take memory."""
 
@@ -32,6 +34,23 @@ class Writer(NamedTuple):
 def key_of(tensor: Any) -> int:
     """What tells a tensor's memory from any other while both exist."""
     return int(tensor.untyped_storage()._cdata)
+
+
+def has_memory(tensor: Any) -> bool:
+    """True for a tensor whose elements lie in one memory, wherever that is: who wrote there can be told."""
+    return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_quantized
+
+
+def is_readable(tensor: Any) -> bool:
+    """True where, moreover, this process can read and write that memory: what lies there can be compared.
+
+    A class that only adds methods to tensors is no obstacle; one that decides what operators do is.
+    """
+    kind = type(tensor)
+    if not issubclass(kind, torch.Tensor) or kind.__torch_dispatch__ is not _NO_DISPATCH or is_lazy(tensor):
+        return False
+    with torch._C.DisableTorchFunctionSubclass():
+        return has_memory(tensor) and tensor.device.type == "cpu"
 
 
 class Ledger:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch.overrides import TorchFunctionMode
 
-from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer, has_memory
 from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
@@ -59,7 +58,7 @@ class Watched(UncompiledMode):
         kwargs = kwargs or {}
         operator = self._operators.of(func)
         depends = operator.random or any(
-            self.depends(tensor) for tensor in tensors_in((args, kwargs)) if _plain(tensor)
+            self.depends(tensor) for tensor in tensors_in((args, kwargs)) if has_memory(tensor)
         )
         result = func(*args, **kwargs)
         if operator.way is Way.HOST and depends:
@@ -70,7 +69,7 @@ class Watched(UncompiledMode):
 
     def note_host_read(self, name: str, tensor: Any) -> None:
         """The host looks at a tensor here."""
-        if _plain(tensor) and self.depends(tensor):
+        if has_memory(tensor) and self.depends(tensor):
             self.host_reads.append(as_frame(self._places.here(2)))
 
     def depends(self, tensor: Any) -> bool:
@@ -84,16 +83,18 @@ class Watched(UncompiledMode):
     def _note(self, operator: Operator, depends: bool, args: Any, kwargs: Any, result: Any) -> None:
         where = as_frame(self._places.here(3))
         written = [
-            one for one in tensors_in([one.of(args, kwargs) for one in operator.written]) if _plain(one)
+            one for one in tensors_in([one.of(args, kwargs) for one in operator.written]) if has_memory(one)
         ]
         aliased = {one.untyped_storage()._cdata for one in written}
         fresh = [
-            one for one in tensors_in(result) if _plain(one) and one.untyped_storage()._cdata not in aliased
+            one
+            for one in tensors_in(result)
+            if has_memory(one) and one.untyped_storage()._cdata not in aliased
         ]
         self._made.update(one.untyped_storage()._cdata for one in fresh)
         allocates = operator.way is Way.EMPTY
         if self._steps is not None:
-            read = tuple(one for one in _read_of(operator, args, kwargs) if _plain(one))
+            read = tuple(one for one in _read_of(operator, args, kwargs) if has_memory(one))
             self._steps.append(OperatorStep(operator.name, where, read, (*written, *fresh), allocates))
             return
         if allocates:
@@ -126,7 +127,3 @@ def _read_of(operator: Operator, args: Any, kwargs: Any) -> list[Any]:
     written = [one.of(args, kwargs) for one in operator.written] if operator.blind else []
     skipped = {id(one) for one in tensors_in(written)}
     return [one for one in tensors_in((args, kwargs)) if id(one) not in skipped]
-
-
-def _plain(tensor: Any) -> bool:
-    return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_quantized

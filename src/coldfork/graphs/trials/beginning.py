@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.leaks.memory import is_readable, key_of
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
@@ -45,16 +45,12 @@ def bytes_of(storage: Any) -> Any:
     return torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
-def is_plain(tensor: Any) -> bool:
-    """True for a tensor whose memory can be looked at from here."""
-    kind = type(tensor)
-    return (
-        issubclass(kind, torch.Tensor)
-        and kind in _PLAIN
-        and tensor.layout is torch.strided
-        and tensor.device.type == "cpu"
-        and not tensor.is_quantized
-    )
+def plainly(tensor: Any) -> Any:
+    """A readable tensor, without what a class of its own makes of access to it."""
+    if type(tensor) in _PLAIN:
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.as_subclass(torch.Tensor)
 
 
 class Beginning:
@@ -65,13 +61,14 @@ class Beginning:
         # These keep a place from being given to other memory, not the memory itself.
         self._places: list[StorageWeakRef] = []
         for one in gc.get_objects():
-            if issubclass(type(one), torch.Tensor) and is_plain(one):
+            if is_readable(one):
                 self._add(one)
 
     def _add(self, tensor: Any) -> None:
-        key = key_of(tensor)
+        plain = plainly(tensor)
+        key = key_of(plain)
         if key not in self._tensors:
-            self._places.append(StorageWeakRef(tensor.untyped_storage()))
+            self._places.append(StorageWeakRef(plain.untyped_storage()))
         self._tensors.setdefault(key, []).append(weakref.ref(tensor))
 
     def holds(self, key: int) -> bool:
@@ -80,13 +77,18 @@ class Beginning:
 
     def largest(self, key: int) -> Any:
         """The tensor that sees most of some memory; None when the memory is gone."""
-        alive = [tensor for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
+        alive = [plainly(tensor) for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
         return max(alive, key=lambda tensor: tensor.numel(), default=None)
 
     def storage(self, key: int) -> Any:
         """The memory itself, None when it is gone."""
         tensor = self.largest(key)
         return None if tensor is None else tensor.untyped_storage()
+
+    def contents(self, keys: Iterable[int]) -> dict[int, Any]:
+        """What each of these memories holds now, as far as it is still there."""
+        found = ((key, self.storage(key)) for key in keys)
+        return {key: bytes_of(storage).clone() for key, storage in found if storage is not None}
 
 
 class Draws:

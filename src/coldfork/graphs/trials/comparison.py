@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 from typing import Any
-
-import torch
 
 from coldfork.graphs.batches import Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
@@ -23,6 +20,7 @@ from coldfork.graphs.trials.mirror import Mirror
 from coldfork.graphs.trials.questions import Question
 from coldfork.graphs.trials.replays import Replay, Replayer, written_keys, written_parts
 from coldfork.graphs.trials.results import disagreements, without
+from coldfork.graphs.trials.thresholds import on_both_sides
 from coldfork.graphs.trials.traces import Step
 from coldfork.graphs.trials.variation import BOLD, varies
 from coldfork.virtual.capturing.compiled.compiling import times_compiled
@@ -34,6 +32,12 @@ _OTHER_FILLING = 1000.0
 _SHORTEST_LIMIT = 60.0
 _LIMIT_OF_RUNS = 50.0
 """A fresh run may take so many times as long as its capture did."""
+_LIMIT_FAR_AWAY = 20.0
+"""So long one may take on values that the program may never meet."""
+_LET_GO = (
+    "not compared: memory that the graph writes, and that the program exchanges for other memory when it "
+    "runs on other values"
+)
 
 Trial = Callable[[Question, EagerRun, bool], Answer]
 """Replays a batch on the inputs of a fresh run."""
@@ -71,6 +75,8 @@ class Differences:
     real: bool = False
     undefined: bool = False
     """Only where a fresh run's own depend on memory that nothing wrote."""
+    let_go: bool = False
+    """True when some of the memory that the graph writes is gone after a run."""
 
 
 class Comparison:
@@ -152,21 +158,55 @@ class Comparison:
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
                 return Outcome(None, (_not_compared(answer),))
-            notes = _unvaried(question, answer.value)
+            kept = (one for one in notes if one == _LET_GO)
+            notes = (*_unvaried(question, answer.value), *_unread(answer.value), *kept)
             varied = varied or any(values is not None for values in answer.value.given)
-            found = self._differences(question, answer.value, parts, trial, limit)
-            if found is not None and found.real and times_compiled():
-                # Compiled code may draw its random numbers otherwise.
-                question, answer = self._run_fresh(replace(question, compiled=True), limit)
-                if not answer.given:
-                    return Outcome(None, (_not_compared(answer),))
-                found = self._differences(question, answer.value, parts, trial, limit)
-            if found is None:
-                return Outcome(None, ("not compared with a fresh run: the replay did not come to its end",))
-            if found.real:
-                return self._explained(question, answer.value, trial, limit, notes)
-            undefined = undefined or found.undefined
+            judged = self._judged(question, answer.value, parts, trial, limit, notes)
+            if judged.differs is not False:
+                return judged
+            undefined = undefined or judged.undefined
+            notes = judged.unsure
+        for far, answer in self._far_away(question, limit):
+            judged = self._judged(far, answer.value, parts, trials[0], limit, notes)
+            if judged.differs:
+                return judged
+            notes = judged.unsure or notes
         return Outcome(None if question.inputs and not varied else False, notes, undefined)
+
+    def _judged(
+        self,
+        question: Question,
+        fresh: EagerRun,
+        parts: list[View],
+        trial: Trial,
+        limit: float,
+        notes: tuple[str, ...],
+    ) -> Outcome:
+        """What a replay beside one fresh run says."""
+        found = self._differences(question, fresh, parts, trial, limit)
+        if found is not None and found.real and times_compiled():
+            # Compiled code may draw its random numbers otherwise.
+            question, answer = self._run_fresh(replace(question, compiled=True), limit)
+            if not answer.given:
+                return Outcome(None, (_not_compared(answer),))
+            fresh = answer.value
+            found = self._differences(question, fresh, parts, trial, limit)
+        if found is None:
+            return Outcome(None, ("not compared with a fresh run: the replay did not come to its end",))
+        if found.let_go:
+            notes = (*(one for one in notes if one != _LET_GO), _LET_GO)
+        if found.real:
+            return self._explained(question, fresh, trial, limit, notes)
+        return Outcome(False, notes, found.undefined)
+
+    def _far_away(self, question: Question, limit: float) -> Iterator[tuple[Question, Answer]]:
+        """Fresh runs beyond the numbers with which the program compares what it reads on the host."""
+        if not any(varies(view.dtype) or view.dtype.is_floating_point for view in question.inputs):
+            return
+        asked = self._fresh.ask(replace(question, deciding=True), limit)
+        if asked.given:
+            brief = self._running(min(limit, _LIMIT_FAR_AWAY))
+            yield from on_both_sides(question, asked.value.decisions, brief)
 
     def _settled(self, question: Question, limit: float) -> Question:
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
@@ -181,20 +221,23 @@ class Comparison:
     def _differences(
         self, question: Question, fresh: EagerRun, parts: list[View], trial: Trial, limit: float
     ) -> Differences | None:
-        results = _everything(fresh, parts)
         excused: Mapping[str, Any] | None = None
+        let_go = False
         for restored in (False, True):
             answer = trial(question, fresh, restored)
             if not answer.given:
                 return None if answer.trouble else Differences(real=True)
+            alive = [part for part in parts if part.key in fresh.left and part.key in answer.value.left]
+            let_go = alive != parts
+            results = _everything(fresh, alive)
             if not results:
-                return Differences(real=bool(fresh.wrote))
-            found = disagreements(results, _everything(answer.value, parts))
+                return Differences(real=bool(fresh.wrote), let_go=let_go)
+            found = disagreements(results, _everything(answer.value, alive))
             if found and excused is None:
-                excused = self._undefined(question, results, parts, limit)
+                excused = self._undefined(question, results, alive, limit)
             if not without(found, excused or {}):
-                return Differences(undefined=bool(found))
-        return Differences(real=True)
+                return Differences(undefined=bool(found), let_go=let_go)
+        return Differences(real=True, let_go=let_go)
 
     def _undefined(
         self, question: Question, results: Mapping[str, Any], parts: list[View], limit: float
@@ -227,21 +270,6 @@ def _in_a_copy(replayer: Replayer, limit: float) -> Trial:
     )
 
 
-def reason_against(device: Any) -> str:
-    """Why captures on this device cannot be tried in copies of the process; empty where they can."""
-    if torch.device(device).type != "cpu":
-        return "a process with a device cannot be copied; capture on the CPU to have runs compared"
-    if not sys.platform.startswith("linux"):
-        return "runs are compared in forked copies of the process, which is done on Linux only"
-    if torch.cuda.is_initialized():
-        return "CUDA is initialised in this process, so it cannot be copied"
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        if distributed.get_world_size() > 1:
-            return "a process group is connected, and a copy of this process would speak in it"
-    return ""
-
-
 def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]:
     """What a run returned, and what it left in the memory that the graph writes."""
     found = {f"result{name}": tensor for name, tensor in run.results.items()}
@@ -254,6 +282,12 @@ def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]
 
 def _not_compared(answer: Answer) -> str:
     return f"not compared with a fresh run: {answer.trouble or answer.error}"
+
+
+def _unread(fresh: EagerRun) -> tuple[str, ...]:
+    return tuple(
+        f"not compared: a result of kind {kind}, whose memory cannot be read here" for kind in fresh.unread
+    )
 
 
 def _unvaried(question: Question, fresh: EagerRun) -> tuple[str, ...]:

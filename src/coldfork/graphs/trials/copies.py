@@ -45,6 +45,21 @@ class Answer:
         return not self.error and not self.trouble
 
 
+def reason_against(device: Any) -> str:
+    """Why captures on this device cannot be tried in copies of the process; empty where they can."""
+    if torch.device(device).type != "cpu":
+        return "a process with a device cannot be copied; capture on the CPU to have runs compared"
+    if not sys.platform.startswith("linux"):
+        return "runs are compared in forked copies of the process, which is done on Linux only"
+    if torch.cuda.is_initialized():
+        return "CUDA is initialised in this process, so it cannot be copied"
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        if distributed.get_world_size() > 1:
+            return "a process group is connected, and a copy of this process would speak in it"
+    return ""
+
+
 def ask(work: Callable[[], Any], limit: float) -> Answer:
     """Do some work in a copy of this process as it is now."""
     with tempfile.TemporaryFile() as file:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from coldfork.graphs.batches import Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
-from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes.step_state import running_with
-from coldfork.graphs.trials.beginning import Beginning, Draws, bytes_of, is_plain
+from coldfork.graphs.trials.beginning import Beginning, Draws
+from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
 from coldfork.graphs.trials.questions import Question
-from coldfork.graphs.trials.results import results_of
+from coldfork.graphs.trials.results import results_of, unread_in
 from coldfork.graphs.trials.traces import Step, Trace
-from coldfork.graphs.trials.variation import other_values
+from coldfork.graphs.trials.variation import at_level, other_values
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operators, Way, tensors_in
+
+_MEMORY = 1 << 30
+"""A run on lengths that the program may never meet may take so much more than the process has."""
 
 
 @dataclass(slots=True)
@@ -34,11 +40,14 @@ class EagerRun:
     built: dict[int, Any] = field(default_factory=dict)
     """What the program keeps up to date, as it was when the run began."""
     results: dict[str, Any] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    """The kinds of results that cannot be compared."""
     left: dict[int, Any] = field(default_factory=dict)
     """What the memory that the graph writes holds at the end."""
     wrote: dict[int, Any] = field(default_factory=dict)
     """The same of all memory of before that this run wrote."""
     steps: list[Step] = field(default_factory=list)
+    decisions: HostDecisions = field(default_factory=HostDecisions)
 
 
 class EagerRunner:
@@ -66,45 +75,60 @@ class EagerRunner:
         draws = self._draws or Draws()
         descriptor = self._descriptors[question.number]
         told = EagerRun(given=given_other_values(question, self._beginning))
-        told.before = self._contents(question.written)
+        told.before = self._beginning.contents(question.written)
         trace = Trace() if question.traced else None
         filled = Filled(question.filling)
-        with filled, trace.watching() if trace is not None else nullcontext():
+        deciding = HostDecisionsWatch(question.inputs) if question.deciding else None
+        if question.level is not None:
+            _limit_memory()
+        with filled, _watched_by(trace), _watched_by(deciding):
             # What is drawn while the state is built is the batch's own, and differs from the captured one's.
             draws.reseed(question.seed + 1)
             with self._manner.grad_mode():
                 forward, state = self._make(descriptor, Phase.CAPTURE)
-            told.built = self._contents(question.kept)
+            told.built = self._beginning.contents(question.kept)
             if trace is not None:
                 trace.keep_host_reads()
             draws.reseed(question.seed)
             with running_with(state), self._manner.grad_mode(), _compiling(question.compiled):
                 output = forward(Mode.NONE)
-        told.results = results_of(output)
-        told.left = self._contents(question.written)
-        told.wrote = self._contents(key for key in filled.wrote if self._beginning.holds(key))
+        told.results, told.unread = results_of(output), unread_in(output)
+        told.left = self._beginning.contents(question.written)
+        told.wrote = self._beginning.contents(key for key in filled.wrote if self._beginning.holds(key))
         told.steps = trace.steps if trace is not None else []
+        told.decisions = deciding.found if deciding is not None else HostDecisions()
         return told
-
-    def _contents(self, keys: Iterable[int]) -> dict[int, Any]:
-        found = ((key, self._beginning.storage(key)) for key in keys)
-        return {key: bytes_of(storage).clone() for key, storage in found if storage is not None}
 
 
 def given_other_values(question: Question, beginning: Beginning) -> list[Any]:
     """Put another batch into the inputs; returns its values, None for an input that keeps its own."""
     chance = torch.Generator().manual_seed(question.seed)
     given: list[Any] = []
-    for view, boldness in zip(question.inputs, question.boldness, strict=True):
+    level = question.level
+    for number, (view, boldness) in enumerate(zip(question.inputs, question.boldness, strict=True)):
         storage = beginning.storage(view.key)
         values = None
         if storage is not None:
             part = view.on(storage)
             values = other_values(part, boldness, chance)
+            if level is not None and number in level.inputs:
+                values = at_level(part, values, level.value, chance, everywhere=level.everywhere)
             if values is not None:
                 part.copy_(values)
         given.append(values)
     return given
+
+
+def _watched_by(mode: Trace | HostDecisionsWatch | None) -> AbstractContextManager[None]:
+    return nullcontext() if mode is None else mode.watching()
+
+
+def _limit_memory() -> None:
+    """Let what would take all memory of the machine fail: lengths may be sizes. For a copy of the process."""
+    pages, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
+    most = (pages + resident) * resource.getpagesize() + _MEMORY
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
 
 
 def _compiling(allowed: bool) -> AbstractContextManager[None]:
@@ -132,9 +156,9 @@ class Filled(UncompiledMode):
         result = func(*args, **kwargs)
         if operator.way is Way.EMPTY:
             for tensor in tensors_in(result):
-                if is_plain(tensor):
+                if is_readable(tensor):
                     tensor.detach().fill_(self._value)
         elif operator.written:
             written = tensors_in([one.of(args, kwargs) for one in operator.written])
-            self.wrote.update(key_of(one) for one in written if is_plain(one))
+            self.wrote.update(key_of(one) for one in written if is_readable(one))
         return result

@@ -9,7 +9,7 @@ from coldfork.graphs import batches
 from coldfork.graphs.batches import Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
 from coldfork.graphs.engines import Engine
-from coldfork.graphs.leaks.inspection import Inspection
+from coldfork.graphs.leaks.watch_points import Inspection
 from coldfork.graphs.passes.inputs import StaticInputs
 from coldfork.graphs.trials.beginning import Beginning
 from coldfork.graphs.trials.eager_runs import EagerRun, given_other_values

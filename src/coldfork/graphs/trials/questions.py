@@ -8,6 +8,17 @@ from coldfork.graphs.trials.beginning import View
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """A value at which some inputs are tried: the host may compare it with a number of the program's."""
+
+    value: int | float
+    inputs: frozenset[int]
+    """By their numbers."""
+    everywhere: bool = True
+    """Whether all elements hold it, or one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One run of one batch from the state in which nothing of a capture had run."""
 
@@ -28,3 +39,7 @@ class Question:
     """Whether functions that the program compiles run compiled."""
     traced: bool = False
     """Whether to tell of each operator."""
+    deciding: bool = False
+    """Whether to tell what came to the host, and what the program compares values with."""
+    level: Level | None = None
+    """Where inputs are tried beside a number of the program's."""

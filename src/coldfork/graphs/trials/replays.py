@@ -56,19 +56,16 @@ class Replayer:
         if restored:
             self._restore(fresh)
         for key in question.kept:
-            if key in fresh.built:
-                bytes_of(self._beginning.storage(key)).copy_(fresh.built[key])
+            storage = self._beginning.storage(key)
+            if key in fresh.built and storage is not None:
+                bytes_of(storage).copy_(fresh.built[key])
         Draws(_generators(self._batch)).reseed(question.seed)
         told = Replay()
         if question.traced:
             told.steps = list(trace_of(records_of(self._batch)))
             return told
         told.results = results_of(self._replayed())
-        told.left = {
-            key: bytes_of(self._beginning.storage(key)).clone()
-            for key in question.written
-            if self._beginning.holds(key)
-        }
+        told.left = self._beginning.contents(question.written)
         return told
 
     def _replayed(self) -> Any:

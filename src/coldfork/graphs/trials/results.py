@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from coldfork.graphs.leaks.memory import is_readable
 from coldfork.graphs.leaks.reachable_values import is_tensor, spots
-from coldfork.graphs.trials.beginning import is_plain
+from coldfork.graphs.trials.beginning import plainly
 
 Results = Mapping[str, Any]
 """Tensors by the name under which a reader finds them."""
@@ -20,11 +21,23 @@ _CLOSE_EIGHT_BITS = 0.2
 
 def results_of(output: Any) -> dict[str, Any]:
     """The tensors of what a forward function returned, as they are now."""
+    found = {name: tensor for name, tensor in _tensors_of(output).items() if is_readable(tensor)}
+    with torch._C.DisableTorchFunctionSubclass():
+        return {name: plainly(tensor).detach().clone() for name, tensor in found.items()}
+
+
+def unread_in(output: Any) -> tuple[str, ...]:
+    """The kinds of those that cannot be read here, and so cannot be compared."""
+    every = _tensors_of(output).values()
+    return tuple(sorted({type(one).__name__ for one in every if not is_readable(one)}))
+
+
+def _tensors_of(output: Any) -> dict[str, Any]:
     found = {"": output} if is_tensor(output) else {}
     for spot in spots({"": output}) if not found else ():
         if is_tensor(spot.value):
             found.setdefault(spot.path, spot.value)
-    return {name: tensor.detach().clone() for name, tensor in found.items() if is_plain(tensor)}
+    return found
 
 
 def disagreements(one: Results, other: Results) -> dict[str, Any]:

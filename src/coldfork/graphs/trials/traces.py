@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from coldfork.graphs.leaks.memory import is_readable
 from coldfork.graphs.leaks.operator_watch import HostReads
-from coldfork.graphs.trials.beginning import is_plain
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operators, Way, tensors_in
@@ -101,7 +101,7 @@ def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
     """Two sums that hardly agree by chance."""
     plain, weighted = 0.0, 0.0
     for tensor in tensors:
-        if not is_plain(tensor):
+        if not is_readable(tensor):
             continue
         flat = tensor.detach().resolve_conj()
         flat = (torch.view_as_real(flat) if flat.is_complex() else flat).reshape(-1).double()

@@ -45,6 +45,30 @@ def other_values(tensor: Any, boldness: int, generator: Any) -> Any:
     return _integers(tensor, boldness, generator).to(kind)
 
 
+def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhere: bool) -> Any:
+    """The values with one of them, or all, at a level, as far as there are such values of this kind.
+
+    Integers that rise keep rising, in steps as high as that; what was never negative stays so.
+    """
+    if values is None:
+        values = tensor.clone()
+    kind = tensor.dtype
+    if kind is torch.bool or kind.is_complex or not tensor.numel():
+        return values
+    if not kind.is_floating_point:
+        limits = torch.iinfo(kind)
+        value = min(max(round(value), limits.min if int(tensor.min()) < 0 else 0), limits.max)
+        if _rises(tensor.reshape(-1)):
+            flat = tensor.reshape(-1)
+            steps = torch.arange(flat.numel()) * max(value, 0) + int(flat[0])
+            return steps.clamp(max=int(flat[-1])).to(kind).reshape(tensor.shape)
+    if everywhere:
+        return torch.full_like(values, value)
+    flat = values.reshape(-1).clone()
+    flat[int(torch.randint(flat.numel(), (), generator=generator))] = value
+    return flat.reshape(values.shape)
+
+
 def _numbers(shape: Any, generator: Any) -> Any:
     """Of both signs, none of them zero, and whole numbers apart, so that rounding loses no difference."""
     sizes = torch.randint(1, 12, shape, generator=generator) + 0.25

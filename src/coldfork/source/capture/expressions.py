@@ -15,7 +15,7 @@ from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
 from coldfork.source.capture.history.keys import give_shape, numbered, shape_of, slice_token, token
 from coldfork.source.capture.objects import ANY, SOME_CALL, Func, Object, Tensor, Value
-from coldfork.source.capture.state import Read
+from coldfork.source.capture.state import DEPENDENT, MAYBE, Read
 from coldfork.source.capture.statements.binding import assign
 from coldfork.source.semantics import constants
 from coldfork.source.syntax import nodes
@@ -86,6 +86,7 @@ def _index(f: Following, node: Node) -> Value:
         made.base, made.data = owner, owner.memory.data
         given = token(f, shape_of(f, owner))
         made.parts["shape"] = numbered(f, "shape", given, slice_token(f, key), made_by=SOME_CALL)
+        f.run.look_through(made)
         return made
     return special.item(f, owner, index, text_of(base))
 
@@ -170,7 +171,7 @@ def _compare(f: Following, node: Node) -> Value:
     if None not in outcomes:
         return Const(all(outcomes))
     if len(others) == 1:
-        return _of_tensor(f, (first, others[0]), operators[0]) or f.fresh("it")
+        return _of_tensor(f, (first, others[0]), operators[0]) or _of_batch(f, node, operators[0])
     return f.fresh("it")
 
 
@@ -182,6 +183,14 @@ def _of_tensor(f: Following, pair: tuple[Value, ...], operator: str) -> Object |
             made.tensor = Tensor(one.tensor.device, True)
             return made
     return None
+
+
+def _of_batch(f: Following, node: Node, operator: str) -> Object:
+    """What comparing something of the batch gives, which may be a tensor."""
+    made = f.fresh("it")
+    if not operator.startswith(("is", "in", "not")) and f.level(node) == DEPENDENT:
+        made.data = (MAYBE, "the comparison")
+    return made
 
 
 def _comprehension(f: Following, node: Node) -> Value:
@@ -255,6 +264,13 @@ def _walrus(f: Following, node: Node) -> Value:
     return value
 
 
+def _yield(f: Following, node: Node) -> Value:
+    _, value, *_ = node
+    if value is not None:
+        f.frame.yields.append(f.evaluate(value))
+    return f.fresh("it")
+
+
 def _joined(f: Following, node: Node) -> Value:
     _, parts, _ = node
     values = [f.evaluate(part) for part in parts]
@@ -279,6 +295,6 @@ _EXPRESSIONS: dict[int, Callable[[Following, Node], Value]] = {
     nodes.NOT: _not, nodes.COMPARE: _compare, nodes.SEQUENCE: sequence_display,
     nodes.DICT: dictionary_display, nodes.COMPREHENSION: _comprehension,
     nodes.BINARY: _binary, nodes.UNARY: _unary,
-    nodes.SLICE: _slice,
+    nodes.SLICE: _slice, nodes.YIELD: _yield,
     nodes.WALRUS: _walrus, nodes.JOINED: _joined, nodes.AWAIT: _wrapped, nodes.STAR: _wrapped,
 }  # fmt: skip

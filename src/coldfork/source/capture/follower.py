@@ -84,6 +84,8 @@ class Follower(Following):
         self.run.touched.clear()
         self.run.lines.clear()
         self.run.renewed.clear()
+        self.run.parts.clear()
+        self.run.renewed_parts.clear()
         self.run.handed.clear()
         self.run.region = Region(
             captor.module.name, line, end, column, captor, len(self.run.stack), conditions

@@ -20,6 +20,11 @@ SOME_CALL = "()"
 #: Any item of a container whose keys are not known.
 ANY = "[*]"
 
+#: The place of what a weak reference leads to.
+REFERENT = "()"
+#: What does not keep its parts alive, and how their keys begin.
+_WEAKLY = {"weakref.ref": REFERENT, "weakref.WeakValueDictionary": "["}
+
 
 class Env:
     """The names of a function, and of those around it."""
@@ -138,6 +143,14 @@ class First(NamedTuple):
     """What it was."""
 
 
+class Spared(NamedTuple):
+    """What stays as a first run left it, unless these conditions hold."""
+
+    first: First
+    value: Value | None
+    unless: tuple[Condition, ...]
+
+
 class Object(AnyValue):
     """An object with an identity: a parameter, an instance, a container, the result of a call."""
 
@@ -159,6 +172,7 @@ class Object(AnyValue):
         "origin",
         "parts",
         "present",
+        "spared",
         "tensor",
         "typed",
         "under",
@@ -185,6 +199,8 @@ class Object(AnyValue):
         """The class that an annotation gives it: it tells what the attributes are, not which methods run."""
         self.done: dict[str, First] = {}
         """Attributes that were initialised lazily so far."""
+        self.spared: dict[str, Spared] = {}
+        """What was initialised lazily, and then set anew on a condition that may not hold."""
         self.given: set[str] = set()
         """Attributes that were assigned where it could be seen."""
         self.gone: set[str] = set()
@@ -243,9 +259,11 @@ class Object(AnyValue):
             return True
         seen = seen if seen is not None else set()
         seen.add(id(self))
+        weak = _WEAKLY.get(self.made_by, "")
+        strong = [part for key, part in self.parts.items() if not weak or not key.startswith(weak)]
         return any(
             type(part) is Object and id(part) not in seen and part.holds(other, seen)
-            for part in [*self.parts.values(), self.base]
+            for part in [*strong, self.base]
         )
 
 

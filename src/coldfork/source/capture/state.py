@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from coldfork.model.captures import CaptureKind
@@ -14,6 +15,14 @@ from coldfork.source.values.conditions import Condition
 FIXED, MAYBE, DEPENDENT = 0, 1, 2
 _MOST_STEPS = 12_000
 _DEEPEST = 14
+
+
+def _part_of(view: Object) -> object:
+    """What tells a part of a tensor's memory from others; None where it is not told."""
+    if view.base is None or view.base.base is not None:
+        return None
+    shape = view.parts.get("shape")
+    return id(shape) if shape is not None else None
 
 
 class Frame:
@@ -32,6 +41,7 @@ class Frame:
         "line",
         "returns",
         "sources",
+        "yields",
     )
 
     def __init__(self, func: Func, env: Env, arguments: tuple[Value, ...] = ()) -> None:
@@ -47,6 +57,7 @@ class Frame:
         """True when the round of a loop that is followed has ended in `continue`."""
         self.end = func.line
         self.returns: list[tuple[Value, int]] = []
+        self.yields: list[Value] = []
         self.aliases: dict[str, tuple[Object, str, str]] = {}
         """Names that were read from an attribute: of which object, and which."""
         self.sources: dict[str, tuple[Read, ...]] = {}
@@ -181,6 +192,10 @@ class Run:
         """Where it did."""
         self.renewed: dict[int, Object] = {}
         """The tensors that captured code wrote anew, before it used them."""
+        self.parts: dict[int, Counter[object]] = {}
+        """Through which parts of a tensor captured code looked at it; None stands for all of it."""
+        self.renewed_parts: dict[int, object] = {}
+        """The parts of tensors that it wrote anew before."""
         self.handed: list[Object] = []
         """What captured code handed to code that was not followed."""
         self.asking = 0
@@ -216,15 +231,37 @@ class Run:
         if self.region is None or self.asking or type(subject) is not Object:
             return
         frame = self.stack[-1]
+        parts = self.parts.setdefault(id(subject.memory), Counter())
+        parts[_part_of(subject)] += 1
         for one in (subject, subject.memory, *subject.among):
             self.touched[id(one)] = one
             self.lines.setdefault(id(one), set()).add((frame.func.module.name, frame.line))
 
+    def look_through(self, view: Object) -> None:
+        """Captured code makes a view of a tensor that it has just looked at: it sees this part only."""
+        part = _part_of(view)
+        if self.region is None or self.asking or part is None:
+            return
+        parts = self.parts.setdefault(id(view.memory), Counter())
+        parts[None] -= 1
+        parts[part] += 1
+
     def renew(self, subject: Object) -> None:
-        """Captured code writes a whole tensor, at the present line."""
+        """Captured code writes a whole tensor, or a whole view of one, at the present line."""
         frame = self.stack[-1]
-        if self.lines.get(id(subject), set()) <= {(frame.func.module.name, frame.line)}:
-            self.renewed[id(subject)] = subject
+        memory = subject.memory
+        if self.lines.get(id(memory), set()) <= {(frame.func.module.name, frame.line)}:
+            if memory is subject:
+                self.renewed[id(subject)] = subject
+            elif _part_of(subject) is not None:
+                self.renewed_parts.setdefault(id(memory), _part_of(subject))
+
+    def is_renewed(self, subject: Object) -> bool:
+        """True when captured code wrote anew all that it looked at of a tensor."""
+        part = self.renewed_parts.get(id(subject))
+        looked = self.parts.get(id(subject), Counter())
+        only = part is not None and all(one == part for one, times in looked.items() if times > 0)
+        return id(subject) in self.renewed or only
 
     def count_statement(self) -> None:
         """Count one statement."""

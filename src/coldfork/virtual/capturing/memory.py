@@ -162,6 +162,31 @@ class Holdings:
             memories.clear()
 
 
+class Poisoning:
+    """Poison for what one capture allocates.
+
+    Nothing is computed while a region is captured, so memory that was poisoned in it holds its poison until
+    the end, and is not filled again when the region uses it again.
+    """
+
+    __slots__ = ("_holding",)
+
+    def __init__(self) -> None:
+        self._holding: dict[int, Any] = {}
+
+    def fill(self, tensor: Any, block: Block, value: Any) -> None:
+        """Let a new tensor hold poison; `value` is None where its storage must be filled byte by byte."""
+        dtype = tensor.dtype
+        if self._holding.get(block.key) is dtype:
+            return
+        if value is None:
+            poison(tensor)
+        else:
+            tensor.fill_(value)
+        whole = value is None or tensor.numel() * dtype.itemsize == block.nbytes
+        self._holding[block.key] = dtype if whole else None
+
+
 class Pool:
     """Memory that graphs share, because none of them needs it while another one runs."""
 

@@ -36,13 +36,15 @@ class Places:
             code = frame.f_code
             theirs = known.get(code)
             if theirs is None:
-                theirs = known[code] = self._is_programs(code.co_filename)
+                theirs = known[code] = self.is_programs(code)
             if theirs:
                 return code, frame.f_lineno
             frame = frame.f_back
         return None
 
-    def _is_programs(self, path: str) -> bool:
+    def is_programs(self, code: CodeType) -> bool:
+        """True for what is neither torch's nor Python's own, nor ours."""
+        path = code.co_filename
         if path.startswith(self._torch):
             return False
         # Packages that are installed lie in the folder of the standard library, and are the program's.

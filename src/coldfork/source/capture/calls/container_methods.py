@@ -26,7 +26,7 @@ def call(f: Following, receiver: Object, method: str, given: Arguments, text: st
     if receiver.made_by == "contextvars.ContextVar":
         return _of_context(f, receiver, method, arguments)
     if not arguments and not keywords and method in ("clear", "copy") and receiver.cls is None:
-        return _whole(receiver, method)
+        return _whole(f, receiver, method)
     if method == "setdefault" and arguments:
         value = arguments[1] if len(arguments) > 1 else Const(None)
         return memoised.set_default(f, receiver, key_of(f, arguments[0]), value, text)
@@ -68,11 +68,11 @@ def _updated(f: Following, receiver: Object, arguments: list[Value], keywords: d
     return True
 
 
-def _whole(receiver: Object, method: str) -> Value:
+def _whole(f: Following, receiver: Object, method: str) -> Value:
     """What is done to a whole dictionary."""
     if method == "copy":
         return copied(receiver)
-    clear(receiver)
+    clear(f, receiver)
     return Const(None)
 
 

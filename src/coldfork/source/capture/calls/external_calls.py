@@ -55,7 +55,7 @@ def function(f: Following, node: Node, name: str, given: Arguments) -> Value:
     mark_escaped(f, given)
     if not name.startswith("torch.") and not hasattr(builtins, name):
         forget_contents(given.values)
-    sync = synchronisation.of_function(name, arguments)
+    sync = synchronisation.of_function(name, arguments, keywords)
     if sync is not None:
         record_sync(f, sync, text_of(node))
     _take_for_tensor(name, arguments)
@@ -116,6 +116,7 @@ def method_of(
             if receiver.tensor is None
             else synchronisation.of_truth(receiver, text)
         )
+    sync = sync or synchronisation.copies_from_host(receiver, method, arguments, keywords)
     if sync is not None:
         record_sync(f, sync, f"{text}.{method}({'...' if arguments or keywords else ''})")
     mark_escaped(f, given)

@@ -8,11 +8,12 @@ from coldfork.source.capture.calls.recording import mark_escaped, record_call
 from coldfork.source.capture.contents.attributes import attribute
 from coldfork.source.capture.contents.containers import forget_contents
 from coldfork.source.capture.contents.stores import clear
+from coldfork.source.capture.contents.weak import is_alive
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
 from coldfork.source.capture.history.keys import give_shape, token
-from coldfork.source.capture.objects import SOME_CALL, Arguments, Env, Func, Object, Value
+from coldfork.source.capture.objects import ANY, REFERENT, SOME_CALL, Arguments, Env, Func, Object, Value
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE, Frame, Read
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, called, is_name
@@ -40,7 +41,7 @@ def call(f: Following, node: Node) -> Value:
     if isinstance(target, External):
         return external_calls.function(f, node, target.name, given)
     if isinstance(receiver, Func) and receiver.remembers and method == "cache_clear":
-        clear(f.names.attributes_of(receiver))
+        clear(f, f.names.attributes_of(receiver))
         return Const(None)
     ours = graph_managers.call(f, receiver, method, given, (line, column, end))
     if ours is not None:
@@ -147,7 +148,17 @@ def _crossing(value: Value | None, level: int) -> int:
     return level if type(value) is Object else FIXED
 
 
+def _generator(f: Following, func: Func, frame: Frame) -> Value:
+    """What a function with `yield` gives: what it yields was computed from what it was called with."""
+    made = f.fresh(func.name, known_functions.GENERATOR)
+    if frame.yields:
+        made.parts[ANY] = frame.yields[-1]
+    return made
+
+
 def _result(f: Following, func: Func, frame: Frame) -> Value:
+    if func.code.is_generator:
+        return _generator(f, func, frame)
     values = [value for value, _ in frame.returns]
     if not values:
         return Const(None)
@@ -199,7 +210,8 @@ def _object(f: Following, node: Node, target: Value, given: Arguments) -> Value:
     if target.made_by == "torch.nn.Sequential" and target.items():
         return _in_turn(f, node, target.items(), given)
     if target.made_by == "weakref.ref":
-        return target.part(known_functions.REFERENT)
+        referent = target.part(REFERENT)
+        return referent if is_alive(f, referent) else Const(None)
     first = record_call(f, ("object", target), node, target)
     with graph_managers.watched(f, first):
         pass

@@ -13,7 +13,7 @@ from coldfork.source.capture.contents.stores import store, take_away
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
 from coldfork.source.capture.history.keys import numbered, token
-from coldfork.source.capture.objects import Arguments, Object, Value
+from coldfork.source.capture.objects import ANY, REFERENT, Arguments, Object, Value
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import ClassRef, Const, External
 
@@ -46,8 +46,8 @@ _HANDING_ON = frozenset(
     }
 )
 _WEAK = frozenset({"weakref.ref", "weakref.proxy"})
-#: The place of what a weak reference leads to.
-REFERENT = "()"
+#: What made an object that gives one thing after the other.
+GENERATOR = "yield"
 _ON_ATTRIBUTES = frozenset({"hasattr", "getattr", "setattr", "delattr"})
 _COPYING = frozenset({"copy.copy", "copy.deepcopy", "dataclasses.replace", "copy.replace"})
 #: Functions that make the same of the same.
@@ -198,9 +198,18 @@ def _partial(f: Following, name: str, given: Arguments) -> Value | None:
     return made
 
 
+def _next(f: Following, name: str, given: Arguments) -> Value | None:
+    match given.positional:
+        case [Object(made_by="yield") as generator, *_]:
+            part = generator.part(ANY)
+            f.run.touch(part)
+            return part
+    return None
+
+
 _Handler = Callable[[Following, str, Arguments], Value | None]
 _HANDLERS: dict[str, _Handler] = {
-    "isinstance": _isinstance, "len": _len, "id": _identity, "bool": _truth, "type": _type,
+    "isinstance": _isinstance, "len": _len, "id": _identity, "bool": _truth, "type": _type, "next": _next,
     "functools.partial": _partial, "partial": _partial,
     **dict.fromkeys(_ON_ATTRIBUTES, _of_attribute), **dict.fromkeys(_COPYING, _copied),
     **dict.fromkeys(_WEAK, _weakly), **dict.fromkeys(_HANDING_ON, _handed_on),

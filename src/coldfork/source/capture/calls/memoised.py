@@ -10,6 +10,7 @@ from coldfork.source.capture.history import choices
 from coldfork.source.capture.history.keys import token
 from coldfork.source.capture.objects import Arguments, Func, Object, Value
 from coldfork.source.capture.state import Read
+from coldfork.source.values.kinds import Const
 
 
 def call(f: Following, func: Func, given: Arguments, enter: Callable[[], Value]) -> Value:
@@ -18,8 +19,15 @@ def call(f: Following, func: Func, given: Arguments, enter: Callable[[], Value])
         return enter()
     arguments = [*([func.bound] if func.bound is not None else []), *given.positional]
     texts = [token(f, one) for one in arguments]
+    if len(arguments) == 1 and not given.keywords and _alone(arguments[0]):
+        texts = [f"({texts[0]},)"]
     texts += [f"{name}={token(f, value)}" for name, value in sorted(given.keywords.items())]
     return remembered(f, f.names.attributes_of(func), f"[{', '.join(texts)}]", enter, func)
+
+
+def _alone(value: Value) -> bool:
+    """True for a number that CPython's cache tells from the equal whole number, where it is all there is."""
+    return isinstance(value, Const) and isinstance(value.value, bool | float | complex)
 
 
 def remembered(f: Following, holder: Object, key: str, compute: Callable[[], Value], func: Func) -> Value:

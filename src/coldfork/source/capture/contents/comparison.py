@@ -84,7 +84,12 @@ def is_none(value: Value) -> bool | None:
     """Whether a value is None, if that is known."""
     if type(value) is Object:
         computed = value.tensor is not None and not value.before
-        known = computed or value.present or value.made_by == SOME_CALL or value.made_by.startswith("torch.")
+        known = (
+            computed
+            or value.present
+            or value.made_by == SOME_CALL
+            or value.made_by.startswith(("torch.", "weakref."))
+        )
         return False if known or value.cls is not None else None
     return False
 

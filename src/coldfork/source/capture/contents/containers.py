@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coldfork.source.capture.following import Following
+from coldfork.source.capture.history.keys import of_constant
 from coldfork.source.capture.objects import ANY, SOME_CALL, Object, Value
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
@@ -54,7 +55,7 @@ def dictionary_display(f: Following, node: Node) -> Object:
         value = f.evaluate(element)
         inner = value if key is None and type(value) is Object and value.kind == "dict" else None
         if isinstance(name, Const):
-            made.parts[f"[{name.value!r}]"] = value
+            made.parts[f"[{of_constant(name.value)}]"] = value
         elif inner is not None and inner.keys is not None:
             made.parts |= {one: inner.parts[one] for one in inner.keys}
         else:

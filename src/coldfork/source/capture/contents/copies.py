@@ -13,6 +13,7 @@ def copied(given: Object) -> Object:
     made.kind, made.keys, made.under = given.kind, given.keys, given.under
     made.typed, made.present, made.data = given.typed, given.present, given.data
     made.parts, made.done = dict(given.parts), dict(given.done)
+    made.spared = dict(given.spared)
     made.given, made.gone = set(given.given), set(given.gone)
     made.origin = given
     if given.before:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from coldfork.source.capture.contents.containers import put
+from coldfork.source.capture.contents.weak import is_alive
 from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
 from coldfork.source.capture.history.keys import is_known, key_of
-from coldfork.source.capture.objects import ANY, Object, Value
+from coldfork.source.capture.objects import ANY, Object, Spared, Value
+from coldfork.source.values.conditions import negated
 
 
 class Absent(Exception):
@@ -16,6 +18,9 @@ class Absent(Exception):
 
 def store(f: Following, owner: Object, key: str, value: Value) -> None:
     """Assign an attribute or item: outside a lazy initialisation this makes it as new."""
+    anew = not any(o is owner and k == key for o, k in f.run.lazily)
+    if anew:
+        _forget_first(f, owner, key)
     if key.startswith("["):
         put(f, owner, key)
         if not is_known(key):
@@ -24,8 +29,20 @@ def store(f: Following, owner: Object, key: str, value: Value) -> None:
     owner.given.add(key)
     owner.gone.discard(key)
     device_work.stored(f, owner, value)
-    if not any(o is owner and k == key for o, k in f.run.lazily):
-        owner.done.pop(key, None)
+
+
+def _forget_first(f: Following, owner: Object, key: str) -> None:
+    """Something is as new; where an `if` that may not hold stands before that, it may as well not be."""
+    first = owner.done.pop(key, None)
+    before = owner.spared.pop(key, None)
+    if f.run.region is not None or (first is None and before is None):
+        return
+    known = first if first is not None else before.first if before is not None else None
+    assert known is not None
+    unless = tuple(one for one in f.run.conditions() if not one.words and one not in known.conditions)
+    if not unless or (before is not None and tuple(map(negated, unless)) == before.unless):
+        return
+    owner.spared[key] = Spared(known, owner.parts.get(key) if before is None else before.value, unless)
 
 
 def item(f: Following, owner: Object, index: Value, text: str = "") -> Value:
@@ -42,6 +59,9 @@ def item(f: Following, owner: Object, index: Value, text: str = "") -> Value:
 
 def holds_item(f: Following, owner: Object, key: str) -> bool | None:
     """Whether there is an item under a key, if that is known."""
+    if owner.made_by == "weakref.WeakValueDictionary" and key in owner.parts:
+        if not is_alive(f, owner.parts[key]):
+            take_away(f, owner, key)
     if key in owner.given and key in owner.parts:
         return True
     if key in owner.gone:
@@ -66,21 +86,21 @@ def is_in(f: Following, index: Value, owner: Object) -> bool | None:
 
 def take_away(f: Following, owner: Object, key: str) -> None:
     """Delete an attribute or item."""
+    _forget_first(f, owner, key)
     owner.parts.pop(key, None)
     owner.parts.pop(ANY, None)
     owner.given.discard(key)
-    owner.done.pop(key, None)
     owner.gone.add(key)
     if owner.keys is not None:
         owner.keys = tuple(one for one in owner.keys if one != key)
 
 
-def clear(owner: Object) -> None:
+def clear(f: Following, owner: Object) -> None:
     """Delete all items."""
+    for key in [key for key in owner.done if key.startswith("[")]:
+        _forget_first(f, owner, key)
     for key in [key for key in owner.parts if key.startswith("[")]:
         del owner.parts[key]
-    for key in [key for key in owner.done if key.startswith("[")]:
-        del owner.done[key]
     owner.given = {key for key in owner.given if not key.startswith("[")}
     owner.keys = () if owner.kind != "tuple" else owner.keys
 

@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from coldfork.source.capture.device.batch_dependence import of_arguments
 from coldfork.source.capture.device.synchronisation import FACTORIES, SHAPE
 from coldfork.source.capture.following import Following
-from coldfork.source.capture.objects import Object, Tensor, Value, Work
+from coldfork.source.capture.objects import Func, Object, Tensor, Value, Work
 from coldfork.source.capture.state import DEPENDENT, FIXED, MAYBE
+from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.quoting import text_of
+from coldfork.source.syntax.walk import walk
 
 #: Methods that hardly anything but a tensor has.
 _COMPUTING = frozenset(
@@ -24,6 +26,11 @@ _COMPUTING = frozenset(
         "bmm", "repeat_interleave", "logical_and", "amax", "argmax", "clamp", "floor_divide", "contiguous",
         "abs", "exp", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "log_softmax", "norm", "square", "amin",
         "logical_or", "logical_not", "index_add", "scatter_add", "masked_select", "tril", "triu",
+        "cos", "sin", "tan", "cosh", "sinh", "acos", "asin", "atan", "log", "log2", "log10", "log1p", "exp2",
+        "expm1", "erf", "reciprocal", "cummax", "cummin", "logsumexp", "mm", "mv", "addmm", "baddbmm", "roll",
+        "nan_to_num", "lerp", "addcmul", "bincount", "searchsorted", "bucketize", "masked_scatter",
+        "softplus", "logical_xor", "bitwise_and", "bitwise_or", "take_along_dim", "index_put", "kthvalue",
+        "frac", "trunc",
     }
 )  # fmt: skip
 #: Methods that tables and arrays have too.
@@ -34,6 +41,10 @@ _WRITING = frozenset(
         "scatter_", "scatter_add_", "masked_fill_", "fill_", "zero_",
     }
 )  # fmt: skip
+#: Methods that give the same in another type, and that numbers and modules have too.
+_CONVERTING = frozenset(
+    {"float", "half", "double", "bfloat16", "int", "long", "bool", "to", "type", "type_as", "byte", "short"}
+)
 #: These write the same each time, unless they are given something else to write.
 _ERASING = frozenset({"zero_", "fill_", "normal_", "uniform_", "random_"})
 #: These leave nothing of what was there.
@@ -67,6 +78,9 @@ def of_function(f: Following, node: Node, name: str, made: Object, arguments: li
 
 def of_method(f: Following, node: Node, method: str, receiver: Object, made: Object) -> None:
     """What a method of a tensor computes."""
+    if receiver.tensor is None and method in _CONVERTING and receiver.data[0] > FIXED:
+        made.data = receiver.data
+        return
     if receiver.tensor is None and method in _REDUCING and f.level(node) == DEPENDENT:
         made.data = (MAYBE, text_of(node))
         return
@@ -101,17 +115,27 @@ def written(f: Following, target: Object, level: int, text: str, whole: bool = F
     owner = target.memory
     owner.data = max(owner.data, (level, text))
     f.run.work(Work(level, text, owner, owner))
-    if whole and owner is target and f.run.region is not None:
-        f.run.renew(owner)
+    if whole and f.run.region is not None:
+        f.run.renew(target)
 
 
 def stored(f: Following, owner: Object, value: Value) -> None:
     """Something was put into an attribute or a container."""
+    if isinstance(value, Func):
+        for enclosed in _enclosed(value):
+            f.run.work(Work(*enclosed.data, owner, enclosed))
     if type(value) is not Object:
         return
     for one in (value, *value.items()):
         if type(one) is Object and one.data[0] > FIXED:
             f.run.work(Work(*one.data, owner, value))
+
+
+def _enclosed(function: Func) -> list[Object]:
+    """What was computed from the batch and a function finds around it whenever it is called."""
+    asked = {name for _, name, _ in (part for part in walk(function.code.block) if part[0] == nodes.NAME)}
+    found = [env.names[name] for env in function.around() for name in sorted(asked & env.names.keys())]
+    return [one for one in found if type(one) is Object and one.data[0] > FIXED]
 
 
 def bound(f: Following, value: Value) -> None:

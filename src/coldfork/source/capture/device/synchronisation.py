@@ -28,6 +28,8 @@ _READING = frozenset(
 _HOST_METHODS = frozenset(
     {"item", "tolist", "cpu", "numpy", "nonzero", "unique", "masked_select", "argwhere"}
 )
+#: Functions that make a tensor of what the host holds.
+_FROM_HOST = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.from_numpy"})
 _HOST = re.compile(r"(?:^|[._])(?:cpu|np|numpy|host|pinned|list)(?:$|[._\[(])")
 #: Questions that a tensor answers without being read.
 SHAPE = frozenset(
@@ -59,14 +61,26 @@ class Sync(NamedTuple):
 SURE = Sync("")
 
 
-def of_function(name: str, arguments: list[Value]) -> Sync | None:
+def of_function(name: str, arguments: list[Value], keywords: dict[str, Value]) -> Sync | None:
     """Whether calling a function of torch's waits for the device."""
     if name in WAITING:
         return SURE
+    if name in _FROM_HOST and arguments:
+        return _from_host(name, arguments[0], keywords.get("device"))
     root, _, last = name.rpartition(".")
     if root == "torch" and arguments and (last in _READING or (last == "where" and len(arguments) == 1)):
         return _of_tensor(arguments[0], True)
     return None
+
+
+def _from_host(name: str, given: Value, device: Value | None) -> Sync | None:
+    """Whether making a tensor of what the host holds copies it to the device, which waits for the copy."""
+    if type(given) is Object and (given.tensor is not None or not given.kind):
+        return None  # it may be a tensor of the device
+    wanted = device_of(device)
+    if wanted is None and not isinstance(given, Const):
+        return Sync("new tensors are made on the GPU", True)
+    return SURE if wanted == "cuda" else Sync("its device is the GPU") if wanted == "" else None
 
 
 def of_method(receiver: Value, method: str, text: str, keywords: dict[str, Value]) -> Sync | None:
@@ -174,6 +188,23 @@ def of_tensor_method(
         device = next((one for one in wanted if one), None)
         return Tensor(device if device is not None else tensor.device if None in wanted else "", tensor.mask)
     return Tensor(tensor.device, method in _ASKING)
+
+
+def copies_from_host(
+    receiver: Object, method: str, arguments: list[Value], keywords: dict[str, Value]
+) -> Sync | None:
+    """Whether `.to("cuda")` or `.cuda()` waits: of values that were the host's a moment ago."""
+    if receiver.made_by not in _FROM_HOST or keywords.get("non_blocking") not in (None, Const(False)):
+        return None
+    if method == "cuda":
+        return SURE
+    for value in (*arguments[:1], keywords.get("device")) if method == "to" else ():
+        wanted = device_of(value)
+        if wanted == "cuda":
+            return SURE
+        if wanted == "" and type(value) is Object and value.name.rpartition(".")[2] == "device":
+            return Sync("its device is the GPU")
+    return None
 
 
 def copies_to_host(method: str, arguments: list[Value], keywords: dict[str, Value]) -> bool:

@@ -227,6 +227,6 @@ def settle(f: Following) -> None:
 
 def _is_used(f: Following, value: Object) -> bool:
     run = f.run
-    if id(value) in run.renewed:
+    if run.is_renewed(value):
         return False
     return id(value) in run.touched or any(one.holds(value) for one in run.handed)

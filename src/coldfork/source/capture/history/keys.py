@@ -21,7 +21,7 @@ def key_of(f: Following, value: Value) -> str:
 def token(f: Following, value: Value) -> str:
     """What tells a value from every other; the same for what is surely the same."""
     if isinstance(value, Const):
-        return repr(value.value)
+        return of_constant(value.value)
     if isinstance(value, (External, ModuleRef)):
         return value.name
     if isinstance(value, ClassRef):
@@ -38,6 +38,15 @@ def token(f: Following, value: Value) -> str:
         fields = [token(f, value.part(name)) for name in f.names.fields(value.cls)]
         return f"{value.cls.module.name}.{value.cls.name}({', '.join(fields)})"
     return f"#{f.run.number(value)}"
+
+
+def of_constant(value: object) -> str:
+    """What tells a constant from every other that does not equal it: `True`, `1` and `1.0` are one key."""
+    if type(value) is tuple:
+        return f"({', '.join(map(of_constant, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, float | complex) and value == value.real and value.real.is_integer():
+        value = value.real
+    return repr(int(value) if isinstance(value, bool | float) and value == value // 1 else value)
 
 
 def is_known(key: str) -> bool:

@@ -10,13 +10,14 @@ from coldfork.source.capture.device import device_work
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
 from coldfork.source.capture.history.keys import key_of
-from coldfork.source.capture.objects import Env, First, Func, Object, Value, Work
+from coldfork.source.capture.objects import Env, First, Func, Object, Spared, Value, Work
 from coldfork.source.capture.state import FIXED, MAYBE, Choice, Leftover
+from coldfork.source.capture.statements.branches import either
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, is_name
 from coldfork.source.syntax.quoting import text_of
 from coldfork.source.syntax.walk import walk
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, negated
 from coldfork.source.values.kinds import ClassRef, Const, ModuleRef
 
 #: An object, its attribute or item, and how the source writes it.
@@ -218,6 +219,9 @@ def follow(f: Following, lazy: Lazy, runs: bool | None) -> bool:
     if first is not None and runs:
         return f.execute(lazy.first) or lazy.rest
     if first is None:
+        spared = owner.spared.pop(key, None)
+        if spared is not None and f.run.region is not None:
+            return _perhaps_left_out(f, lazy, spared)
         if _known_set(owner, key):
             return f.execute(lazy.later)
         return _initialise(f, lazy)
@@ -289,13 +293,24 @@ def _visible(env: Env) -> list[Value]:
     return [value for one in env.outwards() for value in one.names.values()]
 
 
-def _left_out(f: Following, lazy: Lazy, first: First) -> None:
+def _left_out(f: Following, lazy: Lazy, first: First, condition: Condition | None = None) -> None:
     """What the warm-up initialised is met again in the capture, which leaves the work out."""
     owner, _, text = lazy.access
     if first.works:
         site = choices.Site(first.module, first.line, text)
         conditions = (*lazy.conditions, *first.conditions)
-        choices.leave_out(f, site, Choice(None, (), first.works, conditions), owner)
+        choices.leave_out(f, site, Choice(None, (), first.works, conditions), owner, condition)
+
+
+def _perhaps_left_out(f: Following, lazy: Lazy, spared: Spared) -> bool:
+    """The capture does the work, or leaves it out where nothing was set anew before."""
+    owner, key, text = lazy.access
+    negative = negated(spared.unless[0]) if len(spared.unless) == 1 else None
+    _left_out(f, lazy, spared.first, negative or Condition(words=f"{text} is not set anew"))
+    left = _initialise(f, lazy)
+    values = [one for one in (spared.value, owner.parts.get(key)) if one is not None]
+    owner.parts[key] = either(f, text.rpartition(".")[2], values)
+    return left
 
 
 def _outlives(f: Following, owner: Object) -> bool:

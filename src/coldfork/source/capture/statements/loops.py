@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coldfork.source.capture.calls.known_functions import GENERATOR
 from coldfork.source.capture.calls.recording import ask_truth
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
@@ -24,7 +25,7 @@ def for_(f: Following, node: Node) -> bool:
     if known == []:
         return f.execute(orelse)
     items = known or (value.items() if type(value) is Object else [])
-    exact = bool(items) and type(value) is Object and not value.before
+    exact = bool(items) and type(value) is Object and not value.before and value.made_by != GENERATOR
     if _counts(iterable):
         exact = True
     if iterable[0] == nodes.CALL and is_name(called(iterable), "range"):

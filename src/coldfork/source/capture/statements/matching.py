@@ -10,6 +10,7 @@ from coldfork.source.capture.contents.comparison import compared, instance_of
 from coldfork.source.capture.contents.containers import collected
 from coldfork.source.capture.following import Following
 from coldfork.source.capture.history import choices
+from coldfork.source.capture.history.keys import of_constant
 from coldfork.source.capture.objects import Object, Value
 from coldfork.source.capture.statements.branches import Way, either, follow_ways
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
@@ -97,7 +98,7 @@ class _Matching(Matching[Value]):
     def entry(self, subject: Value, key: Node) -> tuple[bool | None, Value]:
         wanted = self.f.evaluate(key)
         if type(subject) is Object and isinstance(wanted, Const):
-            place = f"[{wanted.value!r}]"
+            place = f"[{of_constant(wanted.value)}]"
             if subject.keys is None:
                 return None, subject.part(place)
             if place in subject.keys:

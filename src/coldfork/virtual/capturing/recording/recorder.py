@@ -10,7 +10,7 @@ import torch
 
 from coldfork.virtual.capturing.compiled.kernels import Kernels
 from coldfork.virtual.capturing.errors import CaptureError
-from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, poison, poison_storage
+from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Poisoning, poison, poison_storage
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
 from coldfork.virtual.capturing.operators.schemas import (
@@ -62,6 +62,7 @@ class Recorder(UncompiledMode):
         self._holdings = holdings
         self._steps = Steps()
         self._memories: dict[int, Memory] = {}
+        self._poisoning = Poisoning()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.broken is not None:
@@ -204,10 +205,7 @@ class Recorder(UncompiledMode):
         else:
             made = torch.empty(0, dtype=result.dtype)
             made.set_(block.storage, 0, result.size, result.stride)
-        if result.poison is None:
-            poison(made)
-        else:
-            made.fill_(result.poison)
+        self._poisoning.fill(made, block, result.poison)
         return made, self._adopt(Kind.POOL, block, number, result.dtype)
 
     def _remember(self, kind: Kind, storage: Any, born: int | None, dtype: Any) -> Memory:

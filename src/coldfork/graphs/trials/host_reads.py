@@ -1,0 +1,176 @@
+"""What of its inputs a run looks at on the host, and the numbers that the program compares values with."""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FrameType, MethodType, ModuleType
+from typing import Any
+
+from coldfork.graphs.leaks.memory import is_readable, key_of
+from coldfork.graphs.leaks.operator_watch import HostReads
+from coldfork.graphs.trials.beginning import View
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode
+from coldfork.virtual.capturing.operators.schemas import Operators, Way, tensors_in
+from coldfork.virtual.capturing.places import Places
+
+_COMPARING = frozenset(("COMPARE_OP", "CONTAINS_OP"))
+_COMPARING_CALLS = frozenset(("min", "max", "bisect", "bisect_left", "bisect_right", "range"))
+_LONGEST = 32
+"""Of a longer list of numbers only so many count."""
+_MOST_CODES = 4000
+_NOWHERE = object()
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class HostDecisions:
+    """By what a run may have decided on the host."""
+
+    inputs: frozenset[int] = frozenset()
+    """The inputs, by number, of which something came to the host."""
+    numbers: tuple[Number, ...] = ()
+    """What values are compared with in the code that ran."""
+
+
+class HostDecisionsWatch(UncompiledMode):
+    """Follows each input to the host, and collects numbers from the program's code."""
+
+    def __init__(self, inputs: Iterable[View]) -> None:
+        super().__init__()
+        self._sources: dict[int, frozenset[int]] = {}
+        for number, view in enumerate(inputs):
+            self._sources[view.key] = self._sources.get(view.key, frozenset()) | {number}
+        self._every = frozenset().union(*self._sources.values())
+        self._operators = Operators()
+        self._read: frozenset[int] = frozenset()
+        self._numbers = _Numbers()
+
+    @property
+    def found(self) -> HostDecisions:
+        """What was seen."""
+        return HostDecisions(self._read, tuple(self._numbers.found))
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch a block, and the threads that begin in it."""
+        threads = threading.active_count()
+        before = sys.getprofile(), threading.getprofile()
+        try:
+            with self, HostReads(self._note_read):
+                threading.setprofile(self._numbers.returned)
+                sys.setprofile(self._numbers.returned)
+                yield
+        finally:
+            sys.setprofile(before[0])
+            threading.setprofile(before[1])
+        if threading.active_count() > threads:
+            # No mode follows what another thread does with a tensor.
+            self._read = self._every
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        operator = self._operators.of(func)
+        sources = self._sources_of(tensors_in((args, kwargs)))
+        result = func(*args, **kwargs)
+        if operator.way is Way.HOST:
+            self._read |= sources
+            return result
+        written = [one.of(args, kwargs) for one in operator.written]
+        for tensor in tensors_in((result, written)):
+            if sources and is_readable(tensor):
+                key = key_of(tensor)
+                self._sources[key] = self._sources.get(key, frozenset()) | sources
+        return result
+
+    def _note_read(self, name: str, tensor: Any) -> None:
+        self._read |= self._sources_of(tensors_in(tensor))
+
+    def _sources_of(self, tensors: Iterable[Any]) -> frozenset[int]:
+        known = (self._sources.get(key_of(one), frozenset()) for one in tensors if is_readable(one))
+        return frozenset().union(*known)
+
+
+class _Numbers:
+    """The numbers in code that compares, and in what such code refers to by name."""
+
+    def __init__(self) -> None:
+        self.found: dict[Number, None] = {}
+        self._places = Places()
+        self._names: dict[CodeType, frozenset[str] | None] = {}
+
+    def returned(self, frame: FrameType, event: str, argument: Any) -> None:
+        """A function of the program came to its end."""
+        if event != "return":
+            return
+        code = frame.f_code
+        if code not in self._names:
+            if len(self._names) >= _MOST_CODES:
+                return
+            self._names[code] = self._names_in(code) if self._places.is_programs(code) else None
+        names = self._names[code]
+        if names is None:
+            return
+        for value in frame.f_locals.values():
+            self._take(value, names)
+        for name in names:
+            if name in frame.f_globals:
+                self._take(frame.f_globals[name], names)
+
+    def _names_in(self, code: CodeType) -> frozenset[str] | None:
+        """The names and keys in a function's code, if it compares anything; its constants are taken."""
+        instructions = list(dis.get_instructions(code))
+        if not any(one.opname in _COMPARING for one in instructions) and not (
+            _COMPARING_CALLS.intersection(code.co_names)
+        ):
+            return None
+        constants = [one.argval for one in instructions if one.opname in ("LOAD_CONST", "LOAD_SMALL_INT")]
+        for constant in constants:
+            self._take(constant, frozenset())
+        return frozenset((*code.co_names, *(one for one in constants if isinstance(one, str))))
+
+    def _take(self, value: Any, names: frozenset[str], depth: int = 0) -> None:
+        if type(value) in (int, float):
+            if value == value and abs(value) < 1 << 31:
+                self.found[value] = None
+        elif type(value) in (list, tuple, frozenset, set):
+            for one in list(value)[:_LONGEST]:
+                if type(one) in (int, float):
+                    self._take(one, names)
+        elif depth < 3:
+            for part in _parts(value, names):
+                self._take(part, names, depth + 1)
+
+
+def _own(value: Any) -> Mapping[str, Any]:
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except Exception:  # a class may say anything of its objects
+        return {}
+    return own if type(own) is dict else {}
+
+
+def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
+    """What code that uses these names may reach in an object; nothing of the program's runs for it."""
+    if type(value) is dict:
+        yield from (value[name] for name in names if name in value)
+        return
+    if type(value) is MethodType:
+        value = value.__self__
+    if isinstance(value, ModuleType):
+        holders: tuple[Mapping[str, Any], ...] = (vars(value),)
+    else:
+        kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
+        own = {} if isinstance(value, type) else _own(value)
+        holders = (own, *(vars(kind) for kind in kinds if kind.__module__ != "builtins"))
+    for name in names:
+        for holder in holders:
+            found = holder.get(name, _NOWHERE)
+            if found is not _NOWHERE:
+                yield found
+                break

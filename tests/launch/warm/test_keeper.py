@@ -21,6 +21,8 @@ from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, SOURCE, alive, until, variables
 from tests.launch.warm.conftest import WarmBench
 
+pytestmark = pytest.mark.once
+
 NOBODY = 65534
 root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
 

@@ -16,6 +16,8 @@ from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, marked, until, variables
 from tests.launch.warm.conftest import WarmBench
 
+pytestmark = pytest.mark.once
+
 USES = "import mine; print(mine.VALUE)"
 
 

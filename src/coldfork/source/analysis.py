@@ -71,7 +71,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     loader = Loader(request.target_version, request.jobs, remembering=request.cache is not None)
     program = Program(
         finder,
-        loader.load,
+        loader,
         request.catalogue,
         request.profile,
         request.target_version,

@@ -107,20 +107,25 @@ class Branches:
             )
         )
 
+    def pass_by(
+        self, condition: Condition | None, nominal: bool, narrowed: dict[str, Value] | None = None
+    ) -> None:
+        """Follow a way on which nothing is done, as where an `if` has no `else`: all stays as it was."""
+        nominal = nominal or not self.ev.presumes
+        self.ev.budget.left -= 2
+        self._any_nominal = self._any_nominal or nominal
+        names = {**self.names, **narrowed} if narrowed and self.names is not None else self.names
+        off = self.off if nominal else (self.off or condition)
+        first = len(self.frame.sites)
+        self.done.append(Branch(condition, nominal, FALLS, self.must, names, (), off, (first, first)))
+
     def join(self) -> int:
         """Join the ways; how the whole ended."""
         frame = self.frame
         frame.conditions, frame.presumed, frame.off = self.conditions, self.presumed, self.off
-        nominal: list[Branch] = []
-        falling: list[Branch] = []
-        others: list[Branch] = []
-        for branch in self.done:
-            if branch.nominal:
-                nominal.append(branch)
-                if branch.ended == FALLS:
-                    falling.append(branch)
-            elif branch.ended == FALLS:
-                others.append(branch)
+        nominal = [branch for branch in self.done if branch.nominal]
+        falling = [branch for branch in nominal if branch.ended == FALLS]
+        others = [branch for branch in self.done if not branch.nominal and branch.ended == FALLS]
         if not falling:
             frame.must = set.intersection(*[branch.must for branch in nominal]) if nominal else set(self.must)
             if not others:

@@ -23,6 +23,8 @@ _UNPACKING = 0.08
 _SHOWN_PARTS = 3
 #: The stamp and the hash of a file when it was read, its outline as plain data, and its summary as bytes.
 Stored = tuple[Stamp, bytes, tuple[Any, ...], bytes]
+_MOST_UNPACKED = 8_000_000
+"""Of so many bytes of source that this process reads itself, summaries are not packed: that takes time."""
 _MOST_SOURCE = 4_000_000
 """So many bytes of source stay at hand: whose functions are followed is asked for another one soon."""
 
@@ -64,8 +66,10 @@ class Loader:
         self.read = 0
         self.bytes_read = 0
         self._outlines: dict[str, Outline] = {}
+        self._unpacked: dict[str, Summary] = {}
         self._packed: dict[str, bytes] = {}
-        """The summaries of all files that there is an outline of."""
+        """The summaries of all other files that there is an outline of."""
+        self._room_unpacked = _MOST_UNPACKED
         self._sources: dict[str, bytes] = {}
         self._workers: list[Worker] | None = None
 
@@ -77,6 +81,9 @@ class Loader:
 
     def summary(self, path: str) -> Summary:
         """The summary of one file, unpacked."""
+        known = self._unpacked.get(path)
+        if known is not None:
+            return known
         if path not in self._packed and not self._recall(path):
             return self._read_now(path, stamp(path))
         return Summary(*marshal.loads(self._packed[path]))
@@ -98,7 +105,13 @@ class Loader:
     def _read_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
         found, digest = _read(path, self.target_version, self._remembering)
-        self._record(path, before, digest, tuple(outline_of(found)), marshal.dumps(tuple(found)))
+        packed = b""
+        if self._room_unpacked > 0:
+            self._room_unpacked -= _size(before)
+            self._unpacked[path] = found
+        if self._remembering or path not in self._unpacked:
+            packed = marshal.dumps(tuple(found))
+        self._record(path, before, digest, tuple(outline_of(found)), packed)
         return found
 
     def seen(self, path: str) -> tuple[Stamp, bytes] | None:
@@ -126,7 +139,9 @@ class Loader:
     ) -> None:
         """Keep a summary; if this run remembers, with the stamp that the file had before it was read."""
         self.read += 1
-        self._outlines[path], self._packed[path] = Outline(*outline), packed
+        self._outlines[path] = Outline(*outline)
+        if path not in self._unpacked:
+            self._packed[path] = packed
         if before is None:
             return
         self.bytes_read += before[0]

@@ -19,12 +19,12 @@ from coldfork.model.profiles import PROFILES
 from coldfork.source.files import packs as cache
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.site_packages import Distributions
+from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach import remembered
 from coldfork.source.reach.encoding import Answer, Translation
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
-from coldfork.source.syntax.summary import unreadable
 from tests.source.expectations import Setting, observe, write
 
 pytestmark = pytest.mark.once
@@ -104,6 +104,19 @@ def test_a_warm_run_reads_nothing_and_says_the_same(place: Path) -> None:
     assert second.statistics.cached == second.statistics.modules
     assert told(second) == told(first) == told(run(place, cached=False))
     assert lines(first) == [("pkg/user.py", 2)]
+
+
+def test_what_waits_for_who_reads_it_is_remembered(place: Path) -> None:
+    source = (
+        "import torch\nclass Held:\n    level: torch.cuda.get_device_capability()\nHeld.__annotations__\n"
+    )
+    write({"tree/pkg/held.py": source}, place)
+    setting = Setting(target_version=(3, 14))
+    cold = run(place, cached=False, setting=setting)
+    assert ("pkg/held.py", 4) in lines(cold)
+    for read in (cold.statistics.read, 0):
+        warm = run(place, setting=setting)
+        assert (told(warm), warm.statistics.read) == (told(cold), read)
 
 
 def test_a_module_that_took_too_long_is_remembered_with_all_others(place: Path) -> None:
@@ -316,12 +329,32 @@ def test_a_package_that_appears_where_something_inside_it_was_missing(place: Pat
     assert_same_as_cold(place)
 
 
+def test_a_file_that_makes_way_for_a_package_with_what_was_missing_in_it(place: Path) -> None:
+    """Of a plain module, what is not in it is not kept in mind one by one either."""
+    write(
+        {
+            "beside/extra.py": "",
+            "tree/pkg/maybe.py": "try:\n    from extra import go\nexcept ImportError:\n    go = int\ngo()\n",
+        },
+        place,
+    )
+    assert ("pkg/maybe.py", 5) not in lines(run(place))
+    (place / "beside/extra.py").unlink()
+    write(
+        {"beside/extra/__init__.py": "", "beside/extra/go.py": "import torch\ntorch.cuda.is_available()\n"},
+        place,
+    )
+    assert ("pkg/maybe.py", 2) in lines(run(place))
+    assert_same_as_cold(place)
+
+
 def test_dependencies_are_the_same_modules_in_the_order_of_another_process() -> None:
     names = [f"m{number}" for number in range(70)]
     shuffled = random.Random(0).sample(names, len(names))
     profile = PROFILES["cuda"]
     finder, catalogue = Finder((), ()), load(profile, {})
-    program = Program(finder, lambda *_: unreadable(""), catalogue, profile, (3, 13), Distributions(()))
+    loader = Loader((3, 13), 1, remembering=False)
+    program = Program(finder, loader, catalogue, profile, (3, 13), Distributions(()))
     for name in names:
         program.bit(name)
     translate = Translation(["*", *shuffled], program)

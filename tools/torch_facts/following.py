@@ -67,7 +67,7 @@ class Following:
         catalogue = c_functions(levels, harmless, machine)
         self.program = Program(
             Installation((str(sources.root),), ()),
-            sources.loader.load,
+            sources.loader,
             catalogue,
             PROFILES["cuda"],
             _TARGET_VERSION,

@@ -17,6 +17,7 @@ from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
+from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
@@ -56,7 +57,7 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
     gc.disable()  # the data is a few large, long-lived trees: collecting finds nothing in them
     sys.setrecursionlimit(max(recursion, _RECURSION))
     try:
-        return _analyse(request, progress, started)
+        return with_room(_analyse, request, progress, started)
     finally:
         sys.setrecursionlimit(recursion)
         if collecting:
@@ -71,7 +72,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     loader = Loader(request.target_version, request.jobs, remembering=request.cache is not None)
     program = Program(
         finder,
-        loader.load,
+        loader,
         request.catalogue,
         request.profile,
         request.target_version,

@@ -121,7 +121,7 @@ def _program(question: Question) -> Program:
     loader = Loader(question.version, jobs=1, remembering=False)
     # Not the libraries: what they do is known by heart, or is not certain.
     finder = Finder(question.roots, (), {**question.files, question.module: question.file})
-    return Program(finder, loader.load, known, profile, question.version, Distributions(search))
+    return Program(finder, loader, known, profile, question.version, Distributions(search))
 
 
 def _lasts(name: str, question: Question) -> bool:

@@ -18,7 +18,6 @@ from coldfork.source.capture.names import Names
 from coldfork.source.capture.objects import Func
 from coldfork.source.capture.state import Captor, Observed, Spent
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.semantics.defined_classes import DefinedClasses
@@ -51,7 +50,6 @@ class CaptureObserver:
     def __init__(self, program: Program, sources: Sources) -> None:
         self._program = program
         self._sources = sources
-        self._texts: dict[str, bytes] = {}
         self._classes = DefinedClasses()
         self._seen: set[tuple[str, int]] = set()
         self._bases: frozenset[str] = frozenset()
@@ -60,7 +58,7 @@ class CaptureObserver:
     def effects(self, modules: Iterable[str]) -> tuple[CaptureEffect, ...]:
         """What happens in the captured regions of these modules, in the order of their places."""
         states = [state for name in modules if (state := self._program.module(name)) is not None]
-        saying = [state for state in states if state.summary.captures]
+        saying = [state for state in states if state.outline.captures]
         if not saying:
             return ()
         self._bases = frozenset(name for names in self._program.derived.values() for name in names)
@@ -82,7 +80,7 @@ class CaptureObserver:
 
     def _capturing(self, states: Iterable[Module]) -> Iterator[Func]:
         for state in states:
-            source = self._source(state)
+            source = state.source
             yield from self._around(state, source, capture_hints.places(source))
 
     def _callers(self, wanted: set[Captor], states: Iterable[Module]) -> Iterator[Func]:
@@ -91,7 +89,7 @@ class CaptureObserver:
         telltale = frozenset(name for one in wanted for name in (one.symbol, one.module.rpartition(".")[2]))
         for state in states:
             if any(state.name == one.module for one in wanted) or _imports(state, wanted, telltale):
-                source = self._source(state)
+                source = state.source
                 yield from self._around(state, source, [match.start() for match in calls.finditer(source)])
 
     def _around(self, state: Module, source: bytes, offsets: list[int]) -> Iterator[Func]:
@@ -124,17 +122,6 @@ class CaptureObserver:
         code = code_of(raw) if raw is not None else state.code_at(line)
         if code is not None:
             yield Func(state, code, name, line, None, owner)
-
-    def _source(self, state: Module) -> bytes:
-        known = self._texts.get(state.name)
-        if known is None:
-            try:
-                known = state.source if state.source is not None else read_source(state.path)
-            except CannotRead:
-                known = b""
-            state.source = known
-            self._texts[state.name] = known
-        return known
 
     # -- following ----------------------------------------------------------------------------------
 
@@ -234,7 +221,7 @@ def _as_function(state: Module) -> Code:
 
 def _imports(state: Module, wanted: set[Captor], telltale: frozenset[str]) -> bool:
     """True when a module imports one of these by name, or the module that has it."""
-    for source, level, names in state.summary.imports:
+    for source, level, names in state.outline.imports:
         if names is None:
             if any(source == one.module for one in wanted):
                 return True

@@ -219,6 +219,9 @@ class Frame:
         """Note an import that runs at the current line."""
         if self.quiet:
             return
+        known = None if self.toplevel else self.edges.get(edge.target)
+        if known is not None and not known.conditions:
+            return  # as sure as can be
         conditions = _unique(self.conditions + edge.conditions)
         presumed = _merge(self.presumed, edge.presumed)
         off = edge.off or self.off is not None
@@ -240,7 +243,6 @@ class Frame:
                 )
             )
             return
-        known = self.edges.get(edge.target)
         if known is None or len(conditions) < len(known.conditions):
             link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
             self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, off)

@@ -30,6 +30,7 @@ class Memo:
         "_cuts_outside",
         "_journal",
         "_levels_of",
+        "_looked_at",
         "_passing",
         "_pending",
         "_reached",
@@ -57,6 +58,8 @@ class Memo:
         """Levels at which functions are being followed, by where they stand."""
         self._pending: dict[object, int] = {}
         """Calls that are being followed, with these very arguments, and at what level."""
+        self._looked_at: dict[int, int] = {}
+        """Sets of modules that were looked at."""
         self.resolving: dict[object, int] = {}
         """Names that are being resolved, with the level they were met at."""
         self.entry: dict[object, int] = {}
@@ -72,6 +75,10 @@ class Memo:
         self._passing.clear()
         self.level, self.cut = 0, _NEVER
         self._cuts_outside.clear()
+
+    def same_set(self, consulted: int) -> int:
+        """The set of modules, to be kept: most are met again and again, and one may take a kilobyte."""
+        return self._looked_at.setdefault(consulted, consulted)
 
     # -- levels -------------------------------------------------------------------------------------
 
@@ -186,7 +193,7 @@ class Memo:
         journal = self._journal
         holds = self.cut >= self.level and journal.shared == shared_before
         if regardless or (holds and not journal.outstanding):
-            self._results[key] = result
+            self._results[key] = result._replace(consulted=self.same_set(result.consulted))
             return True
         if holds:
             self._passing[key] = journal.generation, result

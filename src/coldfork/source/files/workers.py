@@ -7,17 +7,18 @@ import marshal
 import os
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-Work = Callable[[Any], Any]
+Work = Callable[[Any], Iterable[Any]]
 _LENGTH = struct.Struct("<Q")
+_END = _LENGTH.pack(0)
 #: Platforms on which `os.fork` is there and always fails.
 _WITHOUT_PROCESSES = ("emscripten", "wasi")
 
 
 class Worker:
-    """A forked process that does one kind of work on request, one request at a time."""
+    """A forked process that does one kind of work on request, one request at a time, to its last item."""
 
     def __init__(self, work: Work) -> None:
         down_read, down_write = os.pipe()
@@ -46,16 +47,17 @@ class Worker:
         except OSError:
             pass  # the answer will be missing, and the caller does the work itself
 
-    def answer(self) -> Any:
-        """The answer to the last request; None if the worker died over it."""
-        try:
-            head = self._answers.read(_LENGTH.size)
-            if len(head) < _LENGTH.size:
-                return None
-            body = self._answers.read(_LENGTH.unpack(head)[0])
-            return marshal.loads(body)
-        except (OSError, ValueError, EOFError, TypeError):
-            return None
+    def answer(self) -> Iterator[Any]:
+        """What the last request came to, item by item; it ends early if the worker dies over it."""
+        while True:
+            try:
+                head = self._answers.read(_LENGTH.size)
+                if len(head) < _LENGTH.size or head == _END:
+                    return
+                item = marshal.loads(self._answers.read(_LENGTH.unpack(head)[0]))
+            except (OSError, ValueError, EOFError, TypeError):
+                return
+            yield item
 
     def close(self) -> None:
         """Let the worker go."""
@@ -74,8 +76,11 @@ def _serve(work: Work, requests: int, answers: int) -> None:
     gc.disable()
     with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
         while head := incoming.read(_LENGTH.size):
-            body = marshal.dumps(work(marshal.loads(incoming.read(_LENGTH.unpack(head)[0]))))
-            outgoing.write(_LENGTH.pack(len(body)) + body)
+            # Nobody reads before they have done their own share: so all of it is made before any is sent.
+            for item in list(work(marshal.loads(incoming.read(_LENGTH.unpack(head)[0])))):
+                body = marshal.dumps(item)
+                outgoing.write(_LENGTH.pack(len(body)) + body)
+            outgoing.write(_END)
             outgoing.flush()
 
 

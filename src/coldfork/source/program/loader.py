@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from coldfork.model.observations import Progress
-from coldfork.source.files.finder import Located
 from coldfork.source.files.packs import Stamp, content_hash, hash_of, stamp
-from coldfork.source.files.reading import CannotRead, read_bytes
+from coldfork.source.files.reading import CannotRead, read_bytes, read_source
 from coldfork.source.files.workers import Worker, can_fork
+from coldfork.source.syntax.outline import Outline, outline_of
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
 #: Below this many bytes sharing the work out costs more than it saves.
@@ -21,8 +21,12 @@ _MOST_WORKERS = 4
 _UNPACKING = 0.08
 """What this process does besides, while it takes over what the others have read, as a part of its share."""
 _SHOWN_PARTS = 3
-#: The stamp and the hash of a file when it was read, and its summary as bytes.
-Stored = tuple[Stamp, bytes, bytes]
+#: The stamp and the hash of a file when it was read, its outline as plain data, and its summary as bytes.
+Stored = tuple[Stamp, bytes, tuple[Any, ...], bytes]
+_MOST_UNPACKED = 8_000_000
+"""Of so many bytes of source that this process reads itself, summaries are not packed: that takes time."""
+_MOST_SOURCE = 4_000_000
+"""So many bytes of source stay at hand: whose functions are followed is asked for another one soon."""
 
 
 def _read(path: str, target_version: tuple[int, int], remembering: bool) -> tuple[Summary, bytes]:
@@ -37,14 +41,19 @@ def _read(path: str, target_version: tuple[int, int], remembering: bool) -> tupl
     return summarise(raw, target_version), hash_of(raw) if remembering else b""
 
 
-def _packed(path: str, target_version: tuple[int, int], remembering: bool) -> tuple[bytes, bytes]:
-    """The same with the summary as bytes."""
+def _packed(
+    path: str, target_version: tuple[int, int], remembering: bool
+) -> tuple[tuple[Any, ...], bytes, bytes]:
+    """The same with the summary as bytes, behind its outline."""
     summary, digest = _read(path, target_version, remembering)
-    return marshal.dumps(tuple(summary)), digest
+    return tuple(outline_of(summary)), marshal.dumps(tuple(summary)), digest
 
 
 class Loader:
-    """Summaries by path: those that are known, or else parsed."""
+    """What is known of files by path, or else found out by parsing them.
+
+    Summaries stay packed until somebody wants one: unpacked, they take six times the room.
+    """
 
     def __init__(self, target_version: tuple[int, int], jobs: int, remembering: bool) -> None:
         self.stored: dict[str, Stored] = {}
@@ -56,78 +65,104 @@ class Loader:
         self.jobs = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
         self.read = 0
         self.bytes_read = 0
-        self._ready: dict[str, Summary] = {}
+        self._outlines: dict[str, Outline] = {}
+        self._unpacked: dict[str, Summary] = {}
+        self._packed: dict[str, bytes] = {}
+        """The summaries of all other files that there is an outline of."""
+        self._room_unpacked = _MOST_UNPACKED
+        self._sources: dict[str, bytes] = {}
         self._workers: list[Worker] | None = None
 
-    def load(self, name: str, located: Located) -> Summary:
-        """The summary of one module."""
-        assert located.path is not None
-        return self.summary(located.path)
+    def outline(self, path: str) -> Outline:
+        """What every module is asked for."""
+        if path not in self._outlines and not self._recall(path):
+            self._read_now(path, stamp(path))
+        return self._outlines[path]
 
     def summary(self, path: str) -> Summary:
-        """The summary of one file."""
-        known = self._ready.get(path)
+        """The summary of one file, unpacked."""
+        known = self._unpacked.get(path)
         if known is not None:
             return known
-        found = self._recalled(path)
-        if found is None:
-            return self._summary_now(path, stamp(path))
-        self._ready[path] = found
-        return found
+        if path not in self._packed and not self._recall(path):
+            return self._read_now(path, stamp(path))
+        return Summary(*marshal.loads(self._packed[path]))
 
-    def _summary_now(self, path: str, before: Stamp | None) -> Summary:
+    def source(self, path: str) -> bytes:
+        """The source of a file as `normalise` leaves it; nothing when it cannot be read any more."""
+        known = self._sources.pop(path, None)
+        if known is None:
+            try:
+                known = read_source(path)
+            except CannotRead:
+                known = b""
+            room = _MOST_SOURCE - len(known)
+            while self._sources and sum(map(len, self._sources.values())) > room:
+                del self._sources[next(iter(self._sources))]
+        self._sources[path] = known
+        return known
+
+    def _read_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
         found, digest = _read(path, self.target_version, self._remembering)
-        self._record(path, before, digest, marshal.dumps(tuple(found)) if self._remembering else None)
-        self._ready[path] = found
+        packed = b""
+        if self._room_unpacked > 0:
+            self._room_unpacked -= _size(before)
+            self._unpacked[path] = found
+        if self._remembering or path not in self._unpacked:
+            packed = marshal.dumps(tuple(found))
+        self._record(path, before, digest, tuple(outline_of(found)), packed)
         return found
 
     def seen(self, path: str) -> tuple[Stamp, bytes] | None:
         """The stamp and the hash of a file as it was when this run read it."""
-        stored = self.stored.get(path) if path in self._ready else None
+        stored = self.stored.get(path) if path in self._outlines else None
         return None if stored is None else stored[:2]
 
-    def _recalled(self, path: str) -> Summary | None:
+    def _recall(self, path: str) -> bool:
+        """Take a file from the cache; False when it is not there, or another one by now."""
         stored = self.stored.get(path)
-        if stored is None:
-            return None
-        now = stamp(path)
-        if now is None:
-            return None
-        if stored[0] != now:
-            if content_hash(path) != stored[1]:
-                return None
-            self.stored[path] = (now, stored[1], stored[2])
+        now = stamp(path) if stored is not None else None
+        if stored is None or now is None:
+            return False
+        before, digest, outline, packed = stored
+        if before != now:
+            if content_hash(path) != digest:
+                return False
+            self.stored[path] = now, digest, outline, packed
             self.changed = True
-        try:
-            return Summary(*marshal.loads(stored[2]))
-        except (ValueError, EOFError, TypeError):
-            return None
+        self._outlines[path], self._packed[path] = Outline(*outline), packed
+        return True
 
-    def _record(self, path: str, before: Stamp | None, digest: bytes, raw: bytes | None) -> None:
-        """Remember a summary, with the stamp that the file had before it was read."""
+    def _record(
+        self, path: str, before: Stamp | None, digest: bytes, outline: tuple[Any, ...], packed: bytes
+    ) -> None:
+        """Keep a summary; if this run remembers, with the stamp that the file had before it was read."""
         self.read += 1
+        self._outlines[path] = Outline(*outline)
+        if path not in self._unpacked:
+            self._packed[path] = packed
         if before is None:
             return
         self.bytes_read += before[0]
-        if raw is not None:
-            self.stored[path] = (before, digest, raw)
+        if self._remembering:
+            self.stored[path] = before, digest, outline, packed
             self.changed = True
 
     def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
         """Have the summaries of many files ready; helper processes parse a share of what the cache lacks."""
         missing: dict[str, Stamp | None] = {}
         for path in paths:
-            if path in self._ready:
+            if path in self._outlines:
                 continue
             if path in self.stored:
-                self.summary(path)
+                self.outline(path)
                 continue
             missing[path] = stamp(path)
         workers = self._helpers(sum(map(_size, missing.values())))
         if not workers:
             for done, (path, before) in enumerate(missing.items()):
-                self._summary_now(path, before)
+                self._read_now(path, before)
                 if progress is not None and done % 32 == 0:
                     progress("reading", done, len(missing), _shown(path))
             return
@@ -142,8 +177,8 @@ class Loader:
                 return []
             target_version, remembering = self.target_version, self._remembering
 
-            def parse(share: Any) -> Any:
-                return {path: _packed(path, target_version, remembering) for path in share}
+            def parse(share: Any) -> Iterator[Any]:
+                return ((path, _packed(path, target_version, remembering)) for path in share)
 
             self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
         return self._workers
@@ -163,18 +198,15 @@ class Loader:
         for worker, share in zip(workers, shares[1:], strict=True):
             worker.ask(share)
         for done, path in enumerate(shares[0]):
-            self._summary_now(path, missing[path])
+            self._read_now(path, missing[path])
             if progress is not None and done % 16 == 0:
                 progress("reading", done * hands, len(missing), _shown(path))
         for worker, share in zip(workers, shares[1:], strict=True):
-            packed = worker.answer() or {}
+            for path, (outline, packed, digest) in worker.answer():
+                self._record(path, missing[path], digest, outline, packed)
             for path in share:
-                raw, digest = packed.get(path) or (None, b"")
-                if raw is None:
-                    self._summary_now(path, missing[path])
-                    continue
-                self._record(path, missing[path], digest, raw if self._remembering else None)
-                self._ready[path] = Summary(*marshal.loads(raw))
+                if path not in self._outlines:
+                    self._read_now(path, missing[path])
 
     def close(self) -> None:
         """Let helper processes go."""

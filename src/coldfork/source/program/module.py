@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Protocol
+
 from coldfork.source.files.finder import Located
-from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.syntax.nodes import Code
+from coldfork.source.syntax.outline import Outline
 from coldfork.source.syntax.summary import Summary, function_code
 from coldfork.source.syntax.syntax_errors import explain_body
+
+
+class Files(Protocol):
+    """What files hold, by path."""
+
+    def outline(self, path: str) -> Outline:
+        """What every module is asked for."""
+
+    def summary(self, path: str) -> Summary:
+        """The summary of a file."""
+
+    def source(self, path: str) -> bytes:
+        """The source of a file."""
 
 
 class Module:
     """One module: its summary, and what has been asked of it so far."""
 
     __slots__ = (
+        "_files",
         "bit",
         "broken",
         "codes",
@@ -22,24 +38,48 @@ class Module:
         "own",
         "package",
         "path",
-        "source",
         "summary",
     )
 
-    def __init__(self, name: str, located: Located, summary: Summary) -> None:
+    summary: Summary
+    lazy: frozenset[str]
+    """The names that a lazy import binds, and the submodules that one names."""
+
+    def __init__(self, name: str, located: Located, files: Files) -> None:
         self.name = name
         self.located = located
         self.path = located.path or ""
         self.own = located.own
         self.package = name if located.is_package else name.rpartition(".")[0]
-        self.summary = summary
-        self.lazy = summary.lazy
-        """The names that a lazy import binds, and the submodules that one names."""
-        self.source: bytes | None = None
+        self._files = files
         self.codes: dict[int, Code | None] = {}
         self.bit = 0
         self.broken: tuple[str, int, int] | None = None
         """Why a function of this module could not be followed: the first that does not parse."""
+
+    if not TYPE_CHECKING:  # it would know every other name as well
+
+        def __getattr__(self, name: str) -> Any:
+            """What is unpacked when it is asked for first, and costs no more than the rest from then on."""
+            if name not in ("summary", "lazy"):
+                raise AttributeError(name)
+            self.summary = self._files.summary(self.path)
+            self.lazy = self.summary.lazy
+            return getattr(self, name)
+
+    @property
+    def outline(self) -> Outline:
+        """What every module is asked for."""
+        return self._files.outline(self.path)
+
+    @property
+    def source(self) -> bytes:
+        """The source; nothing when it cannot be read any more."""
+        return self._files.source(self.path)
+
+    def release(self) -> None:
+        """Let the summary go, which hardly anybody will ask for again."""
+        del self.summary
 
     def code_at(self, line: int) -> Code | None:
         """The code of a function whose body was blanked; None when it cannot be read any more."""
@@ -50,15 +90,11 @@ class Module:
         span = self.summary.spans.get(line)
         code: Code | None = None
         if span is not None:
-            if self.source is None:
-                try:
-                    self.source = read_source(self.path)
-                except CannotRead:
-                    self.source = b""
+            source = self.source
             start, end = span
-            code = function_code(self.source, start, end, line)
+            code = function_code(source, start, end, line)
             if code is None and self.broken is None:
-                self.broken = (explain_body(self.source, start, end), line, 0)
+                self.broken = (explain_body(source, start, end), line, 0)
         self.codes[line] = code
         return code
 

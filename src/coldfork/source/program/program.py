@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.profiles import Profile
 from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.site_packages import Distributions
-from coldfork.source.program.module import Module
+from coldfork.source.program.module import Files, Module
 from coldfork.source.syntax.nodes import Code
-from coldfork.source.syntax.summary import Summary
 
 #: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
 HIERARCHY = "*"
@@ -22,7 +19,7 @@ class Program:
     def __init__(
         self,
         finder: Finder,
-        load: Callable[[str, Located], Summary],
+        files: Files,
         catalogue: Catalogue,
         profile: Profile,
         target_version: tuple[int, int],
@@ -34,13 +31,13 @@ class Program:
         self.target_version = target_version
         self.versions = distributions.versions
         self._distributions = distributions
-        self._load = load
+        self._files = files
         self._modules: dict[str, Module | None] = {}
         self.consulted = 0
         """Modules looked at since this was last cleared, a bit each: what a result depends on."""
         self.bits: dict[str, int] = {HIERARCHY: 1}
         self.inside_missing: dict[str, int] = {}
-        """For names inside packages that are not here: the bits of those packages."""
+        """For names inside what is not here, or in what has no modules inside: the bits of that."""
         self.derived: dict[str, tuple[str, ...]] = {}
         """For every module of the analysis, what its top-level classes derive from: last parts of names."""
         self.unparsed: list[Module] = []
@@ -50,12 +47,23 @@ class Program:
         """The bit that stands for a module in `consulted`."""
         bit = self.bits.get(name) or self.inside_missing.get(name)
         if bit is None:
-            top = name.partition(".")[0]
-            if top != name and self.finder.find(name) is None and self.finder.find(top) is None:
-                bit = self.inside_missing[name] = self.bit(top)  # where it is missing, all inside is
+            bare = self._bare_above(name)
+            if bare is not None:
+                bit = self.inside_missing[name] = self.bit(bare)
             else:
                 bit = self.bits[name] = 1 << len(self.bits)
         return bit
+
+    def _bare_above(self, name: str) -> str | None:
+        """What stands for a name that cannot be there as long as that has nothing inside."""
+        top, within, _ = name.partition(".")
+        if not within or self.finder.find(name) is not None:
+            return None
+        if self.finder.find(top) is None:
+            return top
+        above = name.rpartition(".")[0]
+        located = self.finder.find(above)
+        return above if located is not None and not located.folders else None
 
     def module(self, name: str) -> Module | None:
         """The module, or None when no Python source of it is at hand."""
@@ -65,7 +73,7 @@ class Program:
             located = self.finder.find(name)
             state = None
             if located is not None and located.path is not None:
-                state = Module(name, located, self._load(name, located))
+                state = Module(name, located, self._files)
                 state.bit = self.bit(name)
             self._modules[name] = state
         self.consulted |= self.bit(name) if state is None else state.bit

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
-from coldfork.source.syntax import nodes
 
 
 def absent_packages(program: Program, names: Iterable[str], path_of: Callable[[str], str]) -> tuple[str, ...]:
@@ -22,21 +20,9 @@ def absent_packages(program: Program, names: Iterable[str], path_of: Callable[[s
     for name in names:
         module = program.module(name)
         if module is not None and not is_test(name, path_of(name)):
-            counts.update(set(_imported(module)))
+            counts.update(module.outline.needs)
     return tuple(
         package
         for package, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if package not in sys.stdlib_module_names and program.finder.find(package) is None
     )
-
-
-def _imported(module: Module) -> Iterator[str]:
-    """The top-level packages that statements of a module's body import."""
-    for node in module.summary.body:
-        if node[0] == nodes.IMPORT:
-            _, _, _, names = node
-            yield from (name.partition(".")[0] for name, _ in names)
-        elif node[0] == nodes.FROM:
-            _, _, _, target, level, _ = node
-            if target and not level:
-                yield target.partition(".")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from typing import Any, NamedTuple
 
 from coldfork.model.captures import CaptureEffect, CaptureKind
@@ -135,10 +136,10 @@ def _to_effect(data: Any) -> Effect:
     )  # fmt: skip
 
 
-def encode(result: ModuleResult) -> Any:
-    """A module's result as nested tuples of plain values."""
+def encode(result: ModuleResult) -> bytes:
+    """A module's result as bytes."""
     sites = tuple(
-        (s.line, s.end_line, s.column, str(s.position), s.symbol, _wake(s.wake), s.certain)
+        (s.line, s.end_line, s.column, s.position.value, s.symbol, _wake(s.wake), s.certain)
         for s in result.sites
     )
     edges = tuple(
@@ -146,7 +147,7 @@ def encode(result: ModuleResult) -> Any:
             e.line,
             e.end_line,
             e.column,
-            str(e.position),
+            e.position.value,
             e.symbol,
             _edge(e.edge),
             e.statement,
@@ -156,13 +157,13 @@ def encode(result: ModuleResult) -> Any:
         for e in result.edges
     )
     # `marshal` takes tuples, and none of the classes made from them.
-    return sites, edges, None if result.cut is None else tuple(result.cut)
+    return marshal.dumps((sites, edges, None if result.cut is None else tuple(result.cut)))
 
 
 def _wake(wake: Wake) -> Any:
     return (
         wake.accelerator,
-        str(wake.kind),
+        wake.kind.value,
         _conditions(wake.conditions),
         wake.presumed,
         wake.cost,
@@ -180,7 +181,7 @@ def _conditions(conditions: tuple[Condition, ...]) -> Any:
 def _link(link: Link | None) -> Any:
     if link is None:
         return None
-    return str(link.kind), link.symbol, link.module, link.line, _link(link.following)
+    return link.kind.value, link.symbol, link.module, link.line, _link(link.following)
 
 
 def _edge(edge: Edge) -> Any:
@@ -189,9 +190,9 @@ def _edge(edge: Edge) -> Any:
     return edge.target, _conditions(edge.conditions), edge.presumed, _link(edge.link), edge.off
 
 
-def decode(data: Any) -> ModuleResult:
+def decode(data: bytes) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges, cut = data
+    sites, edges, cut = marshal.loads(data)
     return ModuleResult(
         tuple([_to_site(site) for site in sites]),
         tuple([_to_site_edge(edge) for edge in edges]),

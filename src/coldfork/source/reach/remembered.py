@@ -15,7 +15,6 @@ from coldfork.source.files.packs import Stamp, content_hash, load_pack, save_pac
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
-from coldfork.source.reach.propagation import ModuleResult
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
 #: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
@@ -165,7 +164,7 @@ class Remembered:
 
 def _plain(outcome: Outcome) -> Any:
     result = outcome.result
-    return encode(result) if isinstance(result, ModuleResult) else result, outcome.broken, outcome.depends
+    return result if isinstance(result, bytes) else encode(result), outcome.broken, outcome.depends
 
 
 def _load(pack: Path) -> dict[str, Any]:

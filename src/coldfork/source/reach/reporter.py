@@ -239,8 +239,8 @@ class Reporter:
         found = []
         for name in self.results:
             state = self.program.module(name)
-            if state is not None and state.summary.error is not None:
-                reason, line, column = state.summary.error
+            if state is not None and state.outline.error is not None:
+                reason, line, column = state.outline.error
                 found.append(
                     Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
                 )
@@ -267,7 +267,7 @@ class Reporter:
             if name not in self.results:
                 continue
             state = self.program.module(name)
-            for line, column, rules, reason, covers in state.summary.ignores if state is not None else ():
+            for line, column, rules, reason, covers in state.outline.ignores if state is not None else ():
                 found.append(
                     IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
                 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from coldfork.model.observations import Progress
 from coldfork.source.evaluation.evaluator import Evaluator
-from coldfork.source.evaluation.objects.classes import base_names
 from coldfork.source.files.reading import CannotRead, read_bytes
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
@@ -36,8 +35,8 @@ Broken = tuple[tuple[str, str, int, int], ...]
 class Outcome(NamedTuple):
     """What following one module came to."""
 
-    result: Any
-    """A `ModuleResult`, or one that is encoded still."""
+    result: ModuleResult | bytes
+    """A `ModuleResult`, or the bytes of one."""
     broken: Broken
     depends: int
     """The modules that were looked at, a bit each."""
@@ -59,6 +58,8 @@ class Results:
         self._checked: Mapping[str, str] = MappingProxyType({})
         self._optional: dict[str, tuple[str, str]] = {}
         self._named: dict[str, bool] = {}
+        self._unimported: Set[str] = frozenset()
+        """Modules of which no other one asks anything, as far as their imports tell."""
         self._evaluator: Evaluator | None = None
 
     @property
@@ -92,8 +93,10 @@ class Results:
         level = self._expanded(roots)
         if not self.known:  # nearly all that may be imported is: following all of it at once shares it best
             ahead = read_ahead(self.program, self.loader, level, progress)
+            self.loader.close()  # what is left to read is not worth the memory of those who help
             record_bases(self.program)
-            self._evaluate_many(ahead, progress)
+            self._unimported = ahead.names - ahead.imported
+            self._evaluate_many(list(ahead.names), progress)
         while level:
             missing = [name for name in level if name not in self.known]
             if missing:
@@ -101,7 +104,7 @@ class Results:
             found: list[str] = []
             for name in level:
                 result = self.known[name].result
-                if not isinstance(result, ModuleResult):
+                if isinstance(result, bytes):
                     result = decode(result)
                 self.by_name[name] = result
                 found.extend(self._imported(name, result))
@@ -148,10 +151,11 @@ class Results:
         hands = min(self.jobs, len(lanes)) if can_fork() else 1
         apart = len(lanes) > 1
 
-        def share(hand: Any) -> Any:
-            done = [(name, self._evaluate_one(name)) for name in self._along(lanes[hand::hands], apart)]
-            packed = [(name, encode(one.result), one.broken, one.depends) for name, one in done]
-            return packed, list(self.program.bits)
+        def share(hand: Any) -> Iterator[Any]:
+            for name in self._along(lanes[hand::hands], apart):
+                one = self._evaluate_one(name)
+                yield name, _encoded(one.result), one.broken, one.depends
+            yield list(self.program.bits)
 
         workers = [Worker(share) for _ in range(1, hands)]
         for hand, worker in enumerate(workers, 1):
@@ -162,11 +166,12 @@ class Results:
             if progress is not None and len(self.known) % 16 == 0:
                 progress("following imports", len(self.known) * hands, len(names), name)
         for worker in workers:
-            answered, bits = worker.answer() or ([], [])
+            answered = list(worker.answer())
             worker.close()
-            translate = Translation(bits, self.program)
-            for name, raw, broken, depends in answered:
-                self.known[name] = Outcome(raw, broken, translate(depends))
+            if answered and isinstance(answered[-1], list):
+                translate = Translation(answered.pop(), self.program)
+                for name, raw, broken, depends in answered:
+                    self.known[name] = Outcome(raw, broken, translate(depends))
         for name in names:
             if name not in self.known:  # a helper died over it
                 self.known[name] = self._evaluate_one(name)
@@ -195,8 +200,14 @@ class Results:
                 f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
             )
             return Outcome(ModuleResult((), ()), ((name, reason, 1, 0),), program.consulted)
+        if name in self._unimported:
+            state.release()
         broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
         return Outcome(ModuleResult(*result), broken, program.consulted)
+
+
+def _encoded(result: ModuleResult | bytes) -> bytes:
+    return result if isinstance(result, bytes) else encode(result)
 
 
 def _lanes(names: Sequence[str]) -> list[list[str]]:
@@ -208,16 +219,25 @@ def _lanes(names: Sequence[str]) -> list[list[str]]:
     return lanes
 
 
+class Ahead(NamedTuple):
+    """What was read before anything is followed."""
+
+    names: Set[str]
+    imported: Set[str]
+    """The names that imports mention, of modules or of what is in them."""
+
+
 def read_ahead(
     program: Program, loader: Loader, level: list[str], progress: Progress | None, known: Iterable[str] = ()
-) -> list[str]:
-    """Read modules and what they may import, level by level; the names of what was read.
+) -> Ahead:
+    """Read modules and what they may import, level by level.
 
     What the modules of `known` import is not looked at.
     """
     finder = program.finder
     seen = {*level, *known}
-    names_read: list[str] = []
+    imported_names: set[str] = set()
+    names_read: dict[str, None] = {}
     while level:
         paths: list[str] = []
         for name in level:
@@ -225,13 +245,13 @@ def read_ahead(
             if located is not None and located.path is not None:
                 paths.append(located.path)
         loader.load_many(paths, progress)
-        names_read += level
+        names_read.update(dict.fromkeys(level))
         following: dict[str, None] = {}
         for name in level:
             module = program.module(name)
             if module is None:
                 continue
-            for imported, depth, names in module.summary.imports:
+            for imported, depth, names in module.outline.imports:
                 target = module.absolute(imported, depth)
                 if target not in following:
                     following.update(dict.fromkeys(targets(target, "")) if target else {})
@@ -240,7 +260,8 @@ def read_ahead(
                     following.update((f"{target}.{member}", None) for member in names)
         level = [name for name in following if name not in seen and has_source(program, name)]
         seen.update(following)
-    return names_read
+        imported_names.update(following)
+    return Ahead(names_read.keys(), imported_names)
 
 
 def _source_of(path: str) -> bytes:
@@ -262,4 +283,4 @@ def record_bases(program: Program) -> None:
     derived = program.derived
     for module in program.loaded():
         if module.name not in derived:
-            derived[module.name] = base_names(module.summary)
+            derived[module.name] = module.outline.bases

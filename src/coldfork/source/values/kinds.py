@@ -47,7 +47,7 @@ class Const(Value):
         return type(mine) is type(others) and bool(mine == others)
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        return hash(self.value)  # what is equal and of another type is told apart by `__eq__`
 
 
 NONE = Const(None)

@@ -41,7 +41,7 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
     for index, value in enumerate(values):
         for alternative, inner in alternatives(value):
             needed = inner or (condition if index else None)
-            if alternative not in found or (found[alternative] is not None and needed is None):
+            if found.setdefault(alternative, needed) is not None and needed is None:
                 found[alternative] = needed
     if not found:
         return UNKNOWN

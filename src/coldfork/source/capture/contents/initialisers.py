@@ -32,7 +32,4 @@ def attributes_set(init: Func) -> dict[str, list[Node]]:
 
 def assigned_elsewhere(init: Func, name: str) -> bool:
     """True when the file of a method assigns an attribute of that name more than once."""
-    if init.module.source is None:
-        init.module.code_at(init.line)
-    source = init.module.source or b""
-    return len(re.findall(rb"\.%b\b[ \t]*(?::[^=\n]+)?=[^=]" % name.encode(), source)) > 1
+    return len(re.findall(rb"\.%b\b[ \t]*(?::[^=\n]+)?=[^=]" % name.encode(), init.module.source)) > 1

@@ -43,6 +43,8 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import under, union
 
+_NOTHING: frozenset[str] = frozenset()
+
 
 class _Call(NamedTuple):
     """A function with the arguments it is called with."""
@@ -291,12 +293,12 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         inner.raise_musts.append(set(inner.must))
         if raises:
             inner.exit_musts.append(set(inner.must))
-    must = frozenset(set.intersection(*inner.exit_musts)) if inner.exit_musts else frozenset()
+    must = _in_all(inner.exit_musts) if inner.exit_musts else _NOTHING
     if code.is_generator:
         value: Value = Sequence("list", tuple(inner.yields), not (inner.conditions or inner.partial))
     else:
         value = _returned(ev, inner, function, code)
-    raise_must = frozenset(set.intersection(*inner.raise_musts)) if inner.raise_musts else None
+    raise_must = _in_all(inner.raise_musts) if inner.raise_musts else None
     return CallResult(
         value,
         tuple(inner.wakes.values()),
@@ -311,6 +313,12 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         inner.stays,
         made_up=isinstance(value, Instance) and all(value is not returned for returned, _ in inner.returns),
     )
+
+
+def _in_all(musts: list[set[str]]) -> frozenset[str]:
+    """What all of them hold; nearly always nothing, which need not be there a hundred thousand times."""
+    held = musts[0].intersection(*musts)
+    return frozenset(held) if held else _NOTHING
 
 
 def _returned(ev: Interpreter, inner: Frame, function: Function, code: Code) -> Value:

@@ -158,7 +158,7 @@ def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
     branches.follow(
         follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal
     )
-    branches.follow(lambda: FALLS, None, True)
+    branches.pass_by(None, True)
     branches.join()
     if not nominal:
         return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])

@@ -52,6 +52,7 @@ class Branches:
         self.off = frame.off
         self.names = frame.env.names if frame.env is not None else None
         self.done: list[Branch] = []
+        self._any_nominal = False
         self.siblings = True
         """False where one way may run after part of another, as the handlers of a `try` do."""
 
@@ -79,7 +80,7 @@ class Branches:
         base = len(frame.conditions)
         raised = ""
         # What an earlier way wrote into an object is joined with what this one writes, not overwritten.
-        joining = nominal and any(branch.nominal for branch in self.done)
+        joining = nominal and self._any_nominal
         self.ev.joining += joining
         try:
             ended = work()
@@ -91,6 +92,7 @@ class Branches:
                     self.ev.record_failure(Failure(condition, True, raised, frozenset(frame.must)))
         finally:
             self.ev.joining -= joining
+        self._any_nominal = self._any_nominal or nominal
         self.done.append(
             Branch(
                 condition,
@@ -104,6 +106,18 @@ class Branches:
                 raised,
             )
         )
+
+    def pass_by(
+        self, condition: Condition | None, nominal: bool, narrowed: dict[str, Value] | None = None
+    ) -> None:
+        """Follow a way on which nothing is done, as where an `if` has no `else`: all stays as it was."""
+        nominal = nominal or not self.ev.presumes
+        self.ev.budget.left -= 2
+        self._any_nominal = self._any_nominal or nominal
+        names = {**self.names, **narrowed} if narrowed and self.names is not None else self.names
+        off = self.off if nominal else (self.off or condition)
+        first = len(self.frame.sites)
+        self.done.append(Branch(condition, nominal, FALLS, self.must, names, (), off, (first, first)))
 
     def join(self) -> int:
         """Join the ways; how the whole ended."""
@@ -126,7 +140,7 @@ class Branches:
             self._restore(others)
             return FALLS
         frame.must = set.intersection(*[branch.must for branch in falling])
-        if self.siblings:
+        if self.siblings and frame.toplevel and not self.conditions:
             self._promote(nominal, frame.must - self.must)
         self._restore([*falling, *others])
         extra: list[Condition] = []
@@ -168,7 +182,7 @@ class Branches:
 
     def _promote(self, branches: list[Branch], sure: set[str]) -> None:
         """Sibling ways that all wake a device are certain together."""
-        if not sure or not self.frame.toplevel or self.conditions:
+        if not sure:
             return
         sites = self.frame.sites
         for branch in branches:
@@ -198,15 +212,18 @@ class Branches:
             if not every[0].nominal and self.names is not None:
                 env.names = {**self.names, **env.names}
             return
-        merged: dict[str, Value] = {}
         every.sort(key=lambda branch: not branch.nominal)
-        for branch in every:
+        first = every[0]
+        merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
+        for branch in every[1:] if first.nominal else every:
             assert branch.names is not None
             for name, value in branch.names.items():
                 known = merged.get(name)
+                if known is value:
+                    continue  # nearly all: a way changes few variables
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
-                elif known is not value and known != value:
+                elif known != value:
                     merged[name] = union((known, value), None if branch.nominal else branch.condition)
         for name in self.frame.globals:
             # A way that did not rebind a global left it as the module has it.

@@ -18,8 +18,8 @@ def narrowing_test(
 ) -> tuple[Test, dict[str, Value], dict[str, Value]]:
     """The outcome of a test, and what it says about a variable where it holds and where it does not."""
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
-    name = _union_variable(frame, node)
-    if name is None or outcome.nominal is not None:
+    name = _union_variable(frame, node) if outcome.nominal is None else None
+    if name is None:
         return outcome, {}, {}
     assert frame.env is not None
     value = frame.env.names[name]

@@ -6,8 +6,8 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.program.module import Module
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import ClassRef, Instance, Value
-from coldfork.source.values.unions import alternatives, truth
+from coldfork.source.values.kinds import ClassRef, Instance, Union, Value
+from coldfork.source.values.unions import truth
 
 Span = tuple[int, int, int, int]
 
@@ -31,11 +31,16 @@ class Test:
         return Test(None if self.nominal is None else not self.nominal, self.when_false, self.when_true)
 
 
+_PLAIN: dict[bool | None, Test] = {outcome: Test(outcome, None, None) for outcome in (True, False, None)}
+
+
 def test_of(value: Value) -> Test:
     """The outcome of testing a value."""
+    if type(value) is not Union:
+        return _PLAIN[truth(value)]
     nominal: set[bool | None] = set()
     off: dict[bool, Condition] = {}
-    for alternative, condition in alternatives(value):
+    for alternative, condition in value.alternatives:
         outcome = truth(alternative)
         if condition is None:
             nominal.add(outcome)
@@ -46,7 +51,7 @@ def test_of(value: Value) -> Test:
             off.setdefault(outcome, condition)
     settled = nominal.pop() if len(nominal) == 1 else None
     if settled is None:
-        return Test(None, None, None)
+        return _PLAIN[None]
     return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
 
 

@@ -62,7 +62,7 @@ def remembered(
     program.consulted = outer | mask
     if settled:
         ev.journal.keep(mark)
-        ev.definitions.values[key] = value, mask
+        ev.definitions.values[key] = value, ev.memo.same_set(mask)
     return value
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import HIERARCHY
 from coldfork.source.semantics.method_order import Hierarchy, linearised
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Class, Node, last_name
-from coldfork.source.syntax.summary import Summary
+from coldfork.source.syntax.nodes import Node, last_name
+from coldfork.source.syntax.outline import bases_of
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassMethod, ClassRef, Env, External, Instance, Value
 from coldfork.source.values.unions import alternatives
@@ -40,8 +38,9 @@ def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
         bases.append(_nominal(ev.quietly(cls.module, cls.scope, expression)))
     orders = [linear(ev, base) if isinstance(base, ClassRef) else (base,) for base in bases]
     cls.linear = linearised(cls, bases, orders)
-    cls.linear_mask = ev.program.consulted
-    ev.program.consulted |= outer
+    mask = ev.program.consulted
+    cls.linear_mask = ev.memo.same_set(mask)
+    ev.program.consulted = outer | mask
     return cls.linear
 
 
@@ -117,23 +116,7 @@ def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Nod
     state = ev.program.module(module)
     if state is None:
         return []
-    return [(state, node) for base, node in _bases(state.summary) if base == name]
-
-
-def base_names(summary: Summary) -> tuple[str, ...]:
-    """What the top-level classes of a file derive from: the last part of each name."""
-    return tuple(dict.fromkeys([name for name, _ in _bases(summary)]))
-
-
-def _bases(summary: Summary) -> Iterator[tuple[str, Node]]:
-    for entries in summary.binds.values():
-        for how, payload, _line, _guards in entries:
-            if how != nodes.BY_CLASS:
-                continue
-            for base in Class._make(payload).bases:
-                last = last_name(base)
-                if last is not None:
-                    yield last, payload
+    return [(state, node) for base, node in bases_of(state.summary) if base == name]
 
 
 def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, node: Node) -> Value:

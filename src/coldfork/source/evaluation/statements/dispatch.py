@@ -98,7 +98,12 @@ def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
         if outcome.nominal is not True:
             presumes = outcome.when_true.presumes if outcome.when_true is not None else ""
             condition = quoted(frame.module, span, True) if outcome.nominal is None else None
-            branches.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
+            if orelse:
+                branches.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
+            else:
+                branches.pass_by(condition, True, failing)
+        elif not orelse:
+            branches.pass_by(outcome.when_false, False, failing)
         else:
             branches.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
         return branches.leave()

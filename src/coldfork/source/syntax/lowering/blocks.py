@@ -217,7 +217,8 @@ def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | 
     body = prune(_block(context, node.body, inner), inner, context.lazy)
     if inner.annotations:
         line = node.lineno + context.offset
-        code: Node = (NO_PARAMETERS, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
+        none = tuple(NO_PARAMETERS)  # plain data, that it can be stored
+        code: Node = (none, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
         inner.bind("__annotate__", nodes.BY_DEF, (nodes.DEF, line, "__annotate__", (), None, code), line)
     lowered: Node = (
         nodes.CLASS,

@@ -1,0 +1,63 @@
+"""What is asked of every module there is: little, so that the rest of its summary can stay packed.
+
+Of a large tree each process follows a part, and most modules are followed once and never looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Block, Class, Node, last_name
+from coldfork.source.syntax.scopes import ImportRecord
+from coldfork.source.syntax.summary import Summary
+
+
+class Outline(NamedTuple):
+    """The few things about a file that are told without unpacking its summary. Plain data throughout."""
+
+    imports: tuple[ImportRecord, ...]
+    bases: tuple[str, ...]
+    """What its top-level classes derive from: the last part of each name."""
+    needs: tuple[str, ...]
+    """The top-level packages that the statements of its body import, come what may."""
+    ignores: tuple[tuple[Any, ...], ...]
+    error: tuple[str, int, int] | None
+    captures: bool
+
+
+def outline_of(summary: Summary) -> Outline:
+    """The outline of a file."""
+    return Outline(
+        summary.imports,
+        tuple(dict.fromkeys([name for name, _ in bases_of(summary)])),
+        tuple(dict.fromkeys(_imported(summary.body))),
+        summary.ignores,
+        summary.error,
+        summary.captures,
+    )
+
+
+def bases_of(summary: Summary) -> Iterator[tuple[str, Node]]:
+    """The bases of the top-level classes of a file, each with the node of its class."""
+    for entries in summary.binds.values():
+        for how, payload, _line, _guards in entries:
+            if how != nodes.BY_CLASS:
+                continue
+            for base in Class._make(payload).bases:
+                last = last_name(base)
+                if last is not None:
+                    yield last, payload
+
+
+def _imported(body: Block) -> Iterator[str]:
+    """The top-level packages that statements of a module's body import."""
+    for node in body:
+        if node[0] == nodes.IMPORT:
+            _, _, _, names = node
+            yield from (name.partition(".")[0] for name, _ in names)
+        elif node[0] == nodes.FROM:
+            _, _, _, target, level, _ = node
+            if target and not level:
+                yield target.partition(".")[0]

@@ -81,6 +81,7 @@ class Watch:
             self._imported,
             None if self._calls is None else self._calls.switch,
             trouble=self.trouble,
+            traces=self._calls is not None,
         )
         self._forks = Forks(
             self.emit,

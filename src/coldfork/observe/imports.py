@@ -80,7 +80,20 @@ class Imports:
     def enter(self, spec: Any) -> Load | None:
         """A module is about to be loaded."""
         try:
-            return self._begin(spec.name, getattr(spec, "origin", None), spec)
+            # As `_begin`, written at length: whatever is called here has to be fetched from memory anew.
+            self._attribution.poll()
+            me = get_ident()
+            stacks = self._attribution.stacks
+            loads = stacks.get(me)
+            if loads is None:
+                loads = stacks[me] = []
+            path = getattr(spec, "origin", None)
+            parent = loads[-1] if loads else None
+            load = Load(spec.name, path if type(path) is str else None, spec, monotonic(), parent)
+            loads.append(load)
+            if self._switch is not None:
+                self._switch(load)
+            return load
         except Exception as error:
             self._failed("import-begin", error)
             return None
@@ -103,7 +116,21 @@ class Imports:
     def leave(self, load: Load) -> None:
         """A load ended, well or badly."""
         try:
-            self._end(load)
+            self._attribution.poll()
+            me = get_ident()
+            stacks = self._attribution.stacks
+            loads = stacks.get(me)
+            if loads is not None:
+                while loads and loads.pop() is not load:
+                    pass
+                if not loads:
+                    del stacks[me]
+            if self._switch is not None:
+                self._switch(load.parent)
+            if self._loaded is not None:
+                self._loaded(load)
+            if self._tell is not None:
+                self._tell(load, monotonic())
         except Exception as error:
             self._failed("import-end", error)
 
@@ -121,23 +148,6 @@ class Imports:
         if self._switch is not None:
             self._switch(load)
         return load
-
-    def _end(self, load: Load) -> None:
-        attribution = self._attribution
-        attribution.poll()
-        me = get_ident()
-        loads = attribution.stacks.get(me)
-        if loads is not None:
-            while loads and loads.pop() is not load:
-                pass
-            if not loads:
-                del attribution.stacks[me]
-        if self._switch is not None:
-            self._switch(load.parent)
-        if self._loaded is not None:
-            self._loaded(load)
-        if self._tell is not None:
-            self._tell(load, monotonic())
 
     def _failed(self, what: str, error: BaseException) -> None:
         if self._trouble is not None:

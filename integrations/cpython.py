@@ -32,7 +32,6 @@ _WORKERS = 2
 
 #: Cases that see coldfork where it cannot be hidden.
 SEEN = {
-    "test_skip": "steps into an import with a debugger, which sees the function that watches imports",
     "test_pass_fds_redirected": "lists every open file of a child, of which the recording is one more",
 }
 

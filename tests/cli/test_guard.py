@@ -11,7 +11,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork import __version__
-from coldfork.start.guard import pth_file
+from coldfork.observe.forking.questions import DEADLINE
+from coldfork.start.guard import coverage, pth_file
 from tests.start import venvs
 from tests.start.guarding import ROOT, environment, needs_linux
 from tests.start.venvs import Venv
@@ -87,6 +88,15 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   warn      refuses nothing, and warns; raise and strict refuse
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
+  bodies    while cuda, rocm or xpu is awake, what a worker will call for certain is read in its
+            source, once for a function, in another process that gets 5 seconds
+  read: the target of a process, or its run
+  read: the initializer of a pool, of an executor or of joblib
+  read: a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn
+  read: a preexec_fn
+  not read: the tasks that a pool gets later, and what a plain os.fork goes on to do
+  not read: code of installed packages, compiled code, and sources that have changed since they were loaded
+  not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
   not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
   not covered: other interpreters, which need an installation of their own, and subinterpreters
@@ -102,6 +112,15 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
   COLDFORK_GUARD=log is set here, and overrides the mode
+  bodies    while cuda, rocm or xpu is awake, what a worker will call for certain is read in its
+            source, once for a function, in another process that gets 5 seconds
+  read: the target of a process, or its run
+  read: the initializer of a pool, of an executor or of joblib
+  read: a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn
+  read: a preexec_fn
+  not read: the tasks that a pool gets later, and what a plain os.fork goes on to do
+  not read: code of installed packages, compiled code, and sources that have changed since they were loaded
+  not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
   not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
   not covered: other interpreters, which need an installation of their own, and subinterpreters
@@ -160,6 +179,7 @@ def test_status_as_json(venv: Venv) -> None:
         "variable": None,
         "doors": [{"path": "SITE/coldfork-guard.pth", "mode": "log", "written_by": "0.0.1"}],
         "not_covered": list(pth_file.NOT_COVERED),
+        "bodies": {"read": list(coverage.READ), "seconds": DEADLINE, "unread": list(coverage.UNREAD)},
     }
 
 
@@ -169,6 +189,15 @@ def test_a_pth_file_that_was_changed_is_reported_and_written_anew(venv: Venv) ->
     assert Said(venv, "status", "--python", venv.python).out == snapshot("""\
 The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth was damaged or changed by hand.
   coldfork  VERSION, from CHECKOUT/src/coldfork
+  bodies    while cuda, rocm or xpu is awake, what a worker will call for certain is read in its
+            source, once for a function, in another process that gets 5 seconds
+  read: the target of a process, or its run
+  read: the initializer of a pool, of an executor or of joblib
+  read: a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn
+  read: a preexec_fn
+  not read: the tasks that a pool gets later, and what a plain os.fork goes on to do
+  not read: code of installed packages, compiled code, and sources that have changed since they were loaded
+  not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
   not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
   not covered: other interpreters, which need an installation of their own, and subinterpreters

@@ -62,7 +62,7 @@ STEP = 1 if "COLDFORK_TEST_EXAMPLES" in os.environ else 4
 
 def needs(program: Program) -> None:
     text = program.path.read_text(encoding="utf-8")
-    for package in ("torch", "polars", "tokenizers", "joblib"):
+    for package in ("torch", "polars", "tokenizers", "joblib", "uvicorn"):
         if f"import {package}" in text or f"from {package}" in text:
             pytest.importorskip(package)
 

@@ -14,6 +14,7 @@ from coldfork.model.timelines import Departure, How
 from coldfork.observe.forking import purposes
 from coldfork.observe.forking.holding import Holding
 from coldfork.plugins.pytest_plugin import sightings
+from coldfork.start import canary, trials
 from coldfork.start.evidence import runtimes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "start-policy.md"
@@ -40,6 +41,9 @@ def test_a_row_is_the_same_for_everybody(name: str, doubtful: bool, purpose: Pur
     assert [(one.condition, one.watched) for one in reasons] == (
         [] if verdict.judgement is Judgement.HARMLESS else [(verdict.condition, verdict.watched)]
     )
+    # The canary, whose child is a plain one that has nothing to try here.
+    if purpose is Purpose.PLAIN:
+        assert canary.expected([holding], []) == reasons
     # A recording, and the pytest plugin.
     going = Departure(0.0, How.FORK, "fork", 1, None, (), (), 1, purpose, (thing,))
     assert going.verdicts == {name: verdict}
@@ -89,6 +93,27 @@ def test_a_deed_is_the_same_for_everybody() -> None:
         }
     )
     assert fork.verdicts == {"cuda": verdict}
+
+
+UNTRIED = {"grpc", "grpc-channels"}
+"""What the canary has no trial for: it would need somebody to call."""
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("name", KINDS)
+def test_what_the_canary_tries_is_what_the_table_says_a_child_does(name: str) -> None:
+    known = [(what, about) for *_, what, _, about in (*trials._RUNTIMES, *trials._DEVICES)]
+    known += [("a parallel region", trials._POOL), ("a parallel loop of numba", ("numba",))]
+    todo = [trials.Trial(what, int, about) for what, about in known]
+    fitting = [trial for trial in todo if name in trial.about]
+    assert bool(fitting) == (name not in UNTRIED)
+    (reason,) = canary.expected([Holding(name, "so", "so")], todo)
+    if not fitting:
+        assert reason.judgement is Judgement.BREAKS_IF
+        return
+    deed = Deed("the canary", fitting[0].name, ())
+    verdict = judge(held(name), Purpose.PLAIN, {name: deed})
+    assert (reason.judgement, reason.condition) == (Judgement.BREAKS, verdict.condition)
 
 
 def test_the_worst_of_several_counts() -> None:

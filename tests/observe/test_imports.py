@@ -149,6 +149,55 @@ assert len(events) == count, events[count:]
     assert (process.returncode, process.stderr) == (0, "")
 
 
+STEPPED = """
+import io, pdb, sys
+from coldfork.observe.watch import watch
+
+# Others' finders are Python, too.
+sys.meta_path[:] = [one for one in sys.meta_path if one.__module__.startswith("_frozen_importlib")]
+watching = watch(list().append)
+seen = []
+
+
+def trace(frame, event, argument):
+    seen.append(str(frame.f_globals.get("__name__")))
+    return trace
+
+
+def stepping():
+    import first
+    import second
+    return 1
+
+
+sys.settrace(trace)
+stepping()
+assert sys.gettrace() is trace
+sys.settrace(None)
+assert {"first", "second", "importlib._bootstrap"} <= set(seen), seen
+assert not [name for name in seen if name.startswith("coldfork")], seen
+# A debugger that passes over importlib comes out where it went in.
+del sys.modules["first"], sys.modules["second"]
+typed, said = io.StringIO("s\\n" * 3 + "c\\n"), io.StringIO()
+debugger = pdb.Pdb(stdin=typed, stdout=said, skip=["importlib*", "first", "second"], nosigint=True)
+debugger.use_rawinput = False
+debugger.runcall(stepping)
+stops = [line for line in said.getvalue().splitlines() if "program.py(" in line]
+assert [stop.rpartition("(")[0].rpartition(")")[2] for stop in stops[:3]] == ["stepping"] * 3, stops
+watching.stop()
+"""
+
+
+@pytest.mark.must_hold
+def test_a_debugger_steps_over_an_import_as_without_us(tmp_path: Path) -> None:
+    """Nothing of ours is met by who traces the thread, and its tracing goes on."""
+    from tests.observe.processes import SOURCES
+
+    write(tmp_path, {"first.py": "x = 1\n", "second.py": "x = 2\n", "program.py": STEPPED})
+    process = run(["program.py"], {**variables(SOURCES)}, tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+
+
 #: Every module that `import coldfork.observe.watch` may load, beyond what each interpreter has loaded anyway.
 MAY_LOAD = {
     "__future__",

@@ -214,6 +214,8 @@ def test_real_torch_says_the_same_of_the_child(suite: Run) -> None:
                 torch.cuda.current_device()
             except RuntimeError as error:
                 print(error)
+                if error.args:
+                    raise
 
 
         def test_it():
@@ -226,7 +228,7 @@ def test_real_torch_says_the_same_of_the_child(suite: Run) -> None:
     assert ended.status == 1
     assert "Cannot re-initialize CUDA in forked subprocess" in ended.text
     assert (
-        "this test forked while cuda was awake, and the child touched cuda\n  --> test_it.py:16" in ended.text
+        "this test forked while cuda was awake, and the child touched cuda\n  --> test_it.py:18" in ended.text
     )
 
 
@@ -257,3 +259,72 @@ def test_what_starts_a_program_of_its_own_is_no_fork_of_this_one(suite: Run) -> 
     """
     ended = suite({"driver.py": DRIVER, "test_it.py": test}, *WATCHED, STRICT, "-W", "ignore")
     assert (ended.status, ended.outcomes) == (0, "1 passed")
+
+
+CAUGHT = """
+    import multiprocessing
+    import sys
+
+    import pytest
+    import torch
+
+
+    def work(status):
+        try:
+            torch.cuda.current_device()
+        except RuntimeError:
+            sys.exit(status)
+
+
+    @pytest.mark.wakes_device
+    @pytest.mark.parametrize("status", [0, 3])
+    def test_it(status):
+        torch.cuda.is_available()
+        process = multiprocessing.get_context("fork").Process(target=work, args=(status,))
+        process.start()
+        process.join()
+        assert process.exitcode == status
+
+
+    @pytest.mark.wakes_device
+    def test_pool():
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            with pytest.raises(RuntimeError):
+                pool.apply(torch.cuda.current_device)
+"""
+
+
+@pytest.mark.must_hold
+def test_a_child_that_catches_the_error_and_ends_well_fails_nobody(suite: Run) -> None:
+    pytest.importorskip("torch")
+    ended = suite({"test_it.py": CAUGHT}, *WATCHED)
+    assert (ended.status, ended.outcomes) == (1, "2 failed, 1 passed")
+    assert "1 forked child touched cuda, caught the error and ended well\n" in ended.text
+    assert "FAILED test_it.py::test_it[3] " in ended.text
+    assert "FAILED test_it.py::test_pool " in ended.text
+
+
+def test_a_child_whose_end_nobody_saw_is_a_doubt(suite: Run) -> None:
+    pytest.importorskip("torch")
+    test = """
+        import os
+
+        import pytest
+        import torch
+
+
+        @pytest.mark.wakes_device
+        def test_it():
+            torch.cuda.is_available()
+            reader, writer = os.pipe()
+            if not os.fork():
+                try:
+                    torch.cuda.current_device()
+                except RuntimeError:
+                    os.write(writer, b"x")
+                os._exit(0)
+            assert os.read(reader, 1) == b"x"
+    """
+    ended = suite({"test_it.py": test}, *WATCHED, "-W", "ignore")
+    assert (ended.status, ended.outcomes) == (0, "1 passed")
+    assert "! 1 forked child touched cuda and caught the error; how it ended was not seen\n" in ended.text

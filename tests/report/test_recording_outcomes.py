@@ -203,3 +203,56 @@ def test_the_chain_ends_at_the_call_that_is_known_by_name() -> None:
         ("", "Builder", "engine/backend.py:4"),
         ("calls", "torch.cuda.get_device_capability", ""),
     ]
+
+
+def touching(*leaves: bool | None, **ending: object) -> Tape:
+    """A child that was forked from an awake process and touched the device so often."""
+    tape = Tape().process().wake(1.0)
+    tape.fork(2.0, 101, purpose="plain", holds=[{"name": "cuda", "doubtful": False}])
+    tape.process(2.01, 101, 100, "fork", states=POISONED)
+    stack = [frame("serve.py", 40, "work"), frame("torch/cuda/__init__.py", 517, "_lazy_init")]
+    for one in leaves:
+        told = {} if one is None else {"leaves": one}
+        tape.event("effect", 2.1, 101, kind="touches-poisoned", what="cuda", stack=stack, **told)
+    if ending:
+        tape.exit(2.2, 101, **ending)
+    return tape.exit(3.0, states=AWAKE)
+
+
+WENT_ON = "forked with cuda, 1 process touched it at serve.py:40, caught the error and went on: 101 ({})"
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [({"status": 0}, "exit 0"), ({"status": None, "signal": 15}, "killed by signal 15")],
+)
+def test_who_catches_the_error_and_ends_well_is_not_harmed(ending: dict[str, object], told: str) -> None:
+    found = of(touching(False, **ending))
+    assert found.standing is Standing.WOKEN
+    assert found.notes[0] == WENT_ON.format(told)
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("leaves", "ending"),
+    [
+        ([False], {"status": 1}),
+        ([False], {"status": None, "signal": 11}),
+        ([False], {"status": None}),
+        ([False], {}),
+        ([False, True], {"status": 0}),
+        # Recordings of earlier versions do not tell.
+        ([None], {"status": 0}),
+    ],
+)
+def test_who_fails_after_a_touch_is_harmed(leaves: list[bool | None], ending: dict[str, object]) -> None:
+    found = of(touching(*leaves, **ending))
+    assert found.standing is Standing.POISONED
+    assert found.notes[0] == "cuda was touched in 1 process at serve.py:40: 101"
+
+
+def test_who_goes_on_when_the_recording_ends_is_not_harmed_yet() -> None:
+    found = of(touching(False).event("running", 3.1, 101))
+    assert found.standing is Standing.WOKEN
+    assert found.notes[0] == WENT_ON.format("still running")

@@ -45,7 +45,7 @@ os.waitpid(child, 0)
 """
 
 
-TOUCHING = SERVING.replace(
+CATCHING = SERVING.replace(
     "    raise SystemExit(0)",
     """\
     try:
@@ -54,6 +54,7 @@ TOUCHING = SERVING.replace(
         raise SystemExit(0)
     raise SystemExit(1)""",
 )
+TOUCHING = SERVING.replace("    raise SystemExit(0)", "    engine.backend.torch.cuda.current_device()")
 
 
 @pytest.fixture
@@ -128,6 +129,9 @@ def test_a_real_torch_that_wakes_a_virtual_device_and_poisons_a_fork(record: Rec
     assert (untouched.standing, untouched.poisoned) == (Standing.WOKEN, ())
     forked = "1 process was forked with cuda: it fails if the child touches cuda, and was not seen to"
     assert forked in untouched.notes
+    caught = outcome(record(CATCHING, modules, virtual="h100"))
+    assert (caught.standing, caught.poisoned) == (Standing.WOKEN, ())
+    assert any("touched it at" in note and note.endswith("(exit 0)") for note in caught.notes), caught.notes
     recording = record(TOUCHING, modules, virtual="h100")
     found = outcome(recording)
     assert (found.standing, found.accelerator) == (Standing.POISONED, "cuda")

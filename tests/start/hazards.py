@@ -164,7 +164,8 @@ def main(name: str) -> None:
         "ours": process.exitcode,
         "owners": owners,
         "plain": forked(name),
-        "canary": str(coldfork.canary(3)),
+        "canary": str(answer := coldfork.canary(3)),
+        "expected": [one.code for one in answer.against if one.judgement == "breaks"],
     }
     print(json.dumps(told), flush=True)
     # Without the clean-up of the runtimes: some hang in it.

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 import coldfork
+from coldfork.model.forking.judgement import Judgement
+from coldfork.observe.forking.holding import Holding
 from coldfork.start import canary as home
+from coldfork.start.evidence import table
 from coldfork.start.trials import Trial
 from tests.start.test_decide import run
 
@@ -26,6 +29,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def trying(monkeypatch: pytest.MonkeyPatch, *attempts: Callable[[], object]) -> None:
     trials = tuple(Trial(f"trial {number}", attempt) for number, attempt in enumerate(attempts, 1))
     monkeypatch.setattr(home, "trials", lambda: trials)
+    # Whatever other tests have left awake in this process.
+    monkeypatch.setattr(table, "held_here", tuple)
 
 
 def picture() -> tuple[list[str], set[str], set[str]]:
@@ -154,3 +159,23 @@ def test_it_asks_the_virtual_device_as_a_worker_would() -> None:
     assert "asking torch.cuda" in said["cold"]
     assert said["still cold"] == ["cold", None]
     assert said["awake"].startswith("not safe to fork here: in a forked child ")
+
+
+def test_what_could_not_be_tried_or_was_expected_to_break_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home, "trials", lambda: (Trial("a query", int, ("polars",)),))
+    found = (
+        Holding("polars", "so", "polars' engine runs here"),
+        Holding("grpc", "so", "gRPC is at work here"),
+        Holding("threads", "so", "a thread does something", doubtful=True),
+    )
+    monkeypatch.setattr(table, "held_here", lambda: found)
+    answer = coldfork.canary(PATIENCE)
+    assert [one.judgement for one in answer.against] == [
+        Judgement.BREAKS,
+        Judgement.BREAKS_IF,
+        Judgement.UNKNOWN,
+    ]
+    assert str(answer) == (
+        "safe to fork here: a forked child could do a query; it was expected to break, because polars' "
+        "engine runs here; not tried: it fails or hangs if the child makes a call through gRPC"
+    )

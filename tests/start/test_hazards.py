@@ -86,6 +86,8 @@ def test_where_a_plain_fork_breaks_what_coldfork_chooses_works(
     assert told["codes"] == codes
     assert told["line"].startswith("spawn, because ")
     assert told["canary"].startswith("not safe to fork here: ")
+    # What the canary ran into is what the table of forks says.
+    assert told["expected"] == codes
 
 
 @pytest.mark.must_hold
@@ -109,6 +111,7 @@ def test_what_survives_a_fork_stays_forkable(name: str, variables: dict[str, str
     assert (told["method"], told["started by"], told["ours"]) == ("fork", "fork", 0)
     assert told["codes"] == []
     assert told["canary"].startswith("safe to fork here: ")
+    assert told["expected"] == []
     if owner is not None:
         # There are threads that do not count, and not just none.
         assert any(found.startswith(owner) for found in told["owners"]), told["owners"]

@@ -126,6 +126,8 @@ class CanaryAnswer:
     tried: tuple[str, ...] = ()
     """What the child did, in order; the last is what broke, if anything did."""
     seconds: float = 0.0
+    against: tuple[Reason, ...] = ()
+    """What the table of forks says of the child that tried, whatever became of it."""
 
     def __bool__(self) -> bool:
         return self.safe

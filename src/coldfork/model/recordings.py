@@ -20,7 +20,8 @@ The first line is the header. Every other line is an event with these keys, and 
 `wake`     accelerator, level, waker: the keys of `model.states.Waker`; the accelerator became awake
 `state`    states: a list of `model.states.State` as objects, at a moment named by `at`
 `effect`   kind (a `model.effects.EffectKind`, or touches-poisoned for a forked child that used what its
-           parent held, named by `what`), what, stack: something else that matters happened
+           parent held, named by `what`), what, stack: something else that matters happened. leaves: of a
+           touch, whether its error left there what might have caught it; told once more where it does
 `fork`     number (counts them in this process), child (null), stack, states (in the parent, just before),
            thread, purpose (a `model.forking.judgement.Purpose`), holds: what the parent held, each with name
            and doubtful

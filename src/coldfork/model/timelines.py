@@ -78,6 +78,8 @@ class Happening:
     what: str
     thread: int
     stack: tuple[Frame, ...] = ()
+    leaves: bool | None = None
+    """Of a touch: whether its error left there what might have caught it; None where nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

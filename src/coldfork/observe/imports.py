@@ -6,8 +6,9 @@ hand, late or again passes through `exec_module` of importlib's own loaders. Bot
 that call the original. What is seen before a module is loaded was done by the module that asks for it, the
 one on top of the stack.
 
-A wrapper carries importlib's own file name. CPython cuts importlib's frames out of tracebacks, and `warnings`
-counts around them, by that name: with it, both stay as they are without us.
+A wrapper carries importlib's own file name and variables. CPython cuts importlib's frames out of tracebacks,
+and `warnings` counts around them, by that name, and debuggers pass over modules by theirs: with both, all
+stay as they are without us. What the wrappers call is hidden from who traces this thread.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import _frozen_importlib
 import _frozen_importlib_external
 from _thread import get_ident
+from sys import gettrace, settrace
 from time import monotonic
 
 from coldfork.observe.stacks.loads import Load
@@ -37,7 +39,7 @@ class Imports:
     """The wrappers, while they are installed.
 
     `tell` hears of each load that ended, and when; `switch` hears whenever the module in progress on a thread
-    changes.
+    changes, and `traces` says that it traces the thread then.
     """
 
     def __init__(
@@ -47,12 +49,16 @@ class Imports:
         switch: Callable[[Load | None], None] | None = None,
         loaded: Callable[[Load], None] | None = None,
         trouble: Callable[[str, BaseException], None] | None = None,
+        *,
+        traces: bool = False,
     ) -> None:
         self._attribution = attribution
         self._tell = tell
         self._switch = switch
         self._loaded = loaded
         self._trouble = trouble
+        # Who seeks exact calls traces the thread himself, and begins and ends it at imports.
+        self.traced: Callable[[], object] = _by_nobody_else if traces else gettrace
         self._load_unlocked = bootstrap._load_unlocked
         self._exec_module = external._LoaderBasics.exec_module
         self._load_wrapper = _load_wrapper(self, self._load_unlocked)
@@ -74,7 +80,20 @@ class Imports:
     def enter(self, spec: Any) -> Load | None:
         """A module is about to be loaded."""
         try:
-            return self._begin(spec.name, getattr(spec, "origin", None), spec)
+            # As `_begin`, written at length: whatever is called here has to be fetched from memory anew.
+            self._attribution.poll()
+            me = get_ident()
+            stacks = self._attribution.stacks
+            loads = stacks.get(me)
+            if loads is None:
+                loads = stacks[me] = []
+            path = getattr(spec, "origin", None)
+            parent = loads[-1] if loads else None
+            load = Load(spec.name, path if type(path) is str else None, spec, monotonic(), parent)
+            loads.append(load)
+            if self._switch is not None:
+                self._switch(load)
+            return load
         except Exception as error:
             self._failed("import-begin", error)
             return None
@@ -97,7 +116,21 @@ class Imports:
     def leave(self, load: Load) -> None:
         """A load ended, well or badly."""
         try:
-            self._end(load)
+            self._attribution.poll()
+            me = get_ident()
+            stacks = self._attribution.stacks
+            loads = stacks.get(me)
+            if loads is not None:
+                while loads and loads.pop() is not load:
+                    pass
+                if not loads:
+                    del stacks[me]
+            if self._switch is not None:
+                self._switch(load.parent)
+            if self._loaded is not None:
+                self._loaded(load)
+            if self._tell is not None:
+                self._tell(load, monotonic())
         except Exception as error:
             self._failed("import-end", error)
 
@@ -116,62 +149,74 @@ class Imports:
             self._switch(load)
         return load
 
-    def _end(self, load: Load) -> None:
-        attribution = self._attribution
-        attribution.poll()
-        me = get_ident()
-        loads = attribution.stacks.get(me)
-        if loads is not None:
-            while loads and loads.pop() is not load:
-                pass
-            if not loads:
-                del attribution.stacks[me]
-        if self._switch is not None:
-            self._switch(load.parent)
-        if self._loaded is not None:
-            self._loaded(load)
-        if self._tell is not None:
-            self._tell(load, monotonic())
-
     def _failed(self, what: str, error: BaseException) -> None:
         if self._trouble is not None:
             self._trouble(what, error)
 
 
 def _load_wrapper(imports: Imports, original: Any) -> Any:
-    enter = imports.enter
-    leave = imports.leave
+    enter, leave, traced = imports.enter, imports.leave, imports.traced
+    enter_unseen, leave_unseen = _unseen(enter, original), _unseen(leave, original)
 
     def _load_unlocked(spec: Any) -> Any:
         load = None
         try:
-            load = enter(spec)
+            load = enter(spec) if traced() is None else enter_unseen(spec)
             return original(spec)
         finally:
             if load is not None:
-                leave(load)
+                if traced() is None:
+                    leave(load)
+                else:
+                    leave_unseen(load)
 
-    return _disguised_as(original, _load_unlocked)
+    return _disguised_as(original, _load_unlocked, bootstrap)
 
 
 def _exec_wrapper(imports: Imports, original: Any) -> Any:
-    enter = imports.enter_body
-    leave = imports.leave
+    enter, leave, traced = imports.enter_body, imports.leave, imports.traced
+    enter_unseen, leave_unseen = _unseen(enter, original), _unseen(leave, original)
 
     def exec_module(self: Any, module: Any) -> Any:
         load = None
         try:
-            load = enter(module)
+            load = enter(module) if traced() is None else enter_unseen(module)
             return original(self, module)
         finally:
             if load is not None:
-                leave(load)
+                if traced() is None:
+                    leave(load)
+                else:
+                    leave_unseen(load)
 
-    return _disguised_as(original, exec_module)
+    return _disguised_as(original, exec_module, external)
 
 
-def _disguised_as(original: Any, wrapper: Any) -> Any:
-    """Give a wrapper the file, line, names and document of what it wraps."""
+def _by_nobody_else() -> None:
+    """In the place of `sys.gettrace`."""
+
+
+def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
+    """A function that whoever traces this thread, a debugger or coverage, does not see running."""
+    trace_of_now, trace_with = gettrace, settrace
+
+    def unseen(argument: Any) -> Any:
+        trace = trace_of_now()
+        trace_with(None)
+        try:
+            return function(argument)
+        finally:
+            trace_with(trace)
+
+    return _disguised_as(original, unseen, bootstrap)
+
+
+def _disguised_as(original: Any, function: Any, home: Any) -> Any:
+    """Give a wrapper the variables of importlib, and the file, line, names and document of what it wraps."""
+    # It uses none of its own: what it needs is closed over.
+    wrapper: Any = type(function)(
+        function.__code__, vars(home), function.__name__, None, function.__closure__
+    )
     code = getattr(original, "__code__", None)
     if code is not None:
         wrapper.__code__ = wrapper.__code__.replace(

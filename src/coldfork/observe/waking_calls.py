@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from coldfork.observe.attribution import Attribution
 
-_CALLS = {
+CALLS = {
     "torch.cuda": (("torch.cuda", "_lazy_init"), ("torch._C", "_cuda_getDeviceCount")),
     "torch.xpu": (("torch.xpu", "_lazy_init"), ("torch._C", "_xpu_getDeviceCount")),
 }
@@ -49,13 +49,13 @@ class WakingCalls:
 
     def install(self) -> None:
         """Wrap what is there already."""
-        for name in _CALLS:
+        for name in CALLS:
             if name in sys.modules:
                 self.loaded(name)
 
     def loaded(self, module: str) -> None:
         """A module was loaded: wrap what wakes a device in it."""
-        for home, name in _CALLS.get(module, ()):
+        for home, name in CALLS.get(module, ()):
             if home not in sys.modules:
                 continue
             # Neither asked nor told by way of its attributes: it may have other ideas of them.

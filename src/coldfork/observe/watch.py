@@ -7,14 +7,15 @@ from _thread import get_native_id
 from time import monotonic
 
 from coldfork.observe.attribution import Attribution
+from coldfork.observe.forking.touches import WRAPPED
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
 from coldfork.observe.processes.identity import ancestors, command_line, start_of
 from coldfork.observe.processes.starts import FORK_EXEC
 from coldfork.observe.recording import redaction
-from coldfork.observe.recording.events import as_event
+from coldfork.observe.recording.events import as_event, as_events
 from coldfork.observe.stacks.loads import EndedLoads, Load
-from coldfork.observe.waking_calls import WakingCalls
+from coldfork.observe.waking_calls import CALLS, WakingCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MAIN = "__main__"
 """The name for what the main thread runs outside of imports."""
 
+_WANTED = WRAPPED.union(CALLS, (FORK_EXEC,))
+"""The modules in which something is wrapped once they are loaded."""
 _NOT_WANTED = Load("", None, None, 0.0, None)
 _TROUBLES = 20
 """So many failures of the watch are reported; one that fails at every import would fill a recording."""
@@ -81,6 +84,7 @@ class Watch:
             self._imported,
             None if self._calls is None else self._calls.switch,
             trouble=self.trouble,
+            traces=self._calls is not None,
         )
         self._forks = Forks(
             self.emit,
@@ -192,17 +196,22 @@ class Watch:
 
     def _imported(self, load: Load, ended: float) -> None:
         """A load ended. It is reported now if the program comes to rest here, or if it is time again."""
-        if load.name == FORK_EXEC:
+        if load.name in _WANTED:
             self._forks.loaded(load.name)
-        self._forks.children.loaded(load.name)
-        self._waking.loaded(load.name)
+            self._forks.children.loaded(load.name)
+            self._waking.loaded(load.name)
         if self._tells_imports and self._loads.add(load, ended):
             self._tell_imports()
 
     def _tell_imports(self) -> None:
-        events = self._loads.take(self._began)
-        if events and not self._silent:
-            self._hand_over(events)
+        ended = self._loads.take(self._began)
+        if not ended or self._silent:
+            return
+        written = getattr(self._sink, "imports", None)
+        if written is None:
+            self._hand_over(as_events(ended))
+        else:
+            written(ended)
 
     def trouble(self, what: str, error: BaseException) -> None:
         """Tell that the watch itself failed somewhere; the program goes on."""

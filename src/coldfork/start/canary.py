@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import CanaryAnswer
 from coldfork.model.errors import UsageError
+from coldfork.model.forking.judgement import Deed, Judgement, Purpose
+from coldfork.start.evidence import runtimes, table
+from coldfork.start.process.wakers import WAKERS
 from coldfork.start.trials import trials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from coldfork.model.decisions import Reason
+    from coldfork.observe.forking.holding import Holding
     from coldfork.start.trials import Trial
 
 TIMEOUT = 10.0
@@ -33,6 +38,8 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
     hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in this process;
     `coldfork.guard` lets it pass. What it cannot try, such as a lock that another thread holds just now, it
     cannot tell.
+
+    What the table of forks says of such a child is in the answer too, as guard and decide have it.
     """
     if not hasattr(os, "fork"):
         raise UsageError("this platform has no fork, so that there is nothing to try")
@@ -40,6 +47,7 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
     import resource
 
     todo = trials()
+    against = expected(table.held_here(), todo)
     began = monotonic()
     receiving, sending = os.pipe()
     try:
@@ -54,7 +62,14 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
     finally:
         os.close(receiving)
         status = _end(child)
-    return _answer(said, ended, status, monotonic() - began, timeout)
+    return _answer(said, ended, status, monotonic() - began, timeout, against)
+
+
+def expected(found: Collection[Holding], todo: Sequence[Trial]) -> tuple[Reason, ...]:
+    """What the table of forks says of a child that tries these, what weighs most first."""
+    does = {name: Deed("the canary", trial.name, ()) for trial in reversed(todo) for name in trial.about}
+    reasons = runtimes.judged(found, Purpose.PLAIN, WAKERS.of, does)
+    return tuple(sorted(reasons, key=lambda reason: -reason.weight.rank))
 
 
 def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Callable[[], object]) -> int:
@@ -137,7 +152,14 @@ def _end(child: int) -> int | None:
         return None
 
 
-def _answer(said: bytes, ended: bool, status: int | None, seconds: float, timeout: float) -> CanaryAnswer:
+def _answer(
+    said: bytes,
+    ended: bool,
+    status: int | None,
+    seconds: float,
+    timeout: float,
+    against: tuple[Reason, ...],
+) -> CanaryAnswer:
     lines = said.decode("utf-8", "replace").splitlines()
     tried = tuple(line[1:] for line in lines if line.startswith("?"))
     what = tried[-1] if tried else "the fork itself"
@@ -146,7 +168,7 @@ def _answer(said: bytes, ended: bool, status: int | None, seconds: float, timeou
         done = (
             f"a forked child could do {', '.join(tried)}" if tried else "nothing is loaded that could break"
         )
-        return CanaryAnswer(True, done, tried, seconds)
+        return CanaryAnswer(True, done + _otherwise(against), tried, seconds, against)
     if failure is not None:
         reason = f"in a forked child {what} fails with {failure}"
     elif not ended:
@@ -154,4 +176,12 @@ def _answer(said: bytes, ended: bool, status: int | None, seconds: float, timeou
     else:
         how = f"signal {-status}" if status is not None and status < 0 else f"status {status}"
         reason = f"a forked child was ended by {what}: {how}"
-    return CanaryAnswer(False, reason, tried, seconds)
+    return CanaryAnswer(False, reason, tried, seconds, against)
+
+
+def _otherwise(against: tuple[Reason, ...]) -> str:
+    """Where the child could do it all, what the table had expected to break, and what could not be tried."""
+    broken = [one.text for one in against if one.judgement is Judgement.BREAKS]
+    untried = [one.condition or one.text for one in against if one.judgement is Judgement.BREAKS_IF]
+    said = f"; it was expected to break, because {', '.join(broken)}" if broken else ""
+    return said + (f"; not tried: {', '.join(untried)}" if untried else "")

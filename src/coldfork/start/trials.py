@@ -15,6 +15,8 @@ from coldfork.start.process.snapshot import HERE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+_Known = tuple[str, str, str, "Callable[[Any], object]", tuple[str, ...]]
+_POOL = ("openmp",)
 _OPENMP = ("libgomp", "libiomp5", "libomp")
 _DRIVER = "libcuda.so"
 _NO_DEVICE = 100
@@ -28,6 +30,8 @@ class Trial(NamedTuple):
 
     name: str
     attempt: Callable[[], object]
+    about: tuple[str, ...] = ()
+    """What the table of forks calls the things that it uses."""
 
 
 def trials() -> tuple[Trial, ...]:
@@ -49,7 +53,7 @@ def _openmp() -> Iterator[Trial]:
             continue
         region = loader.function(handle, b"GOMP_parallel", c.c_void_p, c.c_void_p, c.c_uint, c.c_uint)
         if region is not None:
-            yield Trial(f"a parallel region of {name}", partial(region, nothing, None, 2, 0))
+            yield Trial(f"a parallel region of {name}", partial(region, nothing, None, 2, 0), _POOL)
 
 
 def _numba() -> Iterator[Trial]:
@@ -70,16 +74,18 @@ def _numba() -> Iterator[Trial]:
     body = c.cast(loader.program.getppid, c.c_void_p)
     dimensions, steps, arguments = (size * 4)(2, 2, 0, 0), (size * 4)(), (c.c_void_p * 4)()
     yield Trial(
-        "a parallel loop of numba", lambda: parallel_for(body, arguments, dimensions, steps, None, 0, 0, 2)
+        "a parallel loop of numba",
+        lambda: parallel_for(body, arguments, dimensions, steps, None, 0, 0, 2),
+        ("numba",),
     )
 
 
-def _of_libraries(known: Iterable[tuple[str, str, str, Callable[[Any], object]]]) -> Iterator[Trial]:
+def _of_libraries(known: Iterable[_Known]) -> Iterator[Trial]:
     """One trial for each library that is imported to its end and, where that can be told, in use."""
-    for library, attribute, name, attempt in known:
+    for library, attribute, name, attempt, about in known:
         is_used = _IN_USE.get(library)
         if attribute in (namespace(library) or {}) and (is_used is None or is_used()):
-            yield Trial(name, partial(attempt, sys.modules[library]))
+            yield Trial(name, partial(attempt, sys.modules[library]), about)
 
 
 def _torch(torch: Any) -> None:
@@ -118,16 +124,16 @@ def _ask(module: Any) -> None:
 
 
 _RUNTIMES = (
-    ("torch", "zeros", "a parallel operation of torch", _torch),
-    ("tokenizers", "Tokenizer", "encoding a batch with tokenizers", _tokenizers),
-    ("polars", "DataFrame", "a query of polars", _polars),
-    ("jax", "devices", "compiling with jax", _jax),
+    ("torch", "zeros", "a parallel operation of torch", _torch, _POOL),
+    ("tokenizers", "Tokenizer", "encoding a batch with tokenizers", _tokenizers, ("tokenizers",)),
+    ("polars", "DataFrame", "a query of polars", _polars, ("polars",)),
+    ("jax", "devices", "compiling with jax", _jax, ("jax", "jax-cpu")),
 )
-"""The module, a name that it has when it is imported to its end, what is tried, and how."""
+"""The module, a name that it has when it is imported to its end, what is tried, how, and what that uses."""
 _DEVICES = (
-    ("torch.cuda", "is_available", "asking torch.cuda", _ask),
-    ("torch.xpu", "is_available", "asking torch.xpu", _ask),
-    ("pyopencl", "get_platforms", "filling a buffer with OpenCL", _opencl),
+    ("torch.cuda", "is_available", "asking torch.cuda", _ask, ("cuda", "rocm")),
+    ("torch.xpu", "is_available", "asking torch.xpu", _ask, ("xpu",)),
+    ("pyopencl", "get_platforms", "filling a buffer with OpenCL", _opencl, ("opencl",)),
 )
 _IN_USE: dict[str, Callable[[], object]] = {
     # Before its first use JAX has nothing that a fork could break, and starting it here would take seconds.
@@ -151,4 +157,4 @@ def _cuda_driver() -> Iterator[Trial]:
         if code not in (0, _NO_DEVICE):
             raise RuntimeError(f"cuInit returned {code}")
 
-    yield Trial("initialising CUDA's driver", attempt)
+    yield Trial("initialising CUDA's driver", attempt, ("cuda",))

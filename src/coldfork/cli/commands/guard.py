@@ -116,7 +116,7 @@ def status(python: str | None, form: str) -> None:
 
 
 def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
-    from coldfork.start.guard import pth_file
+    from coldfork.start.guard import coverage, pth_file
 
     return {
         "schema_version": 1,
@@ -130,6 +130,11 @@ def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
             for path, file in interpreter.pth_files()
         ],
         "not_covered": list(pth_file.NOT_COVERED),
+        "bodies": {
+            "read": list(coverage.READ),
+            "seconds": coverage.SECONDS,
+            "unread": list(coverage.UNREAD),
+        },
     }
 
 
@@ -151,12 +156,24 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
     if variable is not None:
         lines.append(f"  COLDFORK_GUARD={variable} is set here, and overrides the mode")
     if interpreter.coldfork is not None:
-        lines += [f"  not covered: {one}" for one in pth_file.NOT_COVERED]
+        lines += [*_bodies(), *(f"  not covered: {one}" for one in pth_file.NOT_COVERED)]
     if interpreter.coldfork is None:
         lines.append(f"Next: coldfork guard uninstall{_which(python)}")
     elif any(file is None for _, file in files):
         lines.append(f"Next: coldfork guard install{_which(python)} writes it again")
     return "\n".join(lines) + "\n"
+
+
+def _bodies() -> list[str]:
+    """What is read of a worker before it is started."""
+    from coldfork.start.guard import coverage
+
+    return [
+        "  bodies    while cuda, rocm or xpu is awake, what a worker will call for certain is read in its",
+        f"            source, once for a function, in another process that gets {coverage.SECONDS:g} seconds",
+        *(f"  read: {one}" for one in coverage.READ),
+        *(f"  not read: {one}" for one in coverage.UNREAD),
+    ]
 
 
 def _of_file(interpreter: Interpreter, path: Path, file: PthFile | None) -> list[str]:

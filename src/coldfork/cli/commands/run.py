@@ -32,7 +32,8 @@ Examples:
 \b
 Everything from the program on belongs to the program; the options before it are coldfork's own.
 Exit status: the program's own. With --strict, 1 where the program would have ended with 0 although a
-process was forked while a device was awake. 2 if the program could not be started.
+forked process failed over a device that was awake before the fork, or is certain to. 2 if the program
+could not be started.
 Next: coldfork report FILE shows the recording.
 """
 
@@ -100,7 +101,9 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     help="Look for the exact line inside this module, which makes it slower; repeatable. The program's own "
     "file is __main__.",
 )
-@click.option("--strict", is_flag=True, help="End with 1 if a process was forked while a device was awake.")
+@click.option(
+    "--strict", is_flag=True, help="End with 1 if a process suffers from a device awake before its fork."
+)
 @click.option("--quiet", is_flag=True, help="Print nothing except what the program prints.")
 @click.option("--python", metavar="PATH", help="The interpreter to run the program with.")
 @debug_option

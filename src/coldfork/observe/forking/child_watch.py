@@ -44,7 +44,7 @@ class ChildWatch:
         self._tell = tell
         self._handed_on: dict[int, list[str]] = {}
         self._touches = Touches(self._touched)
-        self._told: set[str] = set()
+        self._told: set[tuple[str, bool]] = set()
 
     def before(self, states: Sequence[Event], frame: FrameType | None) -> Event:
         """What a fork now hands to its child, and what the child is for, as a recording has it."""
@@ -78,15 +78,17 @@ class ChildWatch:
         if name in WRAPPED:
             self._touches.loaded(name)
 
-    def _touched(self, error: BaseException, accelerator: str) -> None:
-        if accelerator in self._told or not any(sign in str(error).lower() for sign in _SIGNS):
+    def _touched(self, error: BaseException, accelerator: str, leaves: bool) -> None:
+        told = accelerator, leaves
+        if told in self._told or not any(sign in str(error).lower() for sign in _SIGNS):
             return
-        self._told.add(accelerator)
+        self._told.add(told)
         self._tell(
             {
                 "event": "effect",
                 "kind": TOUCHES,
                 "what": accelerator,
+                "leaves": leaves,
                 "stack": _frames_of(error) or current(sys._getframe()),
             }
         )
@@ -142,11 +144,14 @@ def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
 
 
 def _frames_of(error: BaseException) -> list[Event]:
-    """The frames that an error has passed, outermost first."""
-    frames: list[Event] = []
+    """The frames that an error has passed, and those still before it, outermost first."""
     trace = error.__traceback__
+    frames = current(None if trace is None else trace.tb_frame.f_back)
     while trace is not None:
         code = trace.tb_frame.f_code
+        if trace.tb_frame.f_globals.get("__name__") == Touches.__module__:
+            trace = trace.tb_next
+            continue
         path = os.path.abspath(code.co_filename)
         frames.append({"path": path, "line": trace.tb_lineno, "function": code.co_qualname})
         trace = trace.tb_next

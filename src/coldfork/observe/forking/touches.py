@@ -1,5 +1,8 @@
 """Sees in a forked child that it touches what its parent held: by the error that the framework raises.
 
+It sees that error twice: where it is raised, and where it leaves what might have caught it. A child that
+catches it may go on without the device.
+
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
 may wait for a thread that is gone.
 """
@@ -34,15 +37,23 @@ _SOURCES = (
 _RUNNERS = (
     ("multiprocessing.process", "BaseProcess", "run"),
     ("billiard.process", "BaseProcess", "run"),
+    ("multiprocess.process", "BaseProcess", "run"),
 )
-#: Both take the exception and its traceback, and make a text of them for the parent.
+#: What workers make of an error for their parent. They are given it, or ask for the one being handled.
 _CARRIERS = (
     ("multiprocessing.pool", "ExceptionWithTraceback"),
+    ("multiprocess.pool", "ExceptionWithTraceback"),
+    ("billiard.einfo", "ExceptionInfo"),
     ("concurrent.futures.process", "_ExceptionWithTraceback"),
+    ("loky.process_executor", "_ExceptionWithTraceback"),
+    ("joblib.externals.loky.process_executor", "_ExceptionWithTraceback"),
+    ("torch._utils", "ExceptionWrapper"),
 )
 _HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
+#: Where a worker only logs what its initializer raised, and ends with 0.
+_LOGS = (("concurrent.futures._base", "LOGGER", "critical"),)
 
-WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS))
+WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS, *_LOGS))
 """The modules in which something is wrapped."""
 
 _MARK = "coldfork_hears_errors"
@@ -52,9 +63,10 @@ _FRAMEWORKS = ("torch", "coldfork", "jax", "cupy", "numba", "pyopencl")
 class Touches:
     """Hears of the errors of a child that has touched what its parent held."""
 
-    def __init__(self, seen: Callable[[BaseException, str], None]) -> None:
+    def __init__(self, seen: Callable[[BaseException, str, bool], None]) -> None:
         self._seen = seen
-        """What to do with an error, and with the name of the runtime that it is about."""
+        """What to do with an error, with the name of the runtime that it is about, and whether it leaves
+        here what might have caught it."""
         self._accelerators: set[str] = set()
 
     def arm(self, accelerators: Iterable[str]) -> bool:
@@ -79,14 +91,16 @@ class Touches:
             self._wrap(getattr(module, owner, None), "__init__", self._at_carrier)
         for _, function in (one for one in _HOOKS if one[0] == name):
             self._wrap(module, function, self._at_hook)
+        for _, logger, function in (one for one in _LOGS if one[0] == name):
+            self._wrap_log(getattr(module, logger, None), function)
 
     def hear(self, error: object, certainly: str | None = None) -> None:
-        """Tell of an error, or of what caused it, if it is about one of the runtimes."""
+        """Tell of an error that leaves, or of what caused it, if it is about one of the runtimes."""
         try:
             for one in _chain(error):
                 about = certainly or self._about(one)
                 if about is not None:
-                    self._seen(one, about)
+                    self._seen(one, about, certainly is None)
                     return
         except Exception:
             # The error is the program's; whatever it does when it is asked, it must reach its reader.
@@ -109,6 +123,18 @@ class Touches:
         else:
             owner.__dict__[name] = made
 
+    def _wrap_log(self, logger: Any, name: str) -> None:
+        original = getattr(logger, name, None)
+        if not callable(original) or getattr(original, _MARK, None) is self:
+            return
+
+        def logging(*arguments: Any, **named: Any) -> Any:
+            self.hear(sys.exc_info()[1])
+            return original(*arguments, **named)
+
+        setattr(logging, _MARK, self)
+        logger.__dict__[name] = logging
+
     def _calling(self, accelerator: str) -> Callable[[Any], Callable[..., Any]]:
         """What wraps a function whose errors are sure to be about this accelerator."""
 
@@ -128,9 +154,10 @@ class Touches:
         return guarded
 
     def _at_carrier(self, original: Any) -> Callable[..., Any]:
-        def __init__(carrier: Any, error: Any, *rest: Any) -> None:  # noqa: N807
-            self.hear(error)
-            original(carrier, error, *rest)
+        def __init__(carrier: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
+            given = arguments[0] if arguments else None
+            self.hear(given if isinstance(given, BaseException) else sys.exc_info()[1])
+            original(carrier, *arguments, **named)
 
         return __init__
 

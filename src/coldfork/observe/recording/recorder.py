@@ -12,13 +12,13 @@ import sys
 from time import gmtime, monotonic, strftime, time
 
 from coldfork.observe.recording import redaction
-from coldfork.observe.recording.events import encode, encoder
+from coldfork.observe.recording.events import as_events, encode, encoder, import_encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from coldfork.observe.recording.events import Event
+    from coldfork.observe.recording.events import Ended, Event
 
 SCHEMA_VERSION = 1
 LIMIT = 64 * 1024 * 1024
@@ -39,6 +39,7 @@ class Recorder:
         "_descriptor",
         "_dropped",
         "_encode",
+        "_encode_imports",
         "_identity",
         "_limit",
         "_open",
@@ -60,6 +61,7 @@ class Recorder:
         self._descriptor = -1
         self._open = os.open
         self._encode = encoder()
+        self._encode_imports = import_encoder()
         self._reopen(create=True)
 
     def __call__(self, event: Event) -> None:
@@ -72,6 +74,20 @@ class Recorder:
             self._write(events)
         except Exception:
             self.lost += len(events)
+
+    def imports(self, ended: Collection[Ended]) -> None:
+        """Write imports that have ended, together; never raises."""
+        try:
+            size = self._size()
+            lines = b"" if size is None else self._encode_imports(ended)
+            if size is not None and size + len(lines) <= self._limit - self._reserve:
+                self._append(lines, size)
+                return
+        except Exception:
+            self.lost += len(ended)
+            return
+        # The file is another one, or full: what still goes in is found one by one.
+        self.several(as_events(ended))
 
     def header(
         self,

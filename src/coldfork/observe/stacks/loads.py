@@ -10,9 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from coldfork.observe.recording.events import Event
+    from coldfork.observe.recording.events import Ended
 
 _MOST_WAITING = 256
+_OWN = "coldfork.observe."
 _LONGEST_WAIT = 0.25
 """After so many loads or seconds they are told: a process that is killed takes the rest along."""
 
@@ -45,8 +46,8 @@ class EndedLoads:
         waiting.append((load, ended, os.getpid(), get_native_id()))
         return load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT
 
-    def take(self, began: float) -> list[Event]:
-        """What this process has loaded since the last time, oldest first."""
+    def take(self, began: float) -> list[Ended]:
+        """What this process has loaded since the last time, oldest first, but for what the watch loads."""
         waiting, here, events = self.waiting, os.getpid(), []
         while waiting:
             try:
@@ -54,23 +55,20 @@ class EndedLoads:
             except IndexError:  # another thread was faster
                 break
             # After a fork that Python did not see, the parent tells its own.
-            if pid == here:
-                events.append(_imported(load, ended, began, pid, tid))
+            if pid == here and not load.name.startswith(_OWN):
+                parent = load.parent
+                events.append(
+                    (
+                        load.name,
+                        load.path,
+                        load.start - began,
+                        ended - load.start,
+                        None if parent is None else parent.name,
+                        ended - began,
+                        pid,
+                        tid,
+                    )
+                )
         self._told = monotonic()
         events.reverse()
         return events
-
-
-def _imported(load: Load, ended: float, began: float, pid: int, tid: int) -> Event:
-    """A load that has ended, as a recording holds it."""
-    return {
-        "event": "import",
-        "module": load.name,
-        "path": load.path,
-        "start": load.start - began,
-        "seconds": ended - load.start,
-        "parent": load.parent.name if load.parent is not None else None,
-        "t": ended - began,
-        "pid": pid,
-        "tid": tid,
-    }

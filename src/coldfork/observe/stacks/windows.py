@@ -34,14 +34,15 @@ _TASKS = "/proc/self/task"
 class Windows:
     """Remembers for each thread the last moment at which it looked."""
 
-    __slots__ = ("_counted", "_ended", "_home", "_marks", "starts")
+    __slots__ = ("_counted", "_ended", "_home", "marks", "starts")
 
     def __init__(self) -> None:
         self.starts = 0
         """How many threads were started while somebody watched."""
         self._counted = self._ended = 0
         """How many had been started when all of them were last seen running, and when all had ended."""
-        self._marks: dict[int, Mark | None] = {}
+        self.marks: dict[int, Mark | None] = {}
+        """For each thread the moment at which it looked last."""
         self._home = get_ident()
 
     def now(self) -> Mark | None:
@@ -50,6 +51,9 @@ class Windows:
         To be taken before the device is looked at: who wakes it just after that look did so in the window
         that begins here.
         """
+        if not _count() and self._ended == self.starts and get_ident() == self._home:
+            # Nearly always, and asked twice for each import.
+            return self.starts
         return self.starts if self._all_ended() and get_ident() == self._home else _others()
 
     def _all_ended(self) -> bool:
@@ -68,11 +72,11 @@ class Windows:
 
     def keep(self, mark: Mark | None) -> None:
         """Remember a moment for this thread: its window began then."""
-        self._marks[get_ident()] = mark
+        self.marks[get_ident()] = mark
 
     def alone(self) -> bool:
         """True when no other Python thread can have done anything since this thread's mark."""
-        mark = self._marks.get(get_ident())
+        mark = self.marks.get(get_ident())
         if mark is None:
             return False
         if isinstance(mark, int):
@@ -82,7 +86,7 @@ class Windows:
 
     def forked(self) -> None:
         """In a forked child there is one thread."""
-        self._marks.clear()
+        self.marks.clear()
         self._counted = self._ended = self.starts
         self._home = get_ident()
         self.keep(self.now())

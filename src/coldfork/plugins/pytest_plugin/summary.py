@@ -37,6 +37,8 @@ class Summary:
     doubts: list[str] = field(default_factory=list)
     conditions: Counter[tuple[str, bool]] = field(default_factory=Counter)
     """What breaks the children of how many forks that no test was failed for."""
+    recovered: Counter[str] = field(default_factory=Counter)
+    """What forked children touched, in how many of them, without failing anybody."""
     _woken: dict[_Woken, list[str]] = field(default_factory=dict)
     """Who woke what, and in which workers."""
     _silent: list[str] = field(default_factory=list)
@@ -57,7 +59,12 @@ class Summary:
         self.forks += watching.forks
         self.awake_forks += watching.awake_forks
         self.conditions.update(watching.conditions)
+        self.recovered.update(watching.recovered)
         self.doubts += [f"it is not known whether a device is awake: {said}" for said in watching.unknown()]
+        self.doubts += [
+            f"{_children(count)} touched {name} and caught the error; how it ended was not seen"
+            for name, count in watching.unsettled().items()
+        ]
         self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
 
     def as_output(self) -> dict[str, Any]:
@@ -67,6 +74,7 @@ class Summary:
             "forks": self.forks,
             "awake_forks": self.awake_forks,
             "conditions": [[*what, count] for what, count in self.conditions.items()],
+            "recovered": dict(self.recovered),
             "unowned": self.unowned,
             "doubts": self.doubts,
         }
@@ -82,6 +90,7 @@ class Summary:
         self.awake_forks += output["awake_forks"]
         for condition, watched, count in output["conditions"]:
             self.conditions[condition, watched] += count
+        self.recovered.update(output["recovered"])
         self.unowned += [text for text in output["unowned"] if text not in self.unowned]
         self.doubts += [text for text in output["doubts"] if text not in self.doubts]
 
@@ -102,6 +111,8 @@ class Summary:
         for (condition, watched), count in self.conditions.items():
             seen = "a test fails where a child was seen to" if watched else "nothing in a child can see that"
             yield f"{plural(count, 'fork')} that may break the child: {condition}; {seen}"
+        for name, count in self.recovered.items():
+            yield f"{_children(count)} touched {name}, caught the error and ended well"
         for text in self.unowned:
             yield from ("", *text.splitlines())
         yield from (f"! {doubt}" for doubt in self.doubts)
@@ -112,3 +123,7 @@ class Summary:
                 "this machine has no GPU that could be woken; "
                 "pytest --coldfork --coldfork-virtual h100 gives it one"
             )
+
+
+def _children(count: int) -> str:
+    return "1 forked child" if count == 1 else f"{count} forked children"

@@ -24,19 +24,20 @@ class TouchFile:
         """Whether this is a process that was forked from the one that reads."""
         return os.getpid() != self._home
 
-    def write(self, fork: int, accelerator: str) -> None:
-        """In a child: tell by which fork it came to be, and what it touched."""
-        line = json.dumps({"fork": fork, "accelerator": accelerator}) + "\n"
+    def write(self, fork: int, accelerator: str, leaves: bool) -> None:
+        """In a child: tell by which fork it came to be, what it touched, and whether the error leaves it."""
+        line = json.dumps({"fork": fork, "accelerator": accelerator, "leaves": leaves}) + "\n"
         os.write(self._file.fileno(), line.encode("utf-8"))
 
-    def new(self) -> Iterator[tuple[int, str]]:
-        """What was written since the last question: the number of the fork, and the accelerator."""
+    def new(self) -> Iterator[tuple[int, str, bool]]:
+        """What was written since the last question: the number of the fork, the accelerator, whether it
+        left."""
         content = os.pread(self._file.fileno(), _MOST, self._read)
         whole = content[: content.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.splitlines():
             said: dict[str, Any] = json.loads(line)
-            yield said["fork"], said["accelerator"]
+            yield said["fork"], said["accelerator"], said["leaves"]
 
     def close(self) -> None:
         """Give the file back."""

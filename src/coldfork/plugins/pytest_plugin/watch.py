@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from coldfork.model.forking.aftermath import went_on
 from coldfork.model.forking.judgement import Judgement
 from coldfork.model.timelines import TOUCHES
 from coldfork.observe.probing import RUNTIMES
@@ -41,6 +42,12 @@ class Watching:
         self._touches = TouchFile()
         self._pending: dict[int, SeenFork] = {}
         """The forks that nobody was failed for yet, by their number."""
+        self._children: dict[int, int] = {}
+        """The number of the fork that each child came from, by its pid."""
+        self._caught: dict[int, str] = {}
+        """What children touched whose error has not left them, by the number of their fork."""
+        self.recovered: Counter[str] = Counter()
+        """What children touched and went on well without, and how many did."""
         self.conditions: Counter[tuple[str, bool]] = Counter()
         """What breaks the children of how many forks, and whether the moment is seen in the child."""
         self._frames: Sequence[Event] | None = None
@@ -57,6 +64,7 @@ class Watching:
             follow=follow,
             stage2=(MAIN,) if exact else (),
             base=MAIN if exact else None,
+            ends=True,
         )
         self.awake_before = sightings.awake_in(self._watch.states())
         """The devices that were awake when the watch began: nobody saw who woke them."""
@@ -66,12 +74,39 @@ class Watching:
     def since(self) -> Since:
         """Look once more, and tell what happened since the last question."""
         self._watch.poll()
-        for number, accelerator in self._touches.new():
-            touched = self._pending.pop(number, None)
-            if touched is not None:
-                self._seen.forks.append(replace(touched, touched=accelerator))
+        self._hear_touches()
         seen, self._seen = self._seen, _Seen()
         return Since(tuple(seen.wakes), tuple(seen.forks))
+
+    def _hear_touches(self) -> None:
+        for number, accelerator, leaves in self._touches.new():
+            if leaves:
+                self._caught.pop(number, None)
+                self._fail(number, accelerator)
+            elif number in self._pending:
+                self._caught[number] = accelerator
+
+    def _fail(self, number: int, accelerator: str) -> None:
+        touched = self._pending.pop(number, None)
+        if touched is not None:
+            self._seen.forks.append(replace(touched, touched=accelerator))
+
+    def _ended(self, event: Event) -> None:
+        """A child has ended: one that touched a device has failed now, or gone on well without."""
+        number = self._children.pop(event["pid"], None)
+        self._hear_touches()
+        accelerator = None if number is None else self._caught.pop(number, None)
+        if number is None or accelerator is None:
+            return
+        if went_on(False, event["status"], event["signal"]):
+            self.recovered[accelerator] += 1
+        else:
+            self._fail(number, accelerator)
+
+    def unsettled(self) -> Counter[str]:
+        """What children touched whose error has not left them, where how they ended was not seen."""
+        self._hear_touches()
+        return Counter(self._caught.values())
 
     def unknown(self) -> tuple[str, ...]:
         """The devices of which it cannot be told whether they are awake, and why."""
@@ -124,7 +159,11 @@ class Watching:
         elif kind == "fork":
             self._forked(sightings.fork(event))
         elif kind == "effect" and event["kind"] == TOUCHES and self._touches.is_child:
-            self._touches.write(self.forks, event["what"])
+            self._touches.write(self.forks, event["what"], event["leaves"])
+        elif kind == "forked":
+            self._children[event["child"]] = event["number"]
+        elif kind == "exit":
+            self._ended(event)
         elif kind == "trouble":
             self.troubles.append(f"{event['what']}: {event['detail']}")
         elif kind == "process" and event["how"] == "fork":

@@ -15,6 +15,8 @@ from coldfork.model.profiles import PROFILES
 from coldfork.source.bodies.definition import NotFound, definition_of, lowered
 from coldfork.source.bodies.handling import error_leaves
 from coldfork.source.bodies.question import Question, values_of
+from coldfork.source.bodies.writers import WrittenNames
+from coldfork.source.evaluation.calls.strangers import Strangers
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.objects.protocols import iterate
@@ -81,10 +83,14 @@ def read_body(question: Question) -> Reading:
     definition = definition_of(tree, source, question.function, question.line, question.code)
     code = lowered(definition)
 
+    strangers = Strangers(ev, WrittenNames(program, question.modules))
+
     def run(frame: Frame) -> None:
-        _give_classes(ev, program, question)
+        strangers.know(*_give_classes(ev, program, question))
         frame.at(question.line, question.line)
         callee, arguments = _callee(ev, program, question, code)
+        if isinstance(callee, Bound) and isinstance(callee.receiver, Instance):
+            strangers.know(callee.receiver)
         value = ev.call(frame, callee, *arguments)
         if question.iterated:
             ev.first_yield_only = True
@@ -95,7 +101,7 @@ def read_body(question: Question) -> Reading:
         for name, variables in question.modules.items()
         for variable, value in values_of(variables).items()
     }
-    sites = ev.run_body(module, run, dict(os.environ), given)
+    sites = ev.run_body(module, run, dict(os.environ), given, strangers)
     trees: dict[str, ast.Module] = {question.module: tree}
     found = tuple(_certain(program, sites, trees))
     return Reading(found, tuple(one.path for one in program.loaded()))
@@ -132,13 +138,14 @@ def _lasts(name: str, question: Question) -> bool:
     return question.counted or not any(word in name for word in _COUNTING)
 
 
-def _give_classes(ev: Evaluator, program: Program, question: Question) -> None:
+def _give_classes(ev: Evaluator, program: Program, question: Question) -> Iterator[ClassRef]:
     """Let the classes hold what they hold in the process."""
     for module, classes in question.classes.items():
         for qualified, attributes in classes.items():
             cls = _class(ev, program, module, qualified)
             if cls is not None and attributes:
                 cls.outside = values_of(attributes)
+                yield cls
 
 
 def _callee(

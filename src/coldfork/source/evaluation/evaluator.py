@@ -12,7 +12,7 @@ from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Disturbing, Interpreter
 from coldfork.source.evaluation.journal import Journal
 from coldfork.source.evaluation.memo import Memo
 from coldfork.source.evaluation.objects import (
@@ -56,6 +56,7 @@ class Evaluator(Interpreter):
         self.failing = []
         self.joining = 0
         self.presumes = True
+        self.strangers = None
         self.first_yield_only = False
         self._classes = classes.Classes(self)
         self._package_environments = PackageEnvironments(program)
@@ -120,12 +121,14 @@ class Evaluator(Interpreter):
         run: Callable[[Frame], None],
         environment: dict[str, str | None],
         variables: dict[tuple[str, str], Value],
+        strangers: Disturbing,
     ) -> tuple[Site, ...]:
         """The wakes of a call in a process whose environment and module variables are known.
 
         What is certain is certain in every run, not in nearly all of them.
         """
         self.presumes = False
+        self.strangers = strangers
         self.environment.begin(environment)
         self.budget.begin(of_test=False)
         self.memo.begin()
@@ -143,6 +146,7 @@ class Evaluator(Interpreter):
         finally:
             self.running.end()
             self.presumes = True
+            self.strangers = None
         return () if self.budget.cut is not None else tuple(frame.sites)
 
     # -- what the parts need of each other: they are given the evaluator, as methods are ----------------

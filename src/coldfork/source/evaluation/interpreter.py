@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Protocol
 
 from coldfork.knowledge.catalogue import Catalogue, Fact
 from coldfork.source.evaluation.budget import Budget
@@ -26,6 +27,21 @@ from coldfork.source.semantics.method_order import Member
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
+
+
+class Disturbing(Protocol):
+    """What code that cannot be followed may change."""
+
+    calls: int
+
+    def called(self, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> None:
+        """Something is called."""
+
+    def met(self, *given: Value) -> None:
+        """Code that cannot be followed is handed these, and may run now."""
+
+    def hand(self, *given: Value) -> None:
+        """Code that cannot be followed gets hold of these."""
 
 
 class Interpreter(ABC):
@@ -50,6 +66,8 @@ class Interpreter(ABC):
     """How many of the ways being followed have a sibling that was followed before."""
     presumes: bool
     """Whether what nearly always holds is taken for granted; else every way is as likely as another."""
+    strangers: Disturbing | None
+    """What code that cannot be followed may change; None where it is taken to change nothing."""
     first_yield_only: bool
     """Set for the generator that `next` is about to run."""
 

@@ -39,8 +39,8 @@ class Notes:
         if not self._touches.arm(names):
             self.text = None
 
-    def add(self, error: BaseException, accelerator: str) -> None:
-        """Add the note to an error, once."""
+    def add(self, error: BaseException, accelerator: str, leaves: bool = False) -> None:
+        """Add the note to an error, once, wherever it is seen first."""
         if self.text is None or any(self.text in note for note in getattr(error, "__notes__", ())):
             return
         place = line_of(error)

@@ -104,6 +104,7 @@ class EffectLine(Line, tag="effect", tag_field="event", frozen=True, kw_only=Tru
     kind: str
     what: str | None = None
     stack: tuple[Frame, ...] = ()
+    leaves: bool | None = None
 
 
 class HeldThing(msgspec.Struct, kw_only=True, frozen=True):

@@ -242,7 +242,8 @@ def _process(life: Life, before: list[Process]) -> Process:
         imports=nested(life.imports),
         wakes=tuple(Wake(line.t, line.accelerator, line.level, line.waker, line.tid) for line in life.wakes),
         happenings=tuple(
-            Happening(line.t, line.kind, line.what or "", line.tid, line.stack) for line in life.happenings
+            Happening(line.t, line.kind, line.what or "", line.tid, line.stack, line.leaves)
+            for line in life.happenings
         ),
         departures=tuple(_departure(going) for going in life.departings),
     )

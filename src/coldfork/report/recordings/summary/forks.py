@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from coldfork.model.forking.aftermath import went_on
 from coldfork.model.forking.judgement import Judgement
-from coldfork.model.timelines import TOUCHES, Departure, How, Process
+from coldfork.model.timelines import TOUCHES, Departure, Happening, How, Process
 from coldfork.report.recordings.summary import phrases
+
+_FRAMEWORKS = frozenset({"torch", "coldfork", "jax", "cupy", "numba", "pyopencl"})
+"""Whose lines nobody mends for a touch."""
 
 
 def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
@@ -23,16 +27,49 @@ def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
 def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> bool:
     """Whether a process that was forked with an accelerator awake is known to suffer from it.
 
-    It is, if it touched it, or was judged to be broken. Where an older recording does not say what it was
-    forked for, what it then did is not known, and it counts.
+    It is, if it touched it and did not go on well without it, or was judged to be broken. Where an older
+    recording does not say what it was forked for, what it then did is not known, and it counts.
     """
-    if accelerator in _touched(process) or fork is None or fork.purpose is None:
+    if fork is None or fork.purpose is None:
+        return True
+    if accelerator in _touched(process) and not _went_on(process, accelerator):
         return True
     verdict = fork.verdicts.get(accelerator)
     return verdict is not None and verdict.judgement is Judgement.BREAKS
 
 
 def notes(processes: Sequence[Process]) -> Iterator[str]:
+    """What became of forks that broke nobody: who went on after a touch, and who was not seen to touch."""
+    yield from recoveries(processes)
+    yield from _conditions(processes)
+
+
+def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
+    """Where children touched what they could not use, of those that came to no good end after it."""
+    found: defaultdict[str, list[Process]] = defaultdict(list)
+    for process in processes:
+        if accelerator in _touched(process) and not _went_on(process, accelerator):
+            found[_place(process, accelerator)].append(process)
+    for place, them in found.items():
+        yield f"{accelerator} was touched in {phrases.processes(len(them))} at {place}: {phrases.names(them)}"
+
+
+def recoveries(processes: Sequence[Process]) -> Iterator[str]:
+    """The children that touched what they could not use and went on without it, one sentence a place."""
+    found: defaultdict[tuple[str, str, str], list[Process]] = defaultdict(list)
+    for process in processes:
+        for name in sorted(_touched(process)):
+            if _went_on(process, name):
+                found[name, _place(process, name), phrases.ending(process)].append(process)
+    for (name, place, ending), them in found.items():
+        caught = "caught the error and went on" if len(them) == 1 else "each caught the error and went on"
+        yield (
+            f"forked with {name}, {phrases.processes(len(them))} touched it at {place}, {caught}: "
+            f"{phrases.names(them)} ({ending})"
+        )
+
+
+def _conditions(processes: Sequence[Process]) -> Iterator[str]:
     """The forks whose child breaks if it does something that it was not seen to do, one sentence a kind."""
     forks = judgements(processes)
     found: Counter[tuple[str, str, bool]] = Counter()
@@ -48,5 +85,24 @@ def notes(processes: Sequence[Process]) -> Iterator[str]:
         yield f"{phrases.processes(count)} {phrases.was(count)} forked with {name}: {condition}, {seen}"
 
 
+def _touches(process: Process) -> list[Happening]:
+    return [happening for happening in process.happenings if happening.kind == TOUCHES]
+
+
 def _touched(process: Process) -> set[str]:
-    return {happening.what for happening in process.happenings if happening.kind == TOUCHES}
+    return {touch.what for touch in _touches(process)}
+
+
+def _went_on(process: Process, name: str) -> bool:
+    """Whether a process that touched something caught every error of it, and came to a good end."""
+    caught = all(touch.leaves is False for touch in _touches(process) if touch.what == name)
+    if caught and process.running and not process.ended:
+        return True
+    return process.ended and went_on(not caught, process.status, process.signal)
+
+
+def _place(process: Process, name: str) -> str:
+    """The first line that touched it."""
+    touch = next(touch for touch in _touches(process) if touch.what == name)
+    own = [frame for frame in touch.stack if not _FRAMEWORKS.intersection(frame.path.split("/")[:-1])]
+    return phrases.frame_place((own or touch.stack or (None,))[-1])

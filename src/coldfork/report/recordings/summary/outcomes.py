@@ -19,9 +19,10 @@ class Standing(StrEnum):
     COLD = "cold"
     """No device was woken in any process, and everything was seen."""
     WOKEN = "woken"
-    """A device was woken, and no process was forked from one where it was awake."""
+    """A device was woken, and no process was forked from one where it was awake and suffered from that."""
     POISONED = "poisoned"
-    """A process was forked from one where a device, or a runtime that survives no fork, was awake."""
+    """A process was forked from one where a device, or a runtime that survives no fork, was awake, and is
+    known to suffer from that."""
     UNKNOWN = "unknown"
     """Nothing is known to have been woken, and not everything could be seen."""
 
@@ -107,7 +108,12 @@ def _poisoned(
         origin,
         poisoned,
         escaped,
-        (*_notes(wakes, wake), *remarks(processes)),
+        (
+            *forks.failures(poisoned, accelerator),
+            *forks.recoveries(processes),
+            *_notes(wakes, wake),
+            *remarks(processes),
+        ),
         doubts,
         command,
         reason,

@@ -24,7 +24,7 @@ def disturb_arguments(callee: Value, positional: tuple[Value, ...], keywords: Ke
     if isinstance(callee, Method):
         if callee.name not in _READING:
             if isinstance(callee.receiver, (Mapping, Sequence)):
-                _forget(callee.receiver)
+                forget(callee.receiver)
             _forget_all(positional, keywords)
     elif isinstance(callee, Unknown) or (
         isinstance(callee, External) and not callee.name.startswith(_LEAVING_ALONE)
@@ -34,10 +34,11 @@ def disturb_arguments(callee: Value, positional: tuple[Value, ...], keywords: Ke
 
 def _forget_all(positional: tuple[Value, ...], keywords: Keywords) -> None:
     for value in (*positional, *keywords.values()):
-        _forget(value)
+        forget(value)
 
 
-def _forget(value: Value) -> None:
+def forget(value: Value) -> None:
+    """Nobody knows any more what an object or a container holds."""
     if isinstance(value, Instance):
         value.attributes.update(dict.fromkeys(value.attributes, UNKNOWN))
     elif isinstance(value, Mapping):

@@ -66,7 +66,8 @@ def call(
         return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
     if isinstance(callee, Bound):
         return call(ev, frame, callee.function, (callee.receiver, *positional), keywords)
-    if not ev.presumes:
+    if ev.strangers is not None:
+        ev.strangers.called(callee, positional, keywords)
         disturb_arguments(callee, positional, keywords)
     if isinstance(callee, External):
         return external_calls.call_external(ev, frame, callee.name, positional, keywords)
@@ -222,7 +223,9 @@ def _result(
     # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
     identity: object = function if function.env is None else (*place, function.env)
     plain = tuple(map(unwatched, positional))
-    key = (identity, plain, tuple(keywords.items()), ev.environment.key, first_yield_only)
+    met = 0 if ev.strangers is None else ev.strangers.calls
+    surroundings = ev.environment.key, met
+    key = (identity, plain, tuple(keywords.items()), surroundings, first_yield_only)
     known = recalled(ev, key, positional, place)
     if known is not None:
         ev.budget.left -= 1

@@ -272,6 +272,8 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
         frame.yields.extend(items if exact else (*items, UNKNOWN))
         return UNKNOWN
     frame.yields.append(value)
+    if ev.strangers is not None:
+        ev.strangers.met(value)
     if frame.first_yield_only and not frame.conditions:
         raise Raised(PAUSED)
     return UNKNOWN

@@ -26,6 +26,7 @@ from coldfork.source.values.kinds import (
     ModuleRef,
     Sequence,
     Union,
+    Unknown,
     Value,
 )
 from coldfork.source.values.texts import appended
@@ -203,6 +204,10 @@ def operate(
     ev: Interpreter, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
 ) -> Value:
     """A binary operator, in place first where it is asked to be."""
+    if ev.strangers is not None and (type(left) is Unknown or type(right) is Unknown):
+        given = [one for one in (left, right) if not isinstance(one, (Unknown, Const, External))]
+        if given:
+            ev.strangers.met(*given)
     if in_place and isinstance(left, Instance):
         method = ev.attribute(frame, left, f"__i{name}__")
         if isinstance(method, Bound):

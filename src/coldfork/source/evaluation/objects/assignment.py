@@ -44,14 +44,22 @@ def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     frame.env.names[name] = value
     if name in frame.globals and frame.off is None:
         _set_global(ev, frame, name, value)
+        _belongs_to_others(ev, frame, name)
     elif name in frame.nonlocals and frame.off is None:
         outer = frame.env.outer
         while outer is not None:
             if name in outer.names:
                 ev.journal.note_variable(outer.names, name)
                 outer.names[name] = value if not frame.conditions else union((outer.names[name], value))
+                _belongs_to_others(ev, frame, name)
                 break
             outer = outer.outer
+
+
+def _belongs_to_others(ev: Interpreter, frame: Frame, name: str) -> None:
+    """Where others may rebind a variable at any call, ask for it where they do."""
+    if ev.strangers is not None and frame.env is not None:
+        frame.env.names.pop(name, None)
 
 
 def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
@@ -123,6 +131,8 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
             _assign_to_instance(ev, frame, single, name, value)
         elif isinstance(single, ClassRef):
             set_on_class(ev, frame, single, name, value)
+        elif ev.strangers is not None:
+            ev.strangers.met(value)
 
 
 def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
@@ -155,6 +165,8 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
             setter = ev.member(single.cls, "__setitem__")
             if setter is not None and not isinstance(setter.value, External):
                 ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
+        elif ev.strangers is not None:
+            ev.strangers.met(key, value)
 
 
 def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:

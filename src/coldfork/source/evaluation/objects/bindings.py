@@ -54,9 +54,12 @@ def remembered(
     outer, program.consulted = program.consulted, module.bit
     mark = ev.journal.mark()
     ev.memo.begin_apart()
+    # What a module or a class body did, it did long ago.
+    strangers, ev.strangers = ev.strangers, None
     try:
         value = work_out()
     finally:
+        ev.strangers = strangers
         settled = ev.memo.end_apart() and lasting
     mask = program.consulted
     program.consulted = outer | mask

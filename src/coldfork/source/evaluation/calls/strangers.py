@@ -1,0 +1,222 @@
+"""What code that cannot be followed may change, in a process whose variables are known.
+
+While an import is followed, a module's variables are taken to stay as they are: hardly anybody changes them
+then. Where something is to be certain they may not be. Whatever a stranger was handed, once and by whatever
+way, he may change at each of his calls from then on; and he may call whatever the program itself has that
+writes variables of modules, classes and objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from coldfork.source.evaluation.calls.disturbance import forget
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.syntax import nodes
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Attributes,
+    Bound,
+    ClassMethod,
+    ClassRef,
+    Env,
+    External,
+    Function,
+    Instance,
+    Keywords,
+    Lazy,
+    Mapping,
+    Method,
+    Partial,
+    Property,
+    Sequence,
+    StaticMethod,
+    Super,
+    Union,
+    Unknown,
+    Value,
+)
+
+_OWN_WORK = ("builtins.", "torch.")
+"""Whose functions run code of the program only where they are handed some."""
+_QUIET = (*_OWN_WORK, "logging.", "math.", "os.environ.", "os.getpid", "os.path.", "random.", "time.")
+_RUNNABLE = (Function, Bound, Partial, Lazy)
+
+
+class Writers(Protocol):
+    """What the functions of the program write."""
+
+    def variables(self, module: str) -> frozenset[str]:
+        """The variables of a module that some function declares `global`."""
+        ...
+
+    def writes(self, attribute: str) -> bool:
+        """Whether some function sets an attribute of this name, on anything but the object it makes."""
+        ...
+
+
+class Strangers:
+    """What strangers have been handed, and what they may have made of it."""
+
+    def __init__(self, ev: Interpreter, writers: Writers) -> None:
+        self._ev = ev
+        self._writers = writers
+        self._held: dict[int, Value] = {}
+        """Everything that a stranger can reach, by its identity."""
+        self._cells: dict[tuple[int, str], Env] = {}
+        """Variables of functions that code which a stranger can call rebinds."""
+        self._classes: list[ClassRef] = []
+        self._objects: list[Instance] = []
+        self.calls = 0
+        """How often strangers may have run: what was worked out before one of them holds no longer."""
+
+    def know(self, *things: ClassRef | Instance) -> None:
+        """These are in the process already, where everybody can find them."""
+        for thing in things:
+            if isinstance(thing, ClassRef):
+                self._classes.append(thing)
+            else:
+                self._objects.append(thing)
+
+    def called(self, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> None:
+        """Something is called: if it cannot be followed, it may do all that it can with what it has."""
+        given = (*positional, *keywords.values())
+        if isinstance(callee, External):
+            if callee.name.startswith(_QUIET) and not any(map(_is_runnable, given)):
+                return
+        elif not isinstance(callee, Unknown):
+            return
+        self.met(*given)
+
+    def met(self, *given: Value) -> None:
+        """A stranger is handed these, and may run now."""
+        self.hand(*given)
+        self._disturb()
+
+    def hand(self, *given: Value) -> None:
+        """A stranger gets hold of these."""
+        waiting = list(given)
+        while waiting:
+            value = waiting.pop()
+            if id(value) in self._held or isinstance(value, (Unknown, External)):
+                continue
+            self._held[id(value)] = value
+            waiting += _reached_from(value)
+            if isinstance(value, (Function, ClassRef)):
+                waiting += self._closed_over(value)
+
+    def _closed_over(self, value: Function | ClassRef) -> Iterator[Value]:
+        """What the code of a nested function or class mentions of what is around it."""
+        env = value.env
+        if env is None:
+            return
+        code = value.statement if isinstance(value, ClassRef) else self._ev.definitions.code_of(value)
+        mentioned, rebound = _names_in(code)
+        while env is not None:
+            for name in mentioned & env.names.keys():
+                yield env.names[name]
+            for name in rebound & env.names.keys():
+                self._cells[id(env), name] = env
+            # What is bound only later is no less in reach.
+            for name in rebound - env.names.keys():
+                self._cells.setdefault((id(env), name), env)
+            env = env.outer
+
+    def _disturb(self) -> None:
+        self.calls += 1
+        self.hand(*self._in_the_process())
+        for value in self._held.values():
+            if isinstance(value, ClassRef):
+                self._forget_class(value)
+            else:
+                forget(value)
+        for (_, name), env in self._cells.items():
+            if name in env.names:
+                self._unset(env.names, name)
+        rebound = self._ev.running.rebound
+        for key in [key for key, value in rebound.items() if value is not UNKNOWN]:
+            module, name = key
+            if name in self._writers.variables(module) or self._writers.writes(name):
+                self._unset(rebound, key)
+        for cls in self._classes:
+            self._forget_written(cls.outside)
+        for thing in self._objects:
+            self._forget_written(thing.attributes)
+
+    def _in_the_process(self) -> Iterator[Value]:
+        """What anybody finds in modules, classes and objects that were there before."""
+        yield from self._ev.running.rebound.values()
+        for cls in self._classes:
+            yield from (cls.outside or {}).values()
+        for thing in self._objects:
+            yield from thing.attributes.values()
+
+    def _forget_class(self, cls: ClassRef) -> None:
+        for name in cls.outside or {}:
+            assert cls.outside is not None
+            self._unset(cls.outside, name)
+
+    def _forget_written(self, attributes: dict[str, Value] | None) -> None:
+        for name, value in (attributes or {}).items():
+            if value is not UNKNOWN and self._writers.writes(name):
+                assert attributes is not None
+                self._unset(attributes, name)
+
+    def _unset(self, names: dict[Any, Value], name: object) -> None:
+        if names[name] is not UNKNOWN:
+            self._ev.journal.note_variable(names, name)
+            names[name] = UNKNOWN
+
+
+def _is_runnable(value: Value) -> bool:
+    if isinstance(value, (Sequence, Mapping, Union)):
+        return any(map(_is_runnable, _reached_from(value)))
+    return isinstance(value, _RUNNABLE)
+
+
+def _reached_from(value: Value) -> Iterable[Value]:
+    """What somebody who has a value can reach through it."""
+    match value:
+        case Instance():
+            return [*value.attributes.values(), value.cls]
+        case Mapping():
+            return [*value.items.keys(), *value.items.values()]
+        case Sequence():
+            return value.items
+        case Union():
+            return [single for single, _ in value.alternatives]
+        case Bound():
+            return [value.function, value.receiver]
+        case Method() | Super():
+            return [value.receiver]
+        case Attributes():
+            return [value.owner]
+        case Partial():
+            return [value.function, *value.positional, *value.keywords.values()]
+        case Lazy():
+            function, positional, keywords = value.call
+            return [function, *positional, *keywords.values()]
+        case Property():
+            return [one for one in (value.getter, value.setter, value.deleter) if one is not None]
+        case ClassMethod() | StaticMethod():
+            return [value.function]
+    return ()
+
+
+def _names_in(code: object) -> tuple[set[str], set[str]]:
+    """Every word in some lowered code, names among them; and the names that it declares `nonlocal`."""
+    mentioned: set[str] = set()
+    rebound: set[str] = set()
+    waiting = [code]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            mentioned.add(part)
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, tuple):
+            if len(part) == 3 and part[0] == nodes.NONLOCAL and isinstance(part[2], tuple):
+                rebound.update(name for name in part[2] if isinstance(name, str))
+            waiting += part
+    return mentioned, rebound

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from coldfork.model.diagnosis.checks import Checkup
     from coldfork.model.diagnosis.stories import Explanation
     from coldfork.model.findings import Report
+    from coldfork.model.preloads import Preloading
     from coldfork.model.probes import Probing
     from coldfork.model.running.processes import Census
     from coldfork.model.timelines import Recording
@@ -54,6 +55,12 @@ FORMATS = MappingProxyType(
             {
                 "text": "coldfork.report.processes.text",
                 "json": "coldfork.report.processes.json_format",
+            }
+        ),
+        "preload": MappingProxyType(
+            {
+                "text": "coldfork.report.preloads.text",
+                "json": "coldfork.report.preloads.json_format",
             }
         ),
         "difference": MappingProxyType(
@@ -103,6 +110,8 @@ def renderer(shown: Literal["census"], name: str) -> Callable[[Census, Options],
 def renderer(shown: Literal["explanation"], name: str) -> Callable[[Explanation, Options], str]: ...
 @overload
 def renderer(shown: Literal["checkup"], name: str) -> Callable[[Checkup, Options], str]: ...
+@overload
+def renderer(shown: Literal["preload"], name: str) -> Callable[[Preloading, Options], str]: ...
 @overload
 def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from coldfork.model.diagnosis.checks import Checkup
     from coldfork.model.diagnosis.stories import Explanation
     from coldfork.model.findings import Report
-    from coldfork.model.preloads import Preloading
+    from coldfork.model.forking.preloads import Preloading
     from coldfork.model.probes import Probing
     from coldfork.model.running.processes import Census
     from coldfork.model.timelines import Recording

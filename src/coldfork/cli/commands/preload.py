@@ -22,7 +22,7 @@ from coldfork.report.shared.quantities import plural
 
 if TYPE_CHECKING:
     from coldfork.launch.preload.search import PreloadRequest
-    from coldfork.model.preloads import Preloading
+    from coldfork.model.forking.preloads import Preloading
 
 _WITHOUT_A_DEVICE = "h100"
 """What the imports are set before on a machine that has none."""

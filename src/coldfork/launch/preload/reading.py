@@ -7,7 +7,7 @@ from typing import Any
 
 from coldfork.launch.preload.runs import Event, Run
 from coldfork.launch.probe.report_paths import Origins
-from coldfork.model.preloads import Kept, LeftOut, Stain, VariableUse
+from coldfork.model.forking.preloads import Kept, LeftOut, Stain, VariableUse
 from coldfork.model.states import Frame, ImportSite
 
 Generator = tuple[str | None, str, str]
@@ -34,7 +34,12 @@ class Reading:
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """The modules that were found not to be clean."""
-        return tuple(map(self._left_out, self._run.of("left")))
+        told = self._run.of("left")
+        # Where the part of it was found that does it, that is told and not the whole.
+        parts = {event["kind"] for event in told if not event.get("whole")}
+        return tuple(
+            self._left_out(event) for event in told if not event.get("whole") or event["kind"] not in parts
+        )
 
     @property
     def reads(self) -> tuple[VariableUse, ...]:

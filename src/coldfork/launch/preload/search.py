@@ -19,8 +19,8 @@ from coldfork.launch.questions import apart
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.zygote.variables import pretended, while_importing
 from coldfork.model.errors import UsageError
+from coldfork.model.forking.preloads import LeftOut, Preloading
 from coldfork.model.observations import Progress
-from coldfork.model.preloads import LeftOut, Preloading
 
 _MOST_PROOFS = 12
 """So often a list is tried as a whole; each time one module fewer."""
@@ -140,7 +140,7 @@ class _Search:
     def _report(self, bare: Event, found: _Found, read: Sources) -> Preloading:
         request, proof = self._request, found.proof
         seconds = found.searched.seconds
-        left = [replace(one, seconds=seconds.get(one.module, 0.0)) for one in _deepest(found.left)]
+        left = [replace(one, seconds=seconds.get(one.module, 0.0)) for one in dict.fromkeys(found.left)]
         there = frozenset[str]() if proof is None else proof.present
         shown = found.searched if proof is None else proof
         return Preloading(
@@ -152,7 +152,11 @@ class _Search:
             reads=shown.reads,
             writes=shown.writes,
             seeds=() if proof is None else proof.seeds(found.searched),
-            doubts=tuple(doubt for doubt in read.doubts if doubt.module in there),
+            doubts=tuple(
+                replace(doubt, path=self._origins.path(doubt.path, doubt.module))
+                for doubt in read.doubts
+                if doubt.module in there
+            ),
             unread=read.unread,
             total=float(bare["seconds"]),
             rest=None if proof is None else proof.rest,
@@ -162,23 +166,6 @@ class _Search:
             seconds=monotonic() - self._began,
             files=self._origins.files,
         )
-
-
-def _deepest(left: Sequence[LeftOut]) -> list[LeftOut]:
-    """Each reason once, at the module that is deepest inside."""
-    found: dict[tuple[str, str], LeftOut] = {}
-    for one in left:
-        found[one.module, one.reason] = one
-    by_reason: dict[str, list[LeftOut]] = {}
-    for one in found.values():
-        by_reason.setdefault(one.reason, []).append(one)
-    return [
-        one
-        for alike in by_reason.values()
-        for one in alike
-        # What was blamed as a whole, before the part of it was found that does it.
-        if one.path is not None or all(other.path is None for other in alike)
-    ]
 
 
 def _refusal(done: Run, setup: ProbeSetup) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.launch.questions import LOOK_SECONDS
-from coldfork.model.preloads import Doubt
+from coldfork.model.forking.preloads import Doubt
 from coldfork.start.static_reach.check_process import WAKING, WHATEVER_THE_PROJECT_WANTS
 
 _FIND = (

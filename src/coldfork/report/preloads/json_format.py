@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.preloads import Doubt, Kept, LeftOut, Preloading, VariableUse
+from coldfork.model.forking.preloads import Doubt, Kept, LeftOut, Preloading, VariableUse
 from coldfork.report.preloads.words import remedy
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, frame_object, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.preloads import Preloading
+from coldfork.model.forking.preloads import Preloading
 from coldfork.report.preloads.words import percent
 
 

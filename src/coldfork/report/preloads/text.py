@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.preloads import Doubt, LeftOut, Preloading
+from coldfork.model.forking.preloads import Doubt, LeftOut, Preloading
 from coldfork.report.preloads.words import following, opening, proof, remedy, saving, shortfall
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural

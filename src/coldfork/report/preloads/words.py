@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.model.preloads import ENOUGH, LeftOut, Preloading, Stain
+from coldfork.model.forking.preloads import ENOUGH, LeftOut, Preloading, Stain
 from coldfork.report.shared.quantities import duration, plural
 
 _REMEDIES = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from time import process_time
 
-from coldfork.launch.preload.trying import belongings
-from coldfork.launch.preload.trying.defining_lines import line_of
-from coldfork.launch.preload.trying.forked_child import try_in_child
-from coldfork.launch.preload.trying.variables import imprint
+from coldfork.launch.preload.trying.child_trial import try_in_child
+from coldfork.launch.preload.trying.remains import belongings
+from coldfork.launch.preload.trying.remains.defining_lines import line_of
+from coldfork.launch.preload.trying.remains.imprints import imprint
 from coldfork.launch.zygote.working import seeds
 from coldfork.observe import states
 from coldfork.observe.probing import describe
@@ -28,16 +29,23 @@ do its work although nothing else was seen. What is frozen shows when two proces
 
 
 def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float) -> bool:
-    """Import these, tell all that is left of it, and say whether a worker may be forked from here."""
-    clean = True
+    """Import these, tell all that is left of it, and say whether a worker may be forked from here.
+
+    A child that an import has forked, and that comes back here, ends.
+    """
+    clean, here = True, os.getpid()
     for name in modules:
         tell({"event": "item", "module": name})
         began = process_time()
         try:
             __import__(name)
         except BaseException as error:
+            if os.getpid() != here:
+                os._exit(0)
             tell({"event": "raised", "module": name, "error": describe(error)})
             clean = False
+        if os.getpid() != here:
+            os._exit(0)
         tell({"event": "imported", "module": name, "seconds": process_time() - began})
     observer.poll()
     for stain in stains(observer):
@@ -81,13 +89,13 @@ def _stain(kind: str, text: str, module: str | None, path: str | None, line: int
 def tell_of_variables(observer: Observer, tell: Tell) -> None:
     """Tell which variables were read and set, and by whom."""
     own = observer.variables.of_workers()
-    for name, (module, (path, line)) in observer.variables.reads.items():
+    for name, (module, (path, line)) in list(observer.variables.reads.items()):
         read = {"name": name, "module": module, "path": path, "line": line}
         if name in own:
             tell({"event": "own", **read, "digest": imprint(module)})
         else:
             tell({"event": "read", **read})
-    for name, (value, (module, (path, line))) in observer.variables.writes.items():
+    for name, (value, (module, (path, line))) in list(observer.variables.writes.items()):
         written = {"event": "written", "name": name, "module": module, "path": path, "line": line}
         tell({**written, "removed": value is None})
 

@@ -48,7 +48,7 @@ class Descent:
         self._limit: float = settings["limit"]
         self._tainted: set[str] = set(settings["taboo"])
         self._known: dict[str, Node] = {}
-        """The modules that importing all of them has loaded."""
+        """The modules that importing all of them has loaded, and all that was loaded for each wanted one."""
         self._queue: list[list[str]] = []
         self._steps = 0
 
@@ -81,8 +81,8 @@ class Descent:
 
         outcome = fork_and_hear(live, self._patience, self._say)
         assert outcome is not None
-        self._known = outcome.tree.nodes
-        for node in self._known.values():
+        self._known = {**outcome.tree.nodes, **outcome.tree.items}
+        for node in outcome.tree.nodes.values():
             self._tell(
                 {
                     "event": "loaded",
@@ -95,12 +95,8 @@ class Descent:
 
     def _try(self, modules: list[str]) -> Outcome | None:
         def live(tell: Tell) -> None:
-            here = os.getpid()
             self._observer.begin(tell, self._tainted)
             clean = attempt(modules, self._observer, tell, self._limit)
-            if os.getpid() != here:
-                # A child that an import has forked, and that came back here.
-                os._exit(0)
             if not clean:
                 tell({"event": "ended"})
                 wait_for_the_end()
@@ -162,14 +158,14 @@ class Descent:
                 self._tell_left(RAISES, text, event["module"], place.get("path"), place.get("line"))
         if outcome.breaks is not None and len(modules) == 1:
             self._tainted.add(modules[0])
-            self._tell_left(BREAKS, outcome.breaks["reason"], modules[0], None, None)
+            self._tell_whole(BREAKS, outcome.breaks["reason"], modules[0])
 
     def _learn_of_stain(self, stain: Event, outcome: Outcome, modules: Sequence[str]) -> None:
         node = outcome.tree.nodes.get(stain["module"] or "")
         if node is None:
             if len(modules) == 1:
                 self._tainted.add(modules[0])
-                self._tell_left(stain["kind"], stain["text"], modules[0], stain["path"], stain["line"])
+                self._tell_whole(stain["kind"], stain["text"], modules[0])
             return
         known = node.name in self._tainted
         self._tainted.update(one.name for one in node.chain())
@@ -198,6 +194,12 @@ class Descent:
         ]
         self._tell_left(kind, text, chain[-1].name, path, line, steps, waker)
 
+    def _tell_whole(self, kind: str, text: str, module: str) -> None:
+        """A module is to be left out, and it may be because of one that it imports."""
+        node = self._known.get(module)
+        whole = node is not None and bool(node.children)
+        self._tell_left(kind, text, module, None, None, whole=whole)
+
     def _tell_left(
         self,
         kind: str,
@@ -207,10 +209,13 @@ class Descent:
         line: int | None,
         chain: Sequence[Event] = (),
         waker: Event | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         self._tell(
             {
                 "event": "left",
+                "whole": whole,
                 "kind": kind,
                 "text": text,
                 "module": module,

@@ -87,7 +87,7 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
         try:
             Descent(observer, tell, settings).run()
         except BaseException as error:
-            tell({"event": "trouble", "text": f"{type(error).__name__}: {error}"})
+            tell({"event": "trouble", "text": f"{type(error).__name__}: {error}{_place(error)}"})
             raise
         finally:
             # In the last process of the chain; those before it end without coming here.
@@ -97,6 +97,14 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
     os.read(over, 1)
     # What modules have started, and nobody has ended.
     kernel.signal_all(kernel.descendants(os.getpid()), SIGKILL)
+
+
+def _place(error: BaseException) -> str:
+    """Where it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f", at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
 def _prove(settings: dict[str, Any], tell: Tell) -> None:

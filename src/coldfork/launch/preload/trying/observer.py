@@ -7,10 +7,10 @@ from _thread import get_ident
 from time import process_time
 
 from coldfork.launch.preload.trying.ending import wait_for_the_end
-from coldfork.launch.preload.trying.sites import site
-from coldfork.launch.preload.trying.starts import Starts
-from coldfork.launch.preload.trying.surroundings import Surroundings
-from coldfork.launch.preload.trying.variables import Variables
+from coldfork.launch.preload.trying.remains.sites import site
+from coldfork.launch.preload.trying.remains.starts import Starts
+from coldfork.launch.preload.trying.remains.surroundings import Surroundings
+from coldfork.launch.preload.trying.remains.variables import Variables
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.imports import Imports
 from coldfork.observe.states import Poller
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-    from coldfork.launch.preload.trying.sites import Site
+    from coldfork.launch.preload.trying.remains.sites import Site
     from coldfork.observe.recording.events import Event
     from coldfork.observe.stacks.loads import Load
 

@@ -7,10 +7,10 @@ import sys
 from time import process_time
 
 from coldfork.launch.preload.trying.attempt import attempt, tell_of_generators, tell_of_variables
+from coldfork.launch.preload.trying.child_trial import use_device
 from coldfork.launch.preload.trying.ending import wait_for_the_end
 from coldfork.launch.preload.trying.forked_attempt import fork_and_hear
-from coldfork.launch.preload.trying.forked_child import use_device
-from coldfork.launch.preload.trying.variables import pretend
+from coldfork.launch.preload.trying.remains.variables import pretend
 from coldfork.launch.zygote.working import seeds
 from coldfork.launch.zygote.working.thread_limits import ThreadLimits
 from coldfork.observe.probing import describe

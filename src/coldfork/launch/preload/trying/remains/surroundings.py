@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from coldfork.launch.preload.trying.sites import Site
-    from coldfork.launch.preload.trying.starts import Starts
+    from coldfork.launch.preload.trying.remains.sites import Site
+    from coldfork.launch.preload.trying.remains.starts import Starts
 
     Key = tuple[str, object]
     Seen = dict[Key, tuple[str | None, Site]]

@@ -6,13 +6,13 @@ import os
 import sys
 import threading
 
-from coldfork.launch.preload.trying.sites import site
+from coldfork.launch.preload.trying.remains.sites import site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from coldfork.launch.preload.trying.sites import Site
+    from coldfork.launch.preload.trying.remains.sites import Site
 
 _PROCESSES = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
 _CONNECTIONS = frozenset({"socket.connect", "socket.bind"})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import sys
 
-from coldfork.launch.preload.trying.sites import site
+from coldfork.launch.preload.trying.remains.sites import site
 from coldfork.launch.zygote.variables import is_workers_own
 
 TYPE_CHECKING = False
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from coldfork.launch.preload.trying.sites import Site
+    from coldfork.launch.preload.trying.remains.sites import Site
 
     Use = tuple[str | None, Site]
 
@@ -89,22 +87,3 @@ def pretend(values: dict[str, str | None]) -> None:
             environment._data.pop(os.fsencode(name), None)
         else:
             environment._data[os.fsencode(name)] = os.fsencode(value)
-
-
-def imprint(module: str | None) -> str:
-    """What tells whether a module came out the same: the plain values that it has, as one digest."""
-    held = vars(sys.modules[module]) if module in sys.modules else {}
-    plain = {
-        name: value for name, value in list(held.items()) if not name.startswith("__") and _is_plain(value)
-    }
-    return hashlib.sha256(repr(sorted(plain.items())).encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _is_plain(value: Any, depth: int = 3) -> bool:
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return True
-    if depth and isinstance(value, (tuple, list)):
-        return all(_is_plain(one, depth - 1) for one in value)
-    if depth and isinstance(value, dict):
-        return all(_is_plain(key, 0) and _is_plain(one, depth - 1) for key, one in value.items())
-    return False

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
 
-    from coldfork.launch.preload.trying.sites import Site
+    from coldfork.launch.preload.trying.remains.sites import Site
 
 _TAKING = ("acquire", "__enter__")
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from types import ModuleType
 
-from coldfork.launch.preload.trying.defining_lines import line_of
+from coldfork.launch.preload.trying.remains.defining_lines import line_of
 from coldfork.launch.zygote.working import seeds
 
 TYPE_CHECKING = False
@@ -147,8 +147,8 @@ def _holders(thing: Any, depth: int, known: set[int]) -> Iterator[tuple[str, str
             continue
         known.add(id(holder))
         if isinstance(holder, dict):
-            name = next((key for key, value in list(holder.items()) if value is thing), None)
-            module = holder.get("__name__")
+            name = next((key for key, value in list(dict.items(holder)) if value is thing), None)
+            module = dict.get(holder, "__name__")
             if isinstance(name, str) and isinstance(module, str) and sys.modules.get(module) is not None:
                 if vars(sys.modules[module]) is holder:
                     yield module, name

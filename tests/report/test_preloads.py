@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from importlib.resources import files
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from coldfork.model.forking.preloads import Doubt, Kept, LeftOut, Preloading, Stain, VariableUse
 from coldfork.model.states import Frame, ImportSite

@@ -96,6 +96,13 @@ MODULES = {
 
         class Names:
             generator = random.Random()
+
+            def draw(self, *, source=random.Random()):
+                return source.random()
+
+
+        def draw(by, source=random.Random()):
+            return source.random()
         """,
     "fixed": "import random\n\nGENERATOR = random.Random(7)\n",
     "late": "import fractions\n",

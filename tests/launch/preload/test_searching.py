@@ -31,7 +31,11 @@ def test_each_stain_is_left_out_with_its_line_and_what_is_clean_beside_it_is_kep
     ours = [one.module for one in found.kept if one.module in stained.MODULES]
     assert ours == stained.KEPT
     assert {"threading", "subprocess", "socket"} <= {one.module for one in found.kept} | set(sys.modules)
-    assert found.seeds == ("drawing:Names.generator",)
+    assert found.seeds == (
+        "drawing:Names.draw.__kwdefaults__.source",
+        "drawing:Names.generator",
+        "drawing:draw.__defaults__.0",
+    )
     assert {"using the device", "initialising the device's driver"} & set(found.kept[-1].tried)
     assert "drawing new seeds" in found.kept[0].tried
     assert found.trouble is None

@@ -32,11 +32,19 @@ def redraw(named: Iterable[str] = ()) -> None:
 
 
 def found(name: str) -> Any:
-    """What has this name; None where a loaded module has it not, or is not loaded."""
+    """What has this name; None where a loaded module has it not, or is not loaded.
+
+    Behind the module stand attributes, and what lies in dictionaries and tuples: `Writer.send.__defaults__.0`.
+    """
     module, _, path = name.partition(":")
     thing: Any = sys.modules.get(module)
     for part in path.split("."):
-        thing = None if thing is None else getattr(thing, part, None)
+        if type(thing) is dict:
+            thing = thing.get(part)
+        elif type(thing) in (list, tuple):
+            thing = thing[int(part)] if part.isdigit() and int(part) < len(thing) else None
+        else:
+            thing = None if thing is None else getattr(thing, part, None)
     return thing
 
 

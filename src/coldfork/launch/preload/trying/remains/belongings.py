@@ -6,7 +6,7 @@ import gc
 import hashlib
 import sys
 import threading
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from coldfork.launch.preload.trying.remains.defining_lines import line_of
 from coldfork.launch.zygote.working import seeds
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _LOCK: Any = type(threading.Lock())
 _RLOCK: Any = type(threading.RLock())
-_DEEPEST = 4
+_DEFAULTS = ("__defaults__", "__kwdefaults__")
+_DEEPEST = 5
 """So many containers may lie between an object and the module that holds it."""
 _GENERATORS = frozenset(
     {
@@ -143,28 +144,36 @@ def _made_in(module: str, name: str) -> tuple[str, str]:
 def _holders(thing: Any, depth: int, known: set[int]) -> Iterator[tuple[str, str]]:
     """The modules from which a thing is reached, each with the names on the way."""
     for holder in gc.get_referrers(thing):
-        if id(holder) in known or type(holder).__name__ in _BOUND:
+        if id(holder) in known or type(holder).__name__ in _BOUND or isinstance(holder, ModuleType):
             continue
         known.add(id(holder))
+        name = _name_in(holder, thing)
         if isinstance(holder, dict):
-            name = next((key for key, value in list(dict.items(holder)) if value is thing), None)
             module = dict.get(holder, "__name__")
-            if isinstance(name, str) and isinstance(module, str) and sys.modules.get(module) is not None:
-                if vars(sys.modules[module]) is holder:
-                    yield module, name
-                    continue
-            if depth:
-                behind = f".{name}" if isinstance(name, str) else ""
-                for found in _holders(holder, depth - 1, known):
-                    yield found[0], f"{found[1]}{behind}"
-        elif depth and not isinstance(holder, ModuleType):
-            name = next((key for key, value in _attributes(holder) if value is thing), None)
+            if isinstance(name, str) and isinstance(module, str) and _is_module_of(module, holder):
+                yield module, name
+                continue
+        if depth:
+            behind = f".{name}" if name else ""
             for found in _holders(holder, depth - 1, known):
-                yield found[0], f"{found[1]}.{name}" if name else found[1]
+                yield found[0], f"{found[1]}{behind}"
 
 
-def _attributes(holder: Any) -> list[tuple[str, Any]]:
+def _is_module_of(name: str, names: dict[Any, Any]) -> bool:
+    module = sys.modules.get(name)
+    return isinstance(module, ModuleType) and vars(module) is names
+
+
+def _name_in(holder: Any, thing: Any) -> str | None:
+    """The name, key or place under which a holder has a thing."""
+    if isinstance(holder, dict):
+        names = (key for key, value in list(dict.items(holder)) if value is thing and isinstance(key, str))
+        return next(names, None)
+    if type(holder) in (list, tuple):
+        return next((str(place) for place, value in enumerate(holder) if value is thing), None)
+    if type(holder) is FunctionType:
+        return next((name for name in _DEFAULTS if getattr(holder, name) is thing), None)
     try:
-        return list(vars(holder).items())
+        return next((name for name, value in list(vars(holder).items()) if value is thing), None)
     except TypeError:
-        return []
+        return None

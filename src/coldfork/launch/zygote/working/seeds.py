@@ -34,7 +34,8 @@ def redraw(named: Iterable[str] = ()) -> None:
 def found(name: str) -> Any:
     """What has this name; None where a loaded module has it not, or is not loaded.
 
-    Behind the module stand attributes, and what lies in dictionaries and tuples: `Writer.send.__defaults__.0`.
+    Behind the module stand attributes and what lies in dictionaries and tuples, as in
+    `Writer.send.__defaults__.0`.
     """
     module, _, path = name.partition(":")
     thing: Any = sys.modules.get(module)

@@ -10,6 +10,7 @@ the program and of all its processes.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 import time
@@ -28,6 +29,8 @@ CHOOSERS = (
 PROMPT = "the quick brown fox jumps over the lazy dog the quick brown fox"
 ZYGOTE = sys.argv[2].endswith(".toml")
 
+logging.getLogger("coldfork").addHandler(logging.StreamHandler(sys.stdout))
+logging.getLogger("coldfork").setLevel(logging.INFO)
 if ZYGOTE:
     # Early, so that the server imports while this program does; in a worker it is the one that forked it.
     coldfork.zygote(preload=sys.argv[2])
@@ -68,6 +71,29 @@ def spent() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def wait_for_the_end(processes: set[int]) -> None:
+    """What they have spent is told of their parents when they have ended, and not of both."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until and any(map(runs, processes)):
+        time.sleep(0.1)
+
+
+def name(pid: int) -> str:
+    """What a process calls itself."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
 def below(pid: int) -> list[int]:
     """A process, its children and theirs."""
     found = [pid]
@@ -88,10 +114,12 @@ def main() -> None:
         before, began = spent(), time.monotonic()
         llm = start(sys.argv[1])
         seconds, wall = spent() - before, time.monotonic() - began
-        print(f"{which} start: {seconds:.2f} s of processor time, {wall:.2f} s", flush=True)
+        print(f"{which} start: {seconds:.2f} processor seconds, {wall:.2f} seconds", flush=True)
         print("tokens:", *answer(llm), flush=True)
+        engine = {pid for pid in below(os.getpid()) if name(pid).startswith("VLLM::")}
         llm.llm_engine.engine_core.shutdown()
         del llm
+        wait_for_the_end(engine)
     print("done", flush=True)
 
 

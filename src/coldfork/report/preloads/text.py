@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.model.forking.preloads import Doubt, LeftOut, Preloading
+from coldfork.model.states import Waker
 from coldfork.report.preloads.words import following, opening, proof, remedy, saving, shortfall
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, table
+from coldfork.report.shared.wakers import calls_to_device, frame_rows
 
 _MOST_KEPT = 15
 _MOST_DOUBTS = 5
@@ -69,7 +71,8 @@ class _Page:
         if left.path is not None:
             arrow = self._sheet.paint("quiet", "-->")
             yield f"  {arrow} {self._place(left.path, left.line)}"
-        rows = [(frame.function, self._place(frame.path, frame.line)) for frame in left.stack[1:]]
+        waker = Waker(left.module, left.path, left.line, None, left.call, "", stack=left.stack)
+        rows = frame_rows(calls_to_device(waker), self._place)
         if left.call:
             rows.append((left.call, ""))
         yield from table(rows, self._sheet.letters, numbered=True, elsewhere="; --format json has them all")

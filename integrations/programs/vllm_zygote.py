@@ -59,39 +59,29 @@ def answer(llm: Any) -> list[int]:
     return list(answered.outputs[0].token_ids)
 
 
-def spent() -> float:
-    """The processor time of this process and of all below it, those that have ended included."""
-    ticks = 0
+def spent() -> dict[int, tuple[int, int]]:
+    """The processor time of this process and of all below it, and of those that they have waited for."""
+    found = {}
     for pid in below(os.getpid()):
         try:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
-        ticks += sum(map(int, fields[11:15]))
+        own, waited = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
+        found[pid] = (own, waited)
+    return found
+
+
+def cost(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> float:
+    """What was spent between two looks, in seconds.
+
+    Of processes that were there before only what they have computed themselves: they may have waited just now
+    for the end of an engine that was started earlier.
+    """
+    ticks = sum(
+        own - before[pid][0] if pid in before else own + waited for pid, (own, waited) in after.items()
+    )
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def wait_for_the_end(processes: set[int]) -> None:
-    """What they have spent is told of their parents when they have ended, and not of both."""
-    until = time.monotonic() + 120
-    while time.monotonic() < until and any(map(runs, processes)):
-        time.sleep(0.1)
-
-
-def name(pid: int) -> str:
-    """What a process calls itself."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def runs(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-    except OSError:
-        return False
 
 
 def below(pid: int) -> list[int]:
@@ -113,13 +103,11 @@ def main() -> None:
     for which in ("first", "second"):
         before, began = spent(), time.monotonic()
         llm = start(sys.argv[1])
-        seconds, wall = spent() - before, time.monotonic() - began
+        seconds, wall = cost(before, spent()), time.monotonic() - began
         print(f"{which} start: {seconds:.2f} processor seconds, {wall:.2f} seconds", flush=True)
         print("tokens:", *answer(llm), flush=True)
-        engine = {pid for pid in below(os.getpid()) if name(pid).startswith("VLLM::")}
         llm.llm_engine.engine_core.shutdown()
         del llm
-        wait_for_the_end(engine)
     print("done", flush=True)
 
 

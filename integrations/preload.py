@@ -103,7 +103,8 @@ def _told(found: dict[str, Any]) -> str:
     for name in found["seeds"]:
         lines.append(f"seeded anew in each worker: {name}")
     for left in found["left_out"]:
-        lines.append(f"left out: {left['module']}: {left['reason']}, {left['path']}:{left['line']}")
+        place = f", {left['path']}:{left['line']}" if left["path"] else ""
+        lines.append(f"left out: {left['module']}: {left['reason']}{place}")
     return "\n".join(lines)
 
 

@@ -3,7 +3,8 @@
 One program starts a worker by each method in turn, round after round, so that what the machine is busy
 with weighs on all of them: a zygote, a forkserver with the same modules preloaded, and spawn. A worker is
 there when its first answer is, with the modules imported. Then the memory of four workers at once, and how
-soon everything is gone when the program that started it is killed.
+soon everything is gone when the program that started it is killed. With `--transformers` the same is done
+with transformers as well, in an environment of its own, of which setting up takes minutes once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from pathlib import Path
 
 from benchmarks.measure import Spread
 from benchmarks.warm_program import LIMIT, WORKERS
+from published import transformers
+from published.environment import VirtualEnvironment
 from published.errors import UnavailableError
+from published.places import ROOT
 
 #: What was promised.
 TIMES_SPAWN = 100.0
@@ -29,6 +33,9 @@ MOST_CALLER_MILLISECONDS = 5.0
 MOST_PSS_MEGABYTES = 35.0
 MOST_PRIVATE_MEGABYTES = 6.0
 MOST_LEFT_MILLISECONDS = 100.0
+
+TRANSFORMERS = VirtualEnvironment(transformers.NAME, transformers.REQUIREMENTS)
+TRANSFORMERS_MODULES = ("torch", "transformers.models.llama.modeling_llama")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=15, help="how many workers of each method")
     parser.add_argument("--modules", nargs="+", default=["torch"], help="what the workers have ready")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    parser.add_argument("--transformers", action="store_true", help="the same with transformers as well")
     chosen = parser.parse_args(arguments)
     if not sys.platform.startswith("linux"):
         raise UnavailableError("zygotes are for Linux only")
@@ -84,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(*starts, *memory, sep="\n")
     print(f"all gone {_ms(left)} after the caller was killed, at most {left.high * 1000:.0f} ms")
     kept = judged(starts, memory[0], left)
+    if chosen.transformers:
+        kept = with_transformers(chosen.rounds) and kept
     if chosen.json is not None:
         figures = {
             "ready": ready,
@@ -95,9 +105,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if kept else 1
 
 
-def measured(rounds: int, modules: Sequence[str]) -> tuple[float, list[Starts], list[Memory]]:
+def with_transformers(rounds: int) -> bool:
+    """The same for a worker that has transformers: what is preloaded makes no difference to a zygote."""
+    TRANSFORMERS.prepare()
+    ready, starts, memory = measured(rounds, TRANSFORMERS_MODULES, TRANSFORMERS.python)
+    print(f"with transformers: the server was ready after {ready:.2f} s")
+    print(*starts, *memory, sep="\n")
+    return promised(started(starts))
+
+
+def measured(
+    rounds: int, modules: Sequence[str], python: str | Path = sys.executable
+) -> tuple[float, list[Starts], list[Memory]]:
     """When the server was ready, and the workers of each method."""
-    done = subprocess.run(_command("starts", rounds, modules), stdout=subprocess.PIPE, text=True, check=False)
+    command = _command("starts", rounds, modules, python)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise UnavailableError("the program that starts workers has failed")
     timed, rolled = map(json.loads, done.stdout.splitlines()[-2:])
@@ -127,16 +150,13 @@ def left_after_death(modules: Sequence[str]) -> float:
         return time.perf_counter() - began
 
 
+Promise = tuple[str, float, bool]
+
+
 def judged(starts: Sequence[Starts], memory: Memory, left: Spread) -> bool:
     """Print each promise and whether it was kept."""
-    zygote, forkserver, spawn = starts
-    times = spawn.answered.median / zygote.answered.median
-    against = forkserver.answered.median / zygote.answered.median
-    caller, gone = zygote.caller.median * 1000, left.median * 1000
-    promises = (
-        (f"{times:.0f} times faster than spawn", TIMES_SPAWN, times >= TIMES_SPAWN),
-        (f"{against:.2f} times faster than forkserver with preload", 1, against > 1),
-        (f"{caller:.1f} ms in the caller", MOST_CALLER_MILLISECONDS, caller <= MOST_CALLER_MILLISECONDS),
+    gone = left.median * 1000
+    rest = (
         (f"{memory.pss:.1f} MB PSS", MOST_PSS_MEGABYTES, memory.pss <= MOST_PSS_MEGABYTES),
         (
             f"{memory.private:.1f} MB private",
@@ -145,13 +165,33 @@ def judged(starts: Sequence[Starts], memory: Memory, left: Spread) -> bool:
         ),
         (f"gone {gone:.0f} ms after the caller", MOST_LEFT_MILLISECONDS, gone <= MOST_LEFT_MILLISECONDS),
     )
-    for text, promised, kept in promises:
-        print(f"{text}; promised: {promised:g}: {'kept' if kept else 'NOT kept'}")
+    return promised((*started(starts), *rest))
+
+
+def started(starts: Sequence[Starts]) -> tuple[Promise, ...]:
+    """What was promised of a start."""
+    zygote, forkserver, spawn = starts
+    times = spawn.answered.median / zygote.answered.median
+    against = forkserver.answered.median / zygote.answered.median
+    caller = zygote.caller.median * 1000
+    return (
+        (f"{times:.0f} times faster than spawn", TIMES_SPAWN, times >= TIMES_SPAWN),
+        (f"{against:.2f} times faster than forkserver with preload", 1, against > 1),
+        (f"{caller:.1f} ms in the caller", MOST_CALLER_MILLISECONDS, caller <= MOST_CALLER_MILLISECONDS),
+    )
+
+
+def promised(promises: Sequence[Promise]) -> bool:
+    """Print each promise and whether it was kept; whether all were."""
+    for text, bound, kept in promises:
+        print(f"{text}; promised: {bound:g}: {'kept' if kept else 'NOT kept'}")
     return all(kept for *_, kept in promises)
 
 
-def _command(what: str, rounds: int, modules: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.warm_program", what, str(rounds), *modules]
+def _command(
+    what: str, rounds: int, modules: Sequence[str], python: str | Path = sys.executable
+) -> list[str]:
+    return [str(python), "-m", "benchmarks.warm_program", what, str(rounds), *modules]
 
 
 def _ms(spread: Spread) -> str:

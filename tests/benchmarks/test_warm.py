@@ -59,3 +59,10 @@ def test_workers_of_each_method_are_measured() -> None:
     assert [each.method for each in memory] == ["zygote", "forkserver"]
     assert all(0 < each.private <= each.pss for each in memory)
     assert warm.left_after_death(["decimal"]) > 0
+
+
+def test_of_another_environment_the_starts_alone_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    methods = [starts("zygote", 0.01), starts("forkserver", 0.012), starts("spawn", 5.0)]
+    assert warm.promised(warm.started(methods))
+    assert not warm.promised(warm.started([starts("zygote", 0.06), *methods[1:]]))
+    assert "500 times faster than spawn; promised: 100: kept" in capsys.readouterr().out

@@ -58,6 +58,8 @@ Commands:
   exec        Run a Python script isolated from whatever started it.
   warm        Keep servers ready that have imported what scripts need.
   ps          Show what is awake or poisoned in Python processes that run.
+  preload     Find what a server may import before it forks workers, and why not
+              the rest.
   explain     Say what a log tells: the failure, the guilty line, and what to
               do.
   doctor      Say whether this machine and this environment are fit.

@@ -33,7 +33,7 @@ import multiprocessing
 def square(x): return x * x
 if __name__ == "__main__":
     context = multiprocessing.get_context("fork")
-    # Both are there before the pool is ended: a worker that is killed as it begins has told nothing of itself.
+    # Both are there before the pool is ended: one that is killed as it begins has told nothing of itself.
     with context.Pool(2, initializer=context.Barrier(2).wait) as pool:
         pool.map(square, range(5))
 """

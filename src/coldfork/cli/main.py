@@ -40,6 +40,10 @@ COMMANDS = {
         "coldfork.cli.commands.ps:ps",
         "Show what is awake or poisoned in Python processes that run.",
     ),
+    "preload": (
+        "coldfork.cli.commands.preload:preload",
+        "Find what a server may import before it forks workers, and why not the rest.",
+    ),
     "explain": (
         "coldfork.cli.commands.explain:explain",
         "Say what a log tells: the failure, the guilty line, and what to do.",

@@ -282,6 +282,22 @@ PROBE_SETTINGS = (
 )
 """What `probe` takes of them."""
 
+PRELOAD_SETTINGS = (
+    replace(
+        _BY_NAME["virtual"],
+        help="Give the imports this many virtual devices, for example h100:2; by default one h100 where the "
+        "machine has no device, else what it has.",
+    ),
+    next(setting for setting in PROBE_SETTINGS if setting.name == "python"),
+    replace(
+        _BY_NAME["timeout"],
+        help="How many seconds may pass without any module being loaded to its end; then that is given up.",
+    ),
+    replace(_BY_NAME["format"], choices=tuple(FORMATS["preload"])),
+    _BY_NAME["color"],
+)
+"""What `preload` takes of them; its `--output` is for the list."""
+
 CHECK_SETTINGS = tuple(
     replace(setting, help=f"With --confirm: {setting.help[0].lower()}{setting.help[1:]}")
     if setting.name in ("virtual", "timeout")

@@ -21,7 +21,7 @@ ZYGOTE = "zygote"
 def get_context(
     method: str | None = None,
     *,
-    preload: Sequence[str] | None = None,
+    preload: Sequence[str] | os.PathLike[str] | None = None,
     on_error: str = "fail",
     apply_env: bool = False,
     strict: bool = False,
@@ -50,13 +50,20 @@ def get_context(
     return _of_a_zygote(preload, on_error)
 
 
-def _of_a_zygote(preload: Sequence[str] | None, on_error: str) -> ZygoteContext:
+def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str) -> ZygoteContext:
     from coldfork.launch.zygote.handle import zygote
     from coldfork.launch.zygote.processes import registered
 
     known = registered()
     if known is not None and not known.zygote.closed:
         behind = known.zygote
-        if preload is None or (tuple(preload), on_error) == (behind.preload, behind.on_error):
+        if preload is None or (_named(preload), on_error) == (behind.preload, behind.on_error):
             return known
     return zygote(preload or (), on_error=on_error).context
+
+
+def _named(preload: Sequence[str] | os.PathLike[str]) -> tuple[str, ...]:
+    """The modules that are asked for, by name or by the file that lists them."""
+    from coldfork.launch.zygote.handle import terms
+
+    return tuple(terms(preload, "fail")["preload"])

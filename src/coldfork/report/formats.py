@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from coldfork.model.diagnosis.checks import Checkup
     from coldfork.model.diagnosis.stories import Explanation
     from coldfork.model.findings import Report
+    from coldfork.model.forking.preloads import Preloading
     from coldfork.model.probes import Probing
     from coldfork.model.running.processes import Census
     from coldfork.model.running.warm_servers import WarmServers
@@ -61,6 +62,12 @@ FORMATS = MappingProxyType(
             {
                 "text": "coldfork.report.servers.text",
                 "json": "coldfork.report.servers.json_format",
+            }
+        ),
+        "preload": MappingProxyType(
+            {
+                "text": "coldfork.report.preloads.text",
+                "json": "coldfork.report.preloads.json_format",
             }
         ),
         "difference": MappingProxyType(
@@ -112,6 +119,8 @@ def renderer(shown: Literal["servers"], name: str) -> Callable[[WarmServers, Opt
 def renderer(shown: Literal["explanation"], name: str) -> Callable[[Explanation, Options], str]: ...
 @overload
 def renderer(shown: Literal["checkup"], name: str) -> Callable[[Checkup, Options], str]: ...
+@overload
+def renderer(shown: Literal["preload"], name: str) -> Callable[[Preloading, Options], str]: ...
 @overload
 def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:

@@ -43,10 +43,14 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
     """
     if not hasattr(os, "fork"):
         raise UsageError("this platform has no fork, so that there is nothing to try")
+    return attempt(trials(), timeout)
+
+
+def attempt(todo: Sequence[Trial], timeout: float) -> CanaryAnswer:
+    """Whether a child forked by this thread now can do all of this."""
     # Windows has none either; what the child needs is imported here, where no lock can be stuck.
     import resource
 
-    todo = trials()
     against = expected(table.held_here(), todo)
     began = monotonic()
     receiving, sending = os.pipe()

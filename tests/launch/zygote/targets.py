@@ -184,3 +184,12 @@ def tell_preloaded(answers: Any) -> None:
 
 def _by_name(method: str) -> Any:
     return multiprocessing.get_context(method)
+
+
+def draw_of(answers: Any, module: str) -> None:
+    """Draw from the generator that a module holds."""
+    answers.put(importlib.import_module(module).Holder.generator.random())
+
+
+def tell_of(answers: Any, module: str, name: str) -> None:
+    answers.put(getattr(importlib.import_module(module), name))

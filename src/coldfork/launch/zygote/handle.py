@@ -15,6 +15,7 @@ from time import monotonic
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.zygote.circumstances import Circumstances
 from coldfork.launch.zygote.messages import STAINED
+from coldfork.launch.zygote.preload_list import ENDING, read
 from coldfork.launch.zygote.requests import GoneError, ask, why_unfit
 from coldfork.launch.zygote.running_server import RunningServer
 from coldfork.model.errors import UsageError, ZygoteError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 METHOD = "zygote"
+ASKED = ("preload", "on_error", "main", "variables", "seeds")
 POLICIES = ("fail", "warn", "ignore")
 _PATIENCE = 60.0
 _MOST_SERVERS = 3
@@ -181,16 +183,19 @@ class Zygote:
             # In a child that was forked by the caller: the server is not its own.
             self._asking, answer = self._server.asking, self._server.answer
             early, then = self._server.early, self._server.identity
-            imported = (answer or {}).get("imported", ())
             if answer is None:
                 return None
-        elif self._asking is not None:
-            if not _is_same(self._asking, self._asking_is):
-                return None
-            early, then, imported = self._terms["early"], self._terms["identity"], self._terms["imported"]
+            imported, made = answer.get("imported", ()), answer.get("made")
+        elif self._asking is not None and _is_same(self._asking, self._asking_is):
+            early, then = self._terms["early"], self._terms["identity"]
+            imported, made = self._terms["imported"], self._terms.get("made")
         else:
             return None
-        return None if why_unfit(early, then, imported) else self._asking
+        why = why_unfit(early, then, imported, self._terms.get("variables", ()), made)
+        if why is None:
+            return self._asking
+        _LOG.info("another server is started: %s", why)
+        return None
 
     def _fit(self) -> RunningServer:
         """The server, another one if workers of the present one would not be like this process."""
@@ -249,7 +254,7 @@ class MethodName(str):
         return made
 
     def __reduce__(self) -> Any:
-        return _known_here, ({name: self.terms[name] for name in ("preload", "on_error", "main")},)
+        return _known_here, ({name: self.terms[name] for name in ASKED if name in self.terms},)
 
 
 def _known_here(terms: dict[str, Any]) -> str:
@@ -263,9 +268,10 @@ def _known_here(terms: dict[str, Any]) -> str:
     return known.get_start_method()
 
 
-def zygote(preload: Sequence[str] = (), *, on_error: str = "fail") -> Zygote:
+def zygote(preload: Sequence[str] | os.PathLike[str] = (), *, on_error: str = "fail") -> Zygote:
     """Start a server that imports these modules, proves itself clean, and forks workers from then on.
 
+    `preload` is a list of modules, or the path of one that `coldfork preload --output` has written.
     It is started at once and not waited for. `on_error` says what becomes of a module whose import raises, or
     after which a fork would break the child: with `"fail"` the first worker raises `ZygoteError`, with
     `"warn"` and `"ignore"` that module is left to the workers.
@@ -293,16 +299,21 @@ def _registered() -> Zygote:
     return context.zygote
 
 
-def terms(preload: Sequence[str], on_error: str) -> dict[str, Any]:
+def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str, Any]:
     """What a server is asked to be, checked."""
+    more: dict[str, Any] = {}
+    if isinstance(preload, os.PathLike) or (isinstance(preload, str) and preload.endswith(ENDING)):
+        listed = read(preload)
+        preload = listed.modules
+        more = {"variables": sorted(listed.variables), "seeds": list(listed.seeds)}
     if not kernel.supported() or not _has_process_descriptors():
         raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, and this is {sys.platform}")
     if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
-        raise UsageError("preload is a list of modules, each by its dotted name")
+        raise UsageError(f"preload is a list of modules by dotted name, or a file that ends with {ENDING}")
     if on_error not in POLICIES:
         known = ", ".join(f'"{name}"' for name in POLICIES)
         raise UsageError(f"there is no on_error {on_error!r}; it is one of {known}")
-    return {"preload": list(preload), "on_error": on_error, "main": _main_file()}
+    return {"preload": list(preload), "on_error": on_error, "main": _main_file(), **more}
 
 
 def _has_process_descriptors() -> bool:

@@ -34,9 +34,15 @@ class Started:
     """Where it is told how it ended; None for a child of this process."""
 
 
-def why_unfit(early: dict[str, str], then: str, imported: Sequence[str]) -> str | None:
+def why_unfit(
+    early: dict[str, str],
+    then: str,
+    imported: Sequence[str],
+    also: Sequence[str] = (),
+    made: dict[str, str | None] | None = None,
+) -> str | None:
     """Why a worker of a server that was started so would not be like this process."""
-    late = variables.too_late(early, os.environ, imported)
+    late = variables.too_late(early, os.environ, imported, also, made)
     if late:
         return f"it has read {', '.join(late)}, which changed since"
     if identity() != then:

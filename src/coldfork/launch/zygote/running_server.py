@@ -50,7 +50,7 @@ class RunningServer:
     def __init__(self, terms: dict[str, Any], modules: Sequence[str], suspect: str | None = None) -> None:
         self.mark = f"{os.getpid()}-{os.urandom(8).hex()}"
         self.modules = tuple(modules)
-        self.early = variables.early(os.environ)
+        self.early = variables.early(os.environ, terms.get("variables", ()))
         """The variables that it reads early, as they were when it was started."""
         self.identity = identity()
         self.answer: Message | None = None
@@ -117,8 +117,9 @@ class RunningServer:
     @property
     def why_unfit(self) -> str | None:
         """Why a worker of this server would not be like this process; None if it would."""
-        imported = (self.answer or {}).get("imported", ())
-        return why_unfit(self.early, self.identity, imported)
+        answer = self.answer or {}
+        also = self._terms.get("variables", ())
+        return why_unfit(self.early, self.identity, answer.get("imported", ()), also, answer.get("made"))
 
     def wait(self, until: float | None = None) -> Message:
         """Wait until the server is ready or has found that it is not fit; `GoneError` if it ended instead."""

@@ -31,6 +31,17 @@ to be awake for the next of several operations, and not 2 ** 26, more than a wor
 FOLLOWING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS")
 """Left out, because MKL does what OpenMP is told, and remembers what it has read itself."""
 
+DEVICES = (
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ZE_AFFINITY_MASK",
+    "ONEAPI_DEVICE_SELECTOR",
+)
+RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+"""What one worker has that another has not: who reads it while it is imported freezes it for all of them."""
+
 INTERPRETER = "the interpreter"
 LOADER = "the dynamic loader"
 READ_EARLY: tuple[tuple[str, str], ...] = (
@@ -54,14 +65,38 @@ READ_EARLY: tuple[tuple[str, str], ...] = (
     ("GOMP_", "torch"),
 )
 """Variables by how their names begin, and what has read them by then: the module, if it is imported."""
+_GIVEN_ANEW = ("numexpr",)
+"""Libraries whose pools are given the size that the worker's variables say."""
 HANDED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONINSPECT")
 """Exceptions: a worker's `sys.path` is its caller's, and the others are read when they are needed."""
 
 
 def for_server(environment: Mapping[str, str], mark: str) -> dict[str, str]:
     """The environment in which a server starts."""
+    return {**while_importing(environment), MARK: mark}
+
+
+def while_importing(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which a server imports."""
     kept = {name: value for name, value in environment.items() if name not in FOLLOWING}
-    return {**UNLESS_SET, **kept, **HELD, **QUIET, MARK: mark}
+    return {**UNLESS_SET, **kept, **HELD, **QUIET}
+
+
+def is_workers_own(name: str, reader: str | None) -> bool:
+    """Whether each worker has its own value of a variable, which a module that reads it early would miss."""
+    if (reader or "").partition(".")[0] in _GIVEN_ANEW:
+        return False
+    return name in DEVICES or name in RANKS or name in HELD or name in FOLLOWING
+
+
+def pretended(name: str, environment: Mapping[str, str]) -> str:
+    """Another value for a variable that each worker has its own of, such as another worker would have."""
+    return "1" if environment.get(name, "") == "0" else "0" if name not in HELD else "2"
+
+
+def stays_the_same(name: str) -> bool:
+    """Whether a variable is the same for all workers of a server: where it changes, another is started."""
+    return not is_workers_own(name, None) and name not in HANDED_ON and name not in QUIET and name != MARK
 
 
 def early_modules() -> frozenset[str]:
@@ -69,14 +104,26 @@ def early_modules() -> frozenset[str]:
     return frozenset(reader for _, reader in READ_EARLY if reader not in (INTERPRETER, LOADER))
 
 
-def too_late(before: Mapping[str, str], now: Mapping[str, str], imported: Collection[str]) -> list[str]:
+def too_late(
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    imported: Collection[str],
+    also: Collection[str] = (),
+    made: Mapping[str, str | None] | None = None,
+) -> list[str]:
     """The variables that have changed since a server was started, and that it has read, by name.
 
-    `before` is what `early` said then.
+    `before` is what `early` said then. `also` are more variables that it has read. `made` is what its modules
+    have set themselves: who has imported them as well has the same, which is no change.
     """
-    later = early(now)
-    changed = (name for name in before.keys() | later.keys() if before.get(name) != later.get(name))
-    return sorted(name for name in changed if was_read(name, imported))
+    later = early(now, also)
+    same = made or {}
+    changed = (
+        name
+        for name in before.keys() | later.keys()
+        if before.get(name) != later.get(name) and not (name in same and same[name] == later.get(name))
+    )
+    return sorted(name for name in changed if name in also or was_read(name, imported))
 
 
 def was_read(name: str, imported: Collection[str]) -> bool:
@@ -89,7 +136,7 @@ def was_read(name: str, imported: Collection[str]) -> bool:
     )
 
 
-def early(environment: Mapping[str, str]) -> dict[str, str]:
+def early(environment: Mapping[str, str], also: Collection[str] = ()) -> dict[str, str]:
     """Those of these variables that a server reads early, whatever it imports."""
     every = [reader for _, reader in READ_EARLY]
-    return {name: value for name, value in environment.items() if was_read(name, every)}
+    return {name: value for name, value in environment.items() if name in also or was_read(name, every)}

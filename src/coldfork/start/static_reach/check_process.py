@@ -13,10 +13,10 @@ from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_WAKING = ("initialises-driver", "creates-context", "queries-device")
+WAKING = ("initialises-driver", "creates-context", "queries-device")
 _SURENESS = ("certain", "conditional", "possible")
 # What a project has accepted for itself must not silence the answer; what it knows of its libraries counts.
-_WHATEVER_THE_PROJECT_WANTS = (
+WHATEVER_THE_PROJECT_WANTS = (
     "--rules=device-init-at-import,driver-init-at-import,waking-import,device-query-at-import,unreadable-source",
     "--ignore=unused-ignore",
     "--baseline=",
@@ -48,7 +48,7 @@ def judged(
     module: str, findings: Sequence[dict[str, Any]], skipped: int, unfinished: Sequence[dict[str, Any]] = ()
 ) -> ReachAnswer:
     """The answer in what `coldfork check` found: the surest line that wakes a device."""
-    waking = [finding for finding in findings if finding["effect"] in _WAKING]
+    waking = [finding for finding in findings if finding["effect"] in WAKING]
     if not waking:
         if skipped:
             return ReachAnswer.unknown(module, f"{skipped} of the files it imports could not be read")
@@ -56,7 +56,7 @@ def judged(
             where = f"{unfinished[0]['path']}:{unfinished[0]['line']}"
             return ReachAnswer.unknown(module, f"it takes too long to follow what it runs, at {where}")
         return ReachAnswer(module, Reached.NOTHING)
-    first = min(waking, key=lambda one: (_WAKING.index(one["effect"]) > 1, _SURENESS.index(one["verdict"])))
+    first = min(waking, key=lambda one: (WAKING.index(one["effect"]) > 1, _SURENESS.index(one["verdict"])))
     return ReachAnswer(
         module,
         Reached.WAKES,
@@ -80,7 +80,7 @@ def command(place: Place, search: Sequence[str]) -> list[str]:
         other_process.profile(),
         "--target-version",
         version,
-        *_WHATEVER_THE_PROJECT_WANTS,
+        *WHATEVER_THE_PROJECT_WANTS,
     ]
 
 

@@ -37,6 +37,7 @@ from coldfork.launch.zygote import messages, variables
 from coldfork.launch.zygote.circumstances import Circumstances
 from coldfork.launch.zygote.serving.preload import Preload, imported
 from coldfork.launch.zygote.serving.sibling_fork import SiblingFork
+from coldfork.launch.zygote.working.made_variables import Made
 from coldfork.launch.zygote.working.thread_limits import ThreadLimits
 from coldfork.launch.zygote.working.worker import Kit, serve, work
 from coldfork.observe import states
@@ -72,6 +73,7 @@ class Server:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._plan = plan
+        self._terms = plan["terms"]
         self._status = socket.socket(fileno=STATUS)
         self._requests = socket.socket(fileno=REQUESTS)
         self._errands = socket.socket(fileno=ERRANDS)
@@ -91,6 +93,7 @@ class Server:
         self._taken, self._taking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._siblings: SiblingFork | None = None
         self._kit: Kit | None = None
+        self._made, self._readers = Made({}, {}), list[str]()
 
     def run(self) -> None:
         """Import, prove, and serve until the caller is gone or wants no more; tell what ends it otherwise."""
@@ -102,7 +105,8 @@ class Server:
 
     def _run(self) -> None:
         self._begin()
-        preload = Preload(self._plan["modules"], self._plan["main"], self._plan["suspect"])
+        before, plan = dict(os.environ), self._plan
+        preload = Preload(plan["modules"], plan["main"], plan["suspect"])
         for module in preload.load():
             self._tell({"is": "importing", "module": module})
         if preload.stained or (preload.faults and not self._plan["forgiving"]):
@@ -110,12 +114,15 @@ class Server:
             kernel.end_marked(variables.MARK, {self._plan["mark"]})
             self._tell({"is": "unfit", "faults": preload.faults})
             return
+        self._made = Made(before, dict(os.environ))
+        self._readers = imported(variables.early_modules())
         self._settle()
         self._tell(
             {
                 "is": "ready",
+                "made": self._made.variables,
                 "siblings": self._siblings is not None,
-                "imported": imported(variables.early_modules()),
+                "imported": self._readers,
                 "faults": preload.faults,
             }
         )
@@ -157,7 +164,9 @@ class Server:
             circumstances=pickle.dumps(Circumstances()),
             asking=self._asking,
             control=self._control,
-            terms={**self._plan["terms"], "imported": imported(variables.early_modules())},
+            terms={**self._terms, "imported": self._readers, "made": self._made.variables},
+            made=self._made,
+            seeds=tuple(self._terms.get("seeds", ())),
         )
         try:
             self._siblings = SiblingFork()

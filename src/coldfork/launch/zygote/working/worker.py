@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from coldfork.launch.zygote.circumstances import Circumstances
     from coldfork.launch.zygote.messages import Message
+    from coldfork.launch.zygote.working.made_variables import Made
     from coldfork.launch.zygote.working.thread_limits import ThreadLimits
 
 _STREAMS = (0, 1, 2)
@@ -48,6 +49,10 @@ class Kit:
     control: Callable[..., int]
     terms: dict[str, Any]
     """What the server was asked to be, for a worker that has to start another."""
+    made: Made
+    """What the imports have made of the environment."""
+    seeds: tuple[str, ...]
+    """What is to be seeded anew beside what always is."""
 
 
 def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit) -> NoReturn:
@@ -139,7 +144,7 @@ def _get_ready(kit: Kit) -> None:
     circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
     kit.limits.restore(variables.HELD)
     # Anew in each process that was forked, and no request changes them.
-    seeds.redraw()
+    seeds.redraw(kit.seeds)
 
 
 def _take_streams(streams: dict[int, int]) -> None:
@@ -153,6 +158,7 @@ def _take_streams(streams: dict[int, int]) -> None:
 
 def _settle(circumstances: Circumstances, kit: Kit) -> None:
     troubles = circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
+    kit.made.apply()
     kit.limits.restore(os.environ)
     circumstances.let_signals_in(kit.interrupt)
     if troubles:

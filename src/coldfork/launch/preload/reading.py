@@ -1,0 +1,206 @@
+"""What processes have told of the imports that they tried, as the model has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from coldfork.launch.preload.runs import Event, Run
+from coldfork.launch.probe.report_paths import Origins
+from coldfork.model.forking.preloads import Kept, LeftOut, Stain, VariableUse
+from coldfork.model.states import Frame, ImportSite
+
+Generator = tuple[str | None, str, str]
+"""What holds random numbers to come: the module, the name there, and what kind it is."""
+
+
+class Reading:
+    """One run, read."""
+
+    def __init__(self, run: Run, origins: Origins) -> None:
+        self._run = run
+        self._origins = origins
+
+    @property
+    def accepted(self) -> list[str]:
+        """The modules that were found clean, in the order of their import."""
+        return [name for event in self._run.of("accepted") for name in event["modules"]]
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What importing each module took, with all that it imports."""
+        return {event["module"]: float(event["seconds"]) for event in self._run.of("loaded")}
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The modules that were found not to be clean."""
+        told = self._run.of("left")
+        # Where the part of it was found that does it, that is told and not the whole.
+        parts = {event["kind"] for event in told if not event.get("whole")}
+        return tuple(
+            self._left_out(event) for event in told if not event.get("whole") or event["kind"] not in parts
+        )
+
+    @property
+    def reads(self) -> tuple[VariableUse, ...]:
+        """The variables that were read."""
+        return self._uses("read")
+
+    @property
+    def writes(self) -> tuple[VariableUse, ...]:
+        """The variables that were set or removed."""
+        return self._uses("written")
+
+    def _uses(self, kind: str) -> tuple[VariableUse, ...]:
+        found: dict[str, VariableUse] = {}
+        for event in self._run.of(kind):
+            place = self._path(event["path"], event["module"])
+            found.setdefault(event["name"], VariableUse(event["name"], event["module"], place, event["line"]))
+        return tuple(found[name] for name in sorted(found))
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """The modules that were proven, in order."""
+        seconds: dict[str, float] = {}
+        tried: tuple[str, ...] = ()
+        found: list[Kept] = []
+        for event in self._run.of("imported", "forked", "proven"):
+            if event["event"] == "imported":
+                seconds[event["module"]] = float(event["seconds"])
+            elif event["event"] == "forked":
+                tried = tuple(event["tried"])
+            else:
+                found.append(Kept(event["module"], seconds.get(event["module"], 0.0), tried))
+        return tuple(found)
+
+    @property
+    def rest(self) -> float | None:
+        """What a worker still had to import."""
+        event = self._run.last("rest")
+        return None if event is None or event["seconds"] is None else float(event["seconds"])
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The modules that the list brings along."""
+        event = self._run.last("present")
+        return frozenset(() if event is None else event["modules"])
+
+    @property
+    def trouble(self) -> str | None:
+        """What a worker could not do."""
+        event = self._run.last("rest")
+        if event is not None:
+            return None if event["device"] is None else str(event["device"])
+        raised = self._run.last("raised")
+        return None if raised is None else f"importing {raised['module']} raised {_said(raised['error'])}"
+
+    def unproven(self, before: Reading) -> dict[str, LeftOut]:
+        """The modules of a list that a single process could not import and be clean, by their names."""
+        last = self._run.last("importing")
+        proven = {one.module for one in self.kept}
+        if last is not None and last["module"] not in proven:
+            return {last["module"]: self._why(last["module"])}
+        return {**dict(self._drawn(before)), **dict(self._frozen(before))}
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The variables read that each worker has its own of."""
+        return tuple(sorted({event["name"] for event in self._run.of("own")}))
+
+    def _frozen(self, before: Reading) -> Iterator[tuple[str, LeftOut]]:
+        """The modules that come out otherwise when a variable is another."""
+        earlier = {(event["name"], event["module"]): event for event in before._run.of("own")}
+        frozen: dict[str, list[tuple[str, Event]]] = {}
+        item: str | None = None
+        for event in self._run.of("importing", "own"):
+            if event["event"] == "importing":
+                item = event["module"]
+                continue
+            other = earlier.get((event["name"], event["module"]))
+            if item is not None and other is not None and other["digest"] != event["digest"]:
+                frozen.setdefault(item, []).append((event["module"] or item, event))
+        for item, found in frozen.items():
+            module, event = found[0]
+            # Which of several it was is not seen: the module came out otherwise.
+            names = " or ".join(one["name"] for by, one in found if by == module)
+            reason = f"{names} is read and remembered, which each worker has its own of"
+            place = self._path(event["path"], event["module"])
+            yield item, LeftOut(module, Stain.ENVIRONMENT, reason, place, event["line"])
+
+    def _why(self, module: str) -> LeftOut:
+        left = self._run.last("left")
+        if left is not None:
+            return self._left_out(left)
+        raised = self._run.last("raised")
+        if raised is not None and raised["module"] == module:
+            return LeftOut(module, Stain.RAISES, f"its import raises {_said(raised['error'])}")
+        forked = self._run.last("forked")
+        if forked is not None and not forked["safe"]:
+            return LeftOut(module, Stain.BREAKS, str(forked["reason"]))
+        if self._run.ended.timed_out:
+            return LeftOut(module, Stain.HANGS, "its import did not end in time")
+        return LeftOut(module, Stain.ENDS, "its import ended the process")
+
+    def seeds(self, before: Reading) -> tuple[str, ...]:
+        """What is drawn anew in each worker beyond what always is: module, colon and name."""
+        names = (
+            f"{event['module']}:{event['name']}" for _, event in self._differing(before) if event["seedable"]
+        )
+        return tuple(sorted(set(names)))
+
+    def _drawn(self, before: Reading) -> Iterator[tuple[str, LeftOut]]:
+        """The modules that have drawn random numbers, other ones in each process, that stay as they are."""
+        for item, event in self._differing(before):
+            if event["seedable"]:
+                continue
+            name = f"{event['module']}.{event['name']}" if event["module"] else f"a {event['kind']}"
+            reason = f"{name} is drawn at random when it is imported, and would be the same in every worker"
+            place = self._path(event["path"], event["module"])
+            yield item, LeftOut(event["module"] or item, Stain.SEEDS, reason, place, event["line"])
+
+    def _differing(self, before: Reading) -> Iterator[tuple[str, Event]]:
+        """What another process has drawn differently, each with the module of the list that brought it."""
+        earlier = {key: event for key, _, event in before._generators()}
+        for key, item, event in self._generators():
+            other = earlier.get(key)
+            if item is not None and other is not None and other["digest"] != event["digest"]:
+                yield item, event
+
+    def _generators(self) -> Iterator[tuple[Generator, str | None, Event]]:
+        item: str | None = None
+        for event in self._run.of("importing", "generator"):
+            if event["event"] == "importing":
+                item = event["module"]
+            else:
+                yield (event["module"], event["name"], event["kind"]), item, event
+
+    def _left_out(self, event: Event) -> LeftOut:
+        waker: dict[str, Any] = event.get("waker") or {}
+        chain = (
+            waker.get("import_chain")
+            if len(waker.get("import_chain", ())) > len(event["chain"])
+            else event["chain"]
+        )
+        return LeftOut(
+            module=event["module"],
+            stain=Stain(event["kind"]),
+            reason=event["text"],
+            path=self._path(event["path"], event["module"]),
+            line=event["line"],
+            call=waker.get("call"),
+            chain=tuple(
+                ImportSite(site["module"], self._path(site["path"], site["module"]), site["line"])
+                for site in chain or ()
+            ),
+            stack=tuple(
+                Frame(self._origins.path(frame["path"]), frame["line"], frame["function"])
+                for frame in waker.get("stack", ())
+            ),
+        )
+
+    def _path(self, path: str | None, module: str | None) -> str | None:
+        return None if path is None else self._origins.path(path, module)
+
+
+def _said(error: Event) -> str:
+    return f"{error['type']}: {error['message']}".rstrip(": ")

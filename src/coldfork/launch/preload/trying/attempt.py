@@ -1,0 +1,126 @@
+"""Imports modules and says what came of it: whether a process that did so may be forked, and if not, why."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import process_time
+
+from coldfork.launch.preload.trying.child_trial import try_in_child
+from coldfork.launch.preload.trying.remains import belongings
+from coldfork.launch.preload.trying.remains.defining_lines import line_of
+from coldfork.launch.preload.trying.remains.imprints import imprint
+from coldfork.launch.zygote.working import seeds
+from coldfork.observe import states
+from coldfork.observe.probing import describe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from coldfork.launch.preload.trying.observer import Observer, Tell
+    from coldfork.observe.recording.events import Event
+
+DEVICE, THREAD, PROCESS, CONNECTION = "device", "thread", "process", "connection"
+LOCK, RAISES, BREAKS = "lock", "raises", "breaks"
+"""What may be wrong with a module: the last two are an import that raises, and a forked child that could not
+do its work although nothing else was seen. What is frozen shows when two processes are compared.
+"""
+
+
+def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float) -> bool:
+    """Import these, tell all that is left of it, and say whether a worker may be forked from here.
+
+    A child that an import has forked, and that comes back here, ends.
+    """
+    clean, here = True, os.getpid()
+    for name in modules:
+        tell({"event": "item", "module": name})
+        began = process_time()
+        try:
+            __import__(name)
+        except BaseException as error:
+            if os.getpid() != here:
+                os._exit(0)
+            tell({"event": "raised", "module": name, "error": describe(error)})
+            clean = False
+        if os.getpid() != here:
+            os._exit(0)
+        tell({"event": "imported", "module": name, "seconds": process_time() - began})
+    observer.poll()
+    for stain in stains(observer):
+        tell(stain)
+        clean = False
+    if clean:
+        answer = try_in_child(limit)
+        tell({"event": "forked", "safe": answer.safe, "reason": answer.reason, "tried": answer.tried})
+        clean = bool(answer.safe)
+    return clean
+
+
+def stains(observer: Observer) -> Iterator[Event]:
+    """What a worker would have to suffer from, each with the module and line that it comes from."""
+    yield from _awake(observer)
+    for kind, text, module, (path, line) in observer.surroundings.left():
+        yield _stain(kind, text, module, path, line)
+    for lock in belongings.held_locks():
+        # A lock that no module holds is one of a function that runs: of ours, or of a thread told of already.
+        if lock.module is not None:
+            path, line = line_of(lock.module, lock.name)
+            yield _stain(LOCK, f"the lock {lock.module}.{lock.name} is held", lock.module, path, line)
+
+
+def _awake(observer: Observer) -> Iterator[Event]:
+    for state in states.examine():
+        if state.unsafe_to_fork:
+            waker = observer.woken.get(state.accelerator) or {}
+            reason = f", because {state.reason}" if state.reason else ""
+            text = f"{state.accelerator} is {state.status}{reason}"
+            stain = _stain(DEVICE, text, waker.get("module"), waker.get("path"), waker.get("line"))
+            yield {**stain, "accelerator": state.accelerator}
+
+
+def _stain(kind: str, text: str, module: str | None, path: str | None, line: int | None) -> Event:
+    if path is None and module is not None:
+        path = getattr(sys.modules.get(module), "__file__", None)
+    return {"event": "stain", "kind": kind, "text": text, "module": module, "path": path, "line": line}
+
+
+def tell_of_variables(observer: Observer, tell: Tell) -> None:
+    """Tell which variables were read and set, and by whom."""
+    own = observer.variables.of_workers()
+    for name, (module, (path, line)) in list(observer.variables.reads.items()):
+        read = {"name": name, "module": module, "path": path, "line": line}
+        if name in own:
+            tell({"event": "own", **read, "digest": imprint(module)})
+        else:
+            tell({"event": "read", **read})
+    for name, (value, (module, (path, line))) in list(observer.variables.writes.items()):
+        written = {"event": "written", "name": name, "module": module, "path": path, "line": line}
+        tell({**written, "removed": value is None})
+
+
+def tell_of_generators(tell: Tell) -> None:
+    """Tell what holds random numbers to come; another process says whether they are the same there."""
+    for one, digest in belongings.generators():
+        path, line = (None, None) if one.module is None else line_of(one.module, one.name)
+        kind = type(one.thing).__qualname__
+        tell(
+            {
+                "event": "generator",
+                "kind": kind,
+                "module": one.module,
+                "name": one.name,
+                "digest": digest,
+                "seedable": _is_seedable(one),
+                "path": path,
+                "line": line,
+            }
+        )
+
+
+def _is_seedable(one: belongings.Belonging) -> bool:
+    """Whether a worker can find it by its name, and seed it anew."""
+    if one.module is None or seeds.found(f"{one.module}:{one.name}") is not one.thing:
+        return False
+    return seeds.can_seed_anew(one.thing)

@@ -1,0 +1,125 @@
+"""Where a process begins that tries imports: what it is to do stands in its environment."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from _signal import SIGKILL
+from time import process_time
+
+from coldfork.observe import states
+from coldfork.observe.bootstrap import WatchSession
+from coldfork.observe.recording.events import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from coldfork.launch.preload.trying.observer import Tell
+    from coldfork.observe.recording.events import Event
+
+_ABOVE = 200
+"""Above every number that a program would ask for by itself."""
+
+
+def main() -> NoReturn:
+    """Do what the environment asks of this process, and end it."""
+    session = WatchSession.current
+    if session is None:
+        sys.exit("coldfork: this process was not started to try imports")
+    leave = os._exit
+    _TASKS[session.settings["task"]](session.settings, _telling(session.settings["result"]))
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    leave(0)
+
+
+def _telling(path: str) -> Tell:
+    """What appends a line to the result, from here and from every process that is forked from here."""
+    import fcntl
+
+    opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+    os.close(opened)
+    write = os.write
+
+    def tell(event: Event) -> None:
+        write(descriptor, encode(event))
+
+    return tell
+
+
+def _bare(settings: dict[str, Any], tell: Tell) -> None:
+    """Import everything with nobody watching, and say what that costs."""
+    from coldfork.observe.probing import describe
+
+    before, began = len(sys.modules), process_time()
+    for name in settings["wanted"]:
+        try:
+            __import__(name)
+        except BaseException as error:
+            tell({"event": "raised", "module": name, "error": describe(error)})
+            return
+    seconds = process_time() - began
+    tell({"event": "bare", "seconds": seconds, "modules": len(sys.modules) - before})
+
+
+def _descend(settings: dict[str, Any], tell: Tell) -> None:
+    """Search in a chain of processes, and wait until the last of them has ended."""
+    from coldfork.launch.preload.trying.descent import Descent
+    from coldfork.launch.preload.trying.observer import Observer
+    from coldfork.launch.supervisor import kernel
+
+    observer = Observer()
+    observer.install()
+    gc.collect()
+    gc.freeze()
+    kernel.adopt_orphans(kernel.process_control())
+    # Without it nobody could tell further down that a device was cold here.
+    states.remember_for_children()
+    over, ending = os.pipe2(os.O_CLOEXEC)
+    if os.fork() == 0:
+        try:
+            Descent(observer, tell, settings).run()
+        except BaseException as error:
+            tell({"event": "trouble", "text": f"{type(error).__name__}: {error}{_place(error)}"})
+            raise
+        finally:
+            # In the last process of the chain; those before it end without coming here.
+            os.write(ending, b".")
+            os._exit(0)
+    os.close(ending)
+    os.read(over, 1)
+    # What modules have started, and nobody has ended.
+    kernel.signal_all(kernel.descendants(os.getpid()), SIGKILL)
+
+
+def _place(error: BaseException) -> str:
+    """Where it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f", at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+
+
+def _prove(settings: dict[str, Any], tell: Tell) -> None:
+    from coldfork.launch.preload.trying.observer import Observer
+    from coldfork.launch.preload.trying.proof import prove
+
+    observer = Observer()
+    observer.install()
+    gc.collect()
+    gc.freeze()
+    prove(observer, tell, settings)
+
+
+_TASKS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
+    "bare": _bare,
+    "descend": _descend,
+    "prove": _prove,
+}

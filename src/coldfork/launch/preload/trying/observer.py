@@ -1,0 +1,120 @@
+"""Sees what imports do: which modules they load, from which lines, and what each of them leaves behind."""
+
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+from time import process_time
+
+from coldfork.launch.preload.trying.ending import wait_for_the_end
+from coldfork.launch.preload.trying.remains.sites import site
+from coldfork.launch.preload.trying.remains.starts import Starts
+from coldfork.launch.preload.trying.remains.surroundings import Surroundings
+from coldfork.launch.preload.trying.remains.variables import Variables
+from coldfork.observe.attribution import Attribution
+from coldfork.observe.imports import Imports
+from coldfork.observe.states import Poller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from coldfork.launch.preload.trying.remains.sites import Site
+    from coldfork.observe.recording.events import Event
+    from coldfork.observe.stacks.loads import Load
+
+    Tell = Callable[[Event], None]
+
+
+def _to_nobody(event: Event) -> None:
+    pass
+
+
+class Observer:
+    """One for a process and all that it forks; `begin` makes it start afresh."""
+
+    def __init__(self) -> None:
+        self.starts = Starts()
+        self.variables = Variables(self.module)
+        self.surroundings = Surroundings(self._here, self.starts)
+        self.woken: dict[str, Event] = {}
+        """Who woke an accelerator, as far as that is known without looking closer."""
+        self._attribution = Attribution(Poller(), self._woke, outside=False)
+        self._imports = Imports(self._attribution, None, self._switched, self._ended)
+        self._open: list[tuple[Load, float]] = []
+        self._tell: Tell = _to_nobody
+        self._taboo: Collection[str] = ()
+        self._home = get_ident()
+
+    def install(self) -> None:
+        """Watch from here on."""
+        self._imports.install()
+        self.variables.listen()
+        self.starts.listen()
+
+    def remove(self) -> None:
+        """Watch imports no more."""
+        self._imports.remove()
+
+    def begin(self, tell: Tell, taboo: Collection[str] = ()) -> None:
+        """Forget what was seen before, as in a forked child.
+
+        The process ends as soon as one of the modules of `taboo` would be loaded.
+        """
+        self._tell, self._taboo = tell, taboo
+        self._home = get_ident()
+        self._open, self.woken = [], {}
+        self._attribution.forked()
+        self.variables.forget()
+        self.surroundings.begin()
+
+    def module(self) -> str | None:
+        """The module that is being loaded just now."""
+        return self._open[-1][0].name if self._open else None
+
+    def _here(self) -> tuple[str | None, Site]:
+        """The module that is being loaded just now, and its line unless it has ended."""
+        if not self._open:
+            return None, (None, None)
+        load = self._open[-1][0]
+        path, line = site()
+        return load.name, (path, line) if path == load.path else (load.path, None)
+
+    def poll(self) -> None:
+        """Look once more."""
+        self._attribution.poll()
+        self.surroundings.look()
+
+    def _switched(self, load: Load | None) -> None:
+        if load is None or get_ident() != self._home or any(load is one for one, _ in self._open):
+            return
+        self.surroundings.look()
+        by, line = site()
+        self._tell({"event": "begin", "module": load.name, "path": load.path, "by": by, "line": line})
+        if load.name in self._taboo:
+            self._tell({"event": "reached", "module": load.name})
+            wait_for_the_end()
+        self._open.append((load, process_time()))
+
+    def _ended(self, load: Load) -> None:
+        if get_ident() != self._home or not any(load is one for one, _ in self._open):
+            return
+        self.surroundings.look()
+        began = 0.0
+        while self._open:
+            last, began = self._open.pop()
+            if last is load:
+                break
+        self._tell(
+            {
+                "event": "end",
+                "module": load.name,
+                "seconds": process_time() - began,
+                "loaded": load.name in sys.modules,
+            }
+        )
+
+    def _woke(self, event: dict[str, Any]) -> None:
+        if event["event"] == "wake":
+            self.woken.setdefault(event["accelerator"], event["waker"])

@@ -1,0 +1,96 @@
+"""Imports a list in one process as a server does, and proves after each module that a worker can work."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from time import process_time
+
+from coldfork.launch.preload.trying.attempt import attempt, tell_of_generators, tell_of_variables
+from coldfork.launch.preload.trying.child_trial import use_device
+from coldfork.launch.preload.trying.ending import wait_for_the_end
+from coldfork.launch.preload.trying.forked_attempt import fork_and_hear
+from coldfork.launch.preload.trying.remains.variables import pretend
+from coldfork.launch.zygote.working import seeds
+from coldfork.launch.zygote.working.thread_limits import ThreadLimits
+from coldfork.observe.probing import describe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from coldfork.launch.preload.trying.observer import Observer, Tell
+    from coldfork.observe.recording.events import Event
+
+
+def prove(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
+    """Import each module, and then have a worker import the rest; ends at the first that is not clean."""
+    pretend(settings["pretended"])
+    for name in settings["modules"]:
+        tell({"event": "importing", "module": name})
+        heard: list[Event] = []
+        observer.begin(heard.append)
+        clean = attempt([name], observer, heard.append, settings["limit"])
+        for event in heard:
+            if event["event"] in ("stain", "raised", "forked", "imported"):
+                tell(event)
+        if not clean:
+            _blame(name, heard, tell, settings)
+            return
+        tell_of_variables(observer, tell)
+        tell_of_generators(tell)
+        gc.freeze()
+        tell({"event": "proven", "module": name})
+    tell({"event": "present", "modules": sorted(sys.modules)})
+    if settings["wanted"]:
+        _rest(observer, tell, settings)
+
+
+def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) -> None:
+    """Tell through which modules the import came to what made it unclean."""
+    from coldfork.launch.preload.trying.tree import Tree
+
+    tree = Tree()
+    for event in heard:
+        if event["event"] in ("item", "begin", "end"):
+            tree.hear(event)
+    for event in heard:
+        if event["event"] == "stain":
+            node = tree.nodes.get(event["module"] or "")
+            chain = [] if node is None else node.chain()
+            onward = [*((one.by, one.line) for one in chain[1:]), (event["path"], event["line"])]
+            steps = [
+                {"module": one.name, "path": by or one.path, "line": line}
+                for one, (by, line) in zip(chain, onward, strict=True)
+            ]
+            tell({**event, "event": "left", "item": name, "chain": steps, "waker": None})
+
+
+def _rest(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
+    """Fork a worker that imports what it wants beyond the list, and uses the device."""
+
+    def live(say: Tell) -> None:
+        observer.remove()
+        seeds.redraw()
+        ThreadLimits().restore({"OMP_NUM_THREADS": "2"})
+        began = process_time()
+        for module in settings["wanted"]:
+            try:
+                __import__(module)
+            except BaseException as error:
+                tell({"event": "raised", "module": module, "error": describe(error)})
+                say({"event": "ended"})
+                wait_for_the_end()
+        seconds = process_time() - began
+        try:
+            used = use_device()
+        except BaseException as error:
+            tell({"event": "rest", "seconds": seconds, "device": f"{type(error).__name__}: {error}"})
+        else:
+            tell({"event": "rest", "seconds": seconds, "device": None, "used": used})
+        say({"event": "ended"})
+        wait_for_the_end()
+
+    outcome = fork_and_hear(live, settings["patience"])
+    if outcome is not None and outcome.timed_out:
+        tell({"event": "rest", "seconds": None, "device": "a worker that imports the rest does not end"})

@@ -1,0 +1,1 @@
+"""What imports leave behind, in a process and in what surrounds it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -142,6 +143,34 @@ def test_without_follow_a_python_that_was_started_is_a_doubt(record: Record) -> 
 def test_another_program_is_no_doubt(record: Record) -> None:
     recording = record("import subprocess\nsubprocess.run(['sh', '-c', ':'])\n")
     assert doubts(recording) == (Standing.COLD, ""), recording
+
+
+@pytest.mark.parametrize("executed", [False, True])
+def test_what_is_seen_between_fork_and_exec_is_its_parents(
+    record: Record, tmp_path: Path, executed: bool
+) -> None:
+    record("import subprocess\nsubprocess.run(['sh', '-c', ':'])\n")
+    place = tmp_path / "run.coldfork"
+    lines = [json.loads(line) for line in place.read_text(encoding="ascii").splitlines()]
+    (started,) = (line for line in lines if line["event"] == "spawn")
+    (ended,) = (line for line in lines if line["event"] == "exit" and line.get("start") == started["start"])
+    seen = {
+        "event": "seen",
+        "t": started["t"],
+        "pid": started["child"],
+        "ppid": started["pid"],
+        "start": ended["start"],
+        "command": [sys.executable, PROGRAM],
+        "executed": executed,
+        "python": sys.executable,
+        "hidden": None,
+    }
+    others = [line for line in lines if line["event"] != "seen"]
+    others.insert(others.index(started) + 1, seen)
+    place.write_text("".join(json.dumps(line) + "\n" for line in others), encoding="ascii")
+    standing, said = doubts(files.read(place))
+    assert standing is (Standing.UNKNOWN if executed else Standing.COLD)
+    assert ("became Python" in said) is executed
 
 
 def test_a_pool_is_cold(record: Record) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from coldfork.launch.supervisor.kernel import children
 from coldfork.launch.watch.ends import Ended, Ends, chosen
 from coldfork.observe.bootstrap import VARIABLE
-from coldfork.observe.processes.identity import Kin, command_line, environment, executable, kin
+from coldfork.observe.processes.identity import Kin, command_line, environment, executable, has_executed, kin
 from coldfork.observe.processes.programs import is_own, is_python, locked_out
 from coldfork.observe.recording import redaction
 from coldfork.observe.recording.events import decode
@@ -47,6 +47,8 @@ class _Seen:
     python: str | None = None
     hidden: str | None = None
     command: list[str] = field(default_factory=list)
+    executed: bool = True
+    """Whether that is its own, and not what it is a copy of."""
 
 
 class Bystander:
@@ -145,9 +147,14 @@ class Bystander:
         return seen
 
     def _look_at(self, seen: _Seen) -> None:
+        executed = has_executed(seen.kin.pid)
         running = executable(seen.kin.pid)
+        if executed != has_executed(seen.kin.pid):
+            # It has just become a program of its own.
+            executed, running = True, executable(seen.kin.pid)
         if running is not None:
             # What it was before it executed that is no longer of interest.
+            seen.executed = executed
             seen.command = command_line(seen.kin.pid) or seen.command
             seen.python = running if is_python(running) else None
             if seen.python and seen.hidden is None:
@@ -236,6 +243,7 @@ class Bystander:
                 "ppid": seen.kin.parent,
                 "start": seen.kin.start,
                 "command": redaction.command(seen.command),
+                "executed": seen.executed,
                 "python": seen.python,
                 "hidden": seen.hidden,
             }

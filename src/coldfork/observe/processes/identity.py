@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 # Counted from behind the name, which stands in brackets and may hold anything.
 _PARENT = 1
 _STARTED = 19
+_FLAGS = 6
+_NOT_EXECUTED = 0x40
+"""The kernel's flag of a process that runs what its parent did."""
 _MOST_ANCESTORS = 16
 
 
@@ -39,6 +42,15 @@ def kin(pid: int | str = "self") -> Kin | None:
         return Kin(int(number), int(fields[_PARENT]), int(fields[_STARTED]), os.fsdecode(name))
     except (OSError, ValueError, IndexError):
         return None
+
+
+def has_executed(pid: int) -> bool:
+    """Whether a process has become a program of its own since it was forked; True where nobody knows."""
+    try:
+        fields = contents(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        return not int(fields[_FLAGS]) & _NOT_EXECUTED
+    except (OSError, ValueError, IndexError):
+        return True
 
 
 def start_of(pid: int | str = "self") -> int | None:

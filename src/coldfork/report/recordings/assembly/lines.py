@@ -63,6 +63,7 @@ class SeenLine(Line, tag="seen", tag_field="event", frozen=True, kw_only=True):
     ppid: int | None = None
     start: Number | None = None
     command: Command = None
+    executed: bool = True
     python: str | None = None
     hidden: str | None = None
 

@@ -159,6 +159,7 @@ class _Lives:
         if not life.watched:
             life.command = life.command or words(line.command)
             life.python = line.python or life.python
+            life.copied = not line.executed
             life.unseen = line.hidden or life.unseen
 
     def _new(self, pid: int, begin: float, *, current: bool = True) -> Life:

@@ -59,6 +59,8 @@ class Life:
     watched: bool = True
     python: str | None = None
     unseen: str = ""
+    copied: bool = False
+    """Whether what was seen of it is what it was forked from."""
     end: float = 0.0
     number: int = -1
     parent: Life | None = None
@@ -183,6 +185,9 @@ def _describe(life: Life, going: Departing) -> None:
         life.start = line.start if life.start is None else life.start
     if isinstance(line, SpawnLine):
         life.command = words(line.command) or life.command
+        if life.copied:
+            # It was seen on its way from one program to the other.
+            life.python = None
         life.python = line.python or life.python
         life.unseen = line.hidden or life.unseen
     life.how = going.how if life.how is How.UNKNOWN else life.how

@@ -274,3 +274,14 @@ def test_a_hundred_starts_leave_nothing(ready: WarmBench) -> None:
 def test_random_numbers_are_new_in_each(ready: WarmBench) -> None:
     text = "import random, uuid; print(random.random(), uuid.uuid4())"
     assert len({ready.warm(text).stdout for _ in range(3)}) == 3
+
+
+def test_torch_has_the_threads_that_it_would_have_had(ready: WarmBench) -> None:
+    pytest.importorskip("torch")
+    ready.prepare(["torch"])
+    text = (
+        "import torch; print(torch.get_num_threads(), torch.get_num_interop_threads(), torch.ones(9).sum())"
+    )
+    for env in ({}, {"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "2"}):
+        warm = ready.warm(text, modules=["torch"], env=env)
+        assert said(warm) == said(ready.run(text, env=env))

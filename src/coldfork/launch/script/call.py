@@ -236,10 +236,11 @@ def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | Non
     wanted, directory = prepared.wanted, prepared.directory
     if wanted is None:
         return None
-    from coldfork.launch.warm.attachment import Cold, attach
+    from coldfork.launch.warm.attachment import Cold, Handover, attach
 
     prepared.report["warm"] = {"modules": list(wanted.modules), "cold_because": None}
-    attached = attach(wanted, prepared.job, directory.mark, directory.lock, given, mask)
+    handover = Handover(prepared.job, directory.mark, directory.lock, given, mask)
+    attached = attach(wanted, handover)
     if isinstance(attached, Cold):
         prepared.report["warm"]["cold_because"] = attached.why
         return None

@@ -46,21 +46,28 @@ class Cold:
     why: str
 
 
-def attach(
-    wanted: Wanted,
-    job: Mapping[str, Any],
-    mark: str,
-    lock: int,
-    given: int | None,
-    mask: Iterable[int] | None,
-) -> Supervised | Cold:
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What a supervisor is given of its caller."""
+
+    job: Mapping[str, Any]
+    mark: str
+    lock: int
+    """The locked run directory."""
+    given: int | None
+    """The script's standard input, and its output is captured then; None for all three streams of ours."""
+    mask: Iterable[int] | None
+    """The signals that the script is to hold back; None for those that this thread does."""
+
+
+def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
     """Have a script started by a server that has its modules ready."""
-    obstacle = _obstacle(wanted, captured=given is not None)
+    obstacle = _obstacle(wanted, captured=handover.given is not None)
     if obstacle is not None:
         return Cold(obstacle)
     try:
         for _ in range(TRIES):
-            attached = _asked(wanted, job, mark, lock, given, mask)
+            attached = _asked(wanted, handover)
             if attached is not None:
                 return attached
     except OSError as error:
@@ -70,22 +77,16 @@ def attach(
     return Cold("the program is being installed anew")
 
 
-def _asked(
-    wanted: Wanted,
-    job: Mapping[str, Any],
-    mark: str,
-    lock: int,
-    given: int | None,
-    mask: Iterable[int] | None,
-) -> Supervised | Cold | None:
+def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
     """Ask once; None if the keeper was of another version, and gives way to one of this."""
+    given, mark, job = handover.given, handover.mark, handover.job
     captured = given is not None
     with connected() as connection, ExitStack() as opened:
         failed = opened.enter_context(ExitStack())
         ours, theirs = messages.pair()
         failed.callback(ours.close)
         opened.callback(theirs.close)
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if handover.mask is None else handover.mask
         terms = {"captured": captured, "mask": list(map(int, held)), "caller": os.getpid()}
         variables = {outside(name): outside(value) for name, value in job["environment"].items()}
         plan = _held(opened, encode({**job, **terms}))
@@ -97,7 +98,7 @@ def _asked(
             plan,
             circumstances,
             theirs.fileno(),
-            lock,
+            handover.lock,
             caller,
             *streams,
             _held(opened, encode(facts(wanted))),

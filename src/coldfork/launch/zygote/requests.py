@@ -74,7 +74,7 @@ def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -
     """Send a request; returns where the answer to it comes."""
     from multiprocessing import resource_tracker
 
-    streams = [number for number in (0, 1, 2) if _is_open(number)]
+    streams = [number for number in (0, 1, 2) if is_open(number)]
     ours, theirs = messages.pair()
     with theirs, ExitStack() as opened:
         memory = memory_file.holding("coldfork", *contents)
@@ -117,7 +117,8 @@ def _state(pid: int | None) -> str:
     return "; it is stopped, and SIGCONT lets it go on" if letter in (b"T", b"t") else ""
 
 
-def _is_open(descriptor: int) -> bool:
+def is_open(descriptor: int) -> bool:
+    """Whether a number is that of an open descriptor."""
     try:
         os.fstat(descriptor)
     except OSError:

@@ -31,6 +31,7 @@ from coldfork.launch.warm.serving.reads import Reads
 from coldfork.launch.warm.serving.script import Kit, Script
 from coldfork.launch.warm.serving.supervision import supervise
 from coldfork.launch.zygote import messages
+from coldfork.launch.zygote.requests import is_open
 from coldfork.launch.zygote.serving.preload import Preload, imported
 from coldfork.launch.zygote.variables import early_modules
 from coldfork.launch.zygote.working.thread_limits import ThreadLimits
@@ -207,16 +208,7 @@ def _open() -> frozenset[int]:
     ours = set(range(protocol.KEEPER + 1))
     with os.scandir("/proc/self/fd") as entries:
         found = {int(entry.name) for entry in entries}
-    return frozenset(number for number in found if number not in ours and _is_open(number))
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        # The one by which the list was read.
-        return False
-    return True
+    return frozenset(number for number in found if number not in ours and is_open(number))
 
 
 def _files_of_modules() -> Iterator[str]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from coldfork.virtual import CaptureError, capture
-from coldfork.virtual.capturing.memory import Block, Poisoning, poison_value
 
-torch: Any = pytest.importorskip("torch")
+if find_spec("torch") is None:
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+import torch
+
+from coldfork.virtual.capturing.memory import Block, Poisoning, poison_value
 
 
 def _keys(graph: Any, kind: str) -> set[int]:

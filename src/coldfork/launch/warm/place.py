@@ -7,7 +7,6 @@ import socket
 import stat
 import struct
 from binascii import crc32
-from tempfile import gettempdir
 
 from coldfork.model.errors import UsageError
 
@@ -29,7 +28,7 @@ def folder(environment: Mapping[str, str] = os.environ) -> str:
     """The folder, made if need be; `UsageError` if anybody else could get at what lies in it."""
     runtime = environment.get("XDG_RUNTIME_DIR")
     base = runtime if runtime and os.path.isdir(runtime) else None
-    path = os.path.join(base, "coldfork") if base else os.path.join(gettempdir(), f"coldfork-{os.getuid()}")
+    path = os.path.join(base, "coldfork") if base else _of_temporary_files()
     try:
         os.mkdir(path, _OURS_ALONE)
     except FileExistsError:
@@ -38,6 +37,12 @@ def folder(environment: Mapping[str, str] = os.environ) -> str:
         raise UsageError(f"cannot make {path}, the folder of warm servers: {error.strerror}") from None
     _require_ours(path)
     return path
+
+
+def _of_temporary_files() -> str:
+    from tempfile import gettempdir
+
+    return os.path.join(gettempdir(), f"coldfork-{os.getuid()}")
 
 
 def _require_ours(path: str) -> None:

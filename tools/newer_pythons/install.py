@@ -73,7 +73,11 @@ def _fill(folder: Path) -> None:
         _run(["npm", "pack", "--silent", f"pyodide@{version}", "--pack-destination", str(folder)])
         archive = folder / f"pyodide-{version}.tgz"
         with tarfile.open(archive) as packed:
-            packed.extractall(folder / version, filter="data")
+            if hasattr(tarfile, "data_filter"):
+                packed.extractall(folder / version, filter="data")
+            else:
+                # Before Python 3.11.4; npm has compared the archive with the digest that is known of it.
+                packed.extractall(folder / version)
         archive.unlink()
     pip = [sys.executable, "-I", "-m", "pip", "--quiet", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "install", "--target", str(folder / "packages"), *_PURE, *requirements()])

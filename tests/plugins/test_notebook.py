@@ -212,7 +212,7 @@ def test_a_cell_runs_as_a_program_beside_the_notebooks_modules(
     (tmp_path / "beside.py").write_text("WORD = 'found'\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     shown = notebook.run(
-        "import beside, sys\nprint(beside.WORD)\nprint('<&>', file=sys.stderr)\nsys.exit(3)", []
+        "import beside, sys\nprint(beside.WORD, flush=True)\nprint('<&>', file=sys.stderr)\nsys.exit(3)", []
     )
     assert capfd.readouterr().out.splitlines() == ["found", "<&>"]
     assert shown.status == 3

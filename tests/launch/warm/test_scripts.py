@@ -81,17 +81,19 @@ PROGRAMS = {
     "group": "raise ExceptionGroup('several', [ValueError('a'), KeyError('b')])",
     "note": "e = ValueError('x'); e.add_note('of it'); raise e",
     "thread at the end": """
-        import atexit, threading, time
+        import threading
         def late():
-            time.sleep(0.2)
+            threading.Event().wait()
             print('late')
         threading.Thread(target=late, daemon=True).start()
         threading.Thread(target=lambda: 1 / 0).start()
         """,
     "thread": """
-        import threading, time
-        threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()
+        import threading
+        printed = threading.Event()
+        threading.Thread(target=lambda: (printed.wait(), print('thread'))).start()
         print('main')
+        printed.set()
         """,
     "variables": """
         import os

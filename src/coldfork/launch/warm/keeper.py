@@ -133,8 +133,8 @@ class Keeper:
             _say(connection, {"is": "again", "why": "coldfork has changed since its keeper was started"})
         elif kind == "start":
             self._start(connection, message, descriptors)
-        elif kind == "prepare":
-            self._prepare(connection, message, descriptors[0])
+        elif kind == "prepare" and self._prepare(connection, message, descriptors[0]):
+            # It hears more.
             return
         elif kind == "status":
             _say(connection, self._described())
@@ -170,31 +170,29 @@ class Keeper:
                 why = "its server has ended"
         _say(connection, {"is": "cold", "why": why})
 
-    def _prepare(self, connection: socket.socket, message: Message, descriptor: int) -> None:
-        """Have a server made ready, and tell who asked how far it is."""
+    def _prepare(self, connection: socket.socket, message: Message, descriptor: int) -> bool:
+        """Have a server made ready; True if who asked is still to be told how far it is."""
         given, facts = self._facts(descriptor)
         self._idle = message.get("idle") or self._idle
         why = self._unsuited(given)
         if why is not None:
             _say(connection, {"is": "cold", "why": why})
-            connection.close()
-            return
+            return False
         for ended in [one for one in self._servers if one.state in (State.UNFIT, State.GONE)]:
             self._drop(ended)
         fit, why = self._fit(facts)
         if fit is not None:
             _say(connection, {"is": "ready", "server": fit.described()})
-            connection.close()
-            return
+            return False
         on_its_way = (
             one for one in reversed(self._servers) if one.state is State.IMPORTING and _is_for(one, facts)
         )
         server = next(on_its_way, None)
         if server is None:
             _say(connection, {"is": "cold", "why": why})
-            connection.close()
-            return
+            return False
         self._waiting.setdefault(server.pid, []).append(connection)
+        return True
 
     def _facts(self, descriptor: int) -> tuple[dict[str, Any], Facts]:
         with open(descriptor, "rb", closefd=False) as stream:

@@ -1,8 +1,7 @@
 """A server: imports what scripts will need, proves itself clean, and forks a supervisor for each script.
 
 It is started by exec with one thread, by the interpreter of the scripts. The supervisor is a fork of it, and
-so is the script that the supervisor starts; both live on when the server ends. Only in a script does `main`
-return, to the top of the program, so that Python ends it as it would any other.
+so is the script that the supervisor starts; both live on when the server ends.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class _Begun(BaseException):
 
 
 def main(path: list[str], at_start: frozenset[str]) -> None:
-    """Serve; in a process that was forked for a script, run that and return when it has ended.
+    """Serve; in a process that was forked for a script, run that and end with it.
 
     `path` is what Python made of it, `at_start` the modules that Python had then.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-from _signal import SIG_BLOCK, SIGCHLD, pthread_sigmask
+from _signal import SIG_BLOCK, pthread_sigmask
 
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.main import Supervisor, all_but
@@ -62,8 +62,8 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
                 raise _Born
             return pid
 
-        waker = (lambda: kernel.signal_all([plan.caller], SIGCHLD)) if plan.at_terminal else None
-        Supervisor(plan, Caller(waker), start, caller).run()
+        # A caller at a terminal has asked the kernel for a signal with each message, and so with the last.
+        Supervisor(plan, Caller(), start, caller).run()
     except _Born:
         return born[0]
     except BaseException:

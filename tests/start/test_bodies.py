@@ -6,7 +6,6 @@ import functools
 import importlib
 import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,7 @@ from coldfork.observe.forking import answers, bodies, questions
 from coldfork.source.bodies.definition import NotFound
 from coldfork.source.bodies.following import read_body
 from coldfork.source.bodies.question import Question
+from tests.start.loading import loaded
 
 BEFORE = """
 import contextlib, functools, os, sys
@@ -102,7 +102,6 @@ UNCERTAIN = {
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("bodies")
-    (folder / "helper_of_bodies.py").write_text(HELPER, encoding="utf-8")
     texts = [BEFORE]
     for number, body in enumerate([*CERTAIN.values(), *UNCERTAIN.values()]):
         inside = "\n".join(f"    {line}" for line in body.splitlines())
@@ -113,21 +112,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         "def told(): torch.zeros(1, device=DEVICE)\ndef told_class(): torch.zeros(1, device=Config.device)\n"
     )
     texts.append("def told_object(): torch.zeros(1, device=CONFIG.device)\n")
-    file = folder / "made_of_bodies.py"
-    file.write_text("\n".join(texts), encoding="utf-8")
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location("made_of_bodies", file)
-        assert spec is not None
-        assert spec.loader is not None
-        made = importlib.util.module_from_spec(spec)
-        sys.modules["made_of_bodies"] = made
-        spec.loader.exec_module(made)
+    beside = {"helper_of_bodies": HELPER}
+    with loaded(folder, "made_of_bodies", "\n".join(texts), beside) as made:
         yield made
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.pop("made_of_bodies", None)
-        sys.modules.pop("helper_of_bodies", None)
 
 
 def touched(function: object) -> list[str]:

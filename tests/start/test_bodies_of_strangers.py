@@ -6,10 +6,8 @@ functions of the program may write, decides what it does later; in `KEPT` it doe
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -19,6 +17,7 @@ from coldfork.observe.forking import bodies, questions
 from coldfork.source.bodies.following import read_body
 from coldfork.source.bodies.question import Question
 from coldfork.source.bodies.writers import written_in
+from tests.start.loading import loaded
 
 BEFORE = """
 import functools, torch
@@ -406,7 +405,6 @@ CHOSEN = range(0, len(CASES), 1 if "COLDFORK_TEST_EXAMPLES" in os.environ else 3
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("strangers")
-    (folder / "helper_of_strangers.py").write_text(HELPER, encoding="utf-8")
     texts = [BEFORE]
     for number, (body, method, _) in enumerate(CASES):
         inside = "\n".join(f"        {line}" for line in body.splitlines())
@@ -415,21 +413,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
             texts.append(f"body_{number} = K{number}('cuda').body\n")
         else:
             texts.append(f"def body_{number}(x):\n{inside}\n")
-    file = folder / "made_of_strangers.py"
-    file.write_text("\n".join(texts), encoding="utf-8")
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location("made_of_strangers", file)
-        assert spec is not None
-        assert spec.loader is not None
-        made = importlib.util.module_from_spec(spec)
-        sys.modules["made_of_strangers"] = made
-        spec.loader.exec_module(made)
+    beside = {"helper_of_strangers": HELPER}
+    with loaded(folder, "made_of_strangers", "\n".join(texts), beside) as made:
         yield made
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.pop("made_of_strangers", None)
-        sys.modules.pop("helper_of_strangers", None)
 
 
 def touches(function: object) -> bool:

@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.tensors import compared, elements, plain, twin
 from coldfork.virtual import CaptureRefusedError, NotCapturableError, ReplayError, capture
 
 MODES: dict[str, Callable[[], Any]] = {
@@ -230,20 +231,20 @@ class Call:
         """Hold nothing but zeros."""
         with torch.no_grad():
             for tensor in self.tensors[: self._blanked]:
-                if _plain(tensor):
-                    _elements(tensor).zero_()
+                if plain(tensor):
+                    elements(tensor).zero_()
 
     def restore(self) -> None:
         """Hold what the sample holds."""
         with torch.no_grad():
             for original, tensor in zip(self._originals, self._known.values(), strict=True):
-                if _plain(tensor):
-                    _elements(tensor).copy_(_elements(original))
+                if plain(tensor):
+                    elements(tensor).copy_(elements(original))
 
     def _copy(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if id(value) not in self._known:
-                self._known[id(value)] = _twin(value)
+                self._known[id(value)] = twin(value)
                 self._originals.append(value)
             return self._known[id(value)]
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -253,81 +254,6 @@ class Call:
         if isinstance(value, dict):
             return {name: self._copy(one) for name, one in value.items()}
         return value
-
-
-def _plain(tensor: Any) -> bool:
-    return tensor.layout is torch.strided and not tensor.is_nested and tensor.device.type == "cpu"
-
-
-def _elements(tensor: Any) -> Any:
-    """All elements of the storage, seen without gaps and without repetition."""
-    return torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-
-
-def _twin(tensor: Any) -> Any:
-    if not _plain(tensor):
-        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
-    storage = tensor.untyped_storage().clone()
-    twin = torch.empty(0, dtype=tensor.dtype)
-    twin.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
-    if tensor.is_conj():
-        twin = torch._conj(twin)
-    if tensor.is_neg():
-        twin = torch._neg_view(twin)
-    return twin.requires_grad_(tensor.requires_grad)
-
-
-def compared(expected: Any, got: Any) -> tuple[str, str]:
-    """Whether two results are the same to the last bit, and laid out alike."""
-    ours, theirs = list(_tensors(got)), list(_tensors(expected))
-    if len(ours) != len(theirs):
-        return "structure-differs", f"{len(ours)} tensors instead of {len(theirs)}"
-    for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-        if (mine.dtype, mine.shape) != (other.dtype, other.shape):
-            return "shape-differs", f"result {index}: {_looks(mine)} instead of {_looks(other)}"
-        if not _same_bits(mine, other):
-            return "value-differs", f"result {index}: {_difference(mine, other)}"
-    for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-        if _plain(mine) and mine.numel() and mine.stride() != other.stride():
-            return "stride-differs", f"result {index}: {mine.stride()} instead of {other.stride()}"
-    return "equal", ""
-
-
-def _looks(tensor: Any) -> str:
-    return f"{tensor.dtype} {tuple(tensor.shape)}"
-
-
-def _same_bits(mine: Any, other: Any) -> bool:
-    mine, other = mine.detach(), other.detach()
-    if not _plain(mine):
-        return bool(torch.equal(mine.to_dense(), other.to_dense()))
-    return bool(torch.equal(_bytes(mine), _bytes(other)))
-
-
-def _bytes(tensor: Any) -> Any:
-    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
-    flat.view(tensor.shape).copy_(tensor)
-    return flat.view(torch.uint8)
-
-
-def _difference(mine: Any, other: Any) -> str:
-    mine, other = mine.detach().to_dense(), other.detach().to_dense()
-    if not mine.is_floating_point() and not mine.is_complex():
-        return f"{int((mine != other).sum())} of {mine.numel()} elements"
-    if bool(mine.isnan().ne(other.isnan()).any()):
-        return f"NaN in {int(mine.isnan().sum())} elements instead of {int(other.isnan().sum())}"
-    return f"by up to {float((mine - other).abs().nan_to_num().max()):.1e}"
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _tensors(one)
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _tensors(one)
 
 
 def _first_line(error: BaseException) -> str:

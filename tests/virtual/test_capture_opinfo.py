@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from benchmarks import opinfo
+from benchmarks import opinfo, tensors
 
 EVERY = 8
 """Of so many operators one is tried in some mode; `./dev bench opinfo` tries them all in all."""
@@ -81,11 +81,11 @@ def test_what_is_not_equal_is_refused_or_explained(mode: str) -> None:
 def test_a_wrong_replay_would_be_noticed() -> None:
     torch = pytest.importorskip("torch")
     x = torch.ones(3)
-    assert opinfo.compared([x], [x.clone()]) == ("equal", "")
-    assert opinfo.compared([x], [x + 1e-7])[0] == "value-differs"
-    assert opinfo.compared([x], [x.double()])[0] == "shape-differs"
-    assert opinfo.compared([x.reshape(3, 1)], [x.reshape(1, 3).t()])[0] in ("equal", "stride-differs")
-    assert opinfo.compared([x], [x, x])[0] == "structure-differs"
+    assert tensors.compared([x], [x.clone()]) == ("equal", "")
+    assert tensors.compared([x], [x + 1e-7])[0] == "value-differs"
+    assert tensors.compared([x], [x.double()])[0] == "shape-differs"
+    assert tensors.compared([x.reshape(3, 1)], [x.reshape(1, 3).t()])[0] in ("equal", "stride-differs")
+    assert tensors.compared([x], [x, x])[0] == "structure-differs"
 
 
 @pytest.mark.must_hold

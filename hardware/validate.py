@@ -24,7 +24,7 @@ sys.path[:0] = [
 ]
 
 from coldfork import __version__
-from hardware import driver, graph_claims, start_claims, torch_claims, virtual_claims
+from hardware import driver, graph_claims, lease_claims, start_claims, torch_claims, virtual_claims
 from hardware.children import Bench
 from hardware.claims import Section
 
@@ -37,6 +37,7 @@ SECTIONS: dict[str, Callable[[Bench], Section]] = {
     "virtual": virtual_claims.virtual,
     "graphs": graph_claims.graphs,
     "start": start_claims.start,
+    "lease": lease_claims.lease,
 }
 
 

@@ -10,13 +10,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork import graphs, virtual
     from coldfork.launch.contexts import get_context
+    from coldfork.launch.figures.figures import Figures
     from coldfork.launch.inside.entry_point import progress
+    from coldfork.launch.lease.alone import lease
+    from coldfork.launch.lease.lease import Lease
+    from coldfork.launch.lease.wishes import FreeDevices
+    from coldfork.launch.pool.errors import (
+        MemoryCapError,
+        PoolBrokenError,
+        PoolError,
+        RemoteError,
+        TaskKilledError,
+        TaskTimeoutError,
+        WorkerDiedError,
+    )
+    from coldfork.launch.pool.pool import WorkerPool
     from coldfork.launch.script.async_call import arun_script
     from coldfork.launch.script.call import run_script
     from coldfork.launch.script.result import ScriptError, ScriptResult
     from coldfork.launch.zygote.handle import Zygote, zygote
     from coldfork.model.decisions import Decision
-    from coldfork.model.errors import ColdforkError, UnsafeForkError, ZygoteError
+    from coldfork.model.errors import ColdforkError, LeaseError, UnsafeForkError, ZygoteError
     from coldfork.start.canary import canary
     from coldfork.start.decide import decide
     from coldfork.start.guard import allow_fork, guard
@@ -27,9 +41,21 @@ __version__ = "0.1.0"
 __all__ = [
     "ColdforkError",
     "Decision",
+    "Figures",
+    "FreeDevices",
+    "Lease",
+    "LeaseError",
+    "MemoryCapError",
+    "PoolBrokenError",
+    "PoolError",
+    "RemoteError",
     "ScriptError",
     "ScriptResult",
+    "TaskKilledError",
+    "TaskTimeoutError",
     "UnsafeForkError",
+    "WorkerDiedError",
+    "WorkerPool",
     "Zygote",
     "ZygoteError",
     "__version__",
@@ -40,6 +66,7 @@ __all__ = [
     "get_context",
     "graphs",
     "guard",
+    "lease",
     "progress",
     "run_script",
     "state",
@@ -49,13 +76,31 @@ __all__ = [
 
 _ROOMS = frozenset({"graphs", "virtual"})
 _HOME_OF = {
+    **dict.fromkeys(
+        (
+            "MemoryCapError",
+            "PoolBrokenError",
+            "PoolError",
+            "RemoteError",
+            "TaskKilledError",
+            "TaskTimeoutError",
+            "WorkerDiedError",
+        ),
+        "coldfork.launch.pool.errors",
+    ),
+    "WorkerPool": "coldfork.launch.pool.pool",
     "ScriptError": "coldfork.launch.script.result",
     "ScriptResult": "coldfork.launch.script.result",
+    "Figures": "coldfork.launch.figures.figures",
+    "FreeDevices": "coldfork.launch.lease.wishes",
+    "Lease": "coldfork.launch.lease.lease",
     "arun_script": "coldfork.launch.script.async_call",
     "get_context": "coldfork.launch.contexts",
+    "lease": "coldfork.launch.lease.alone",
     "progress": "coldfork.launch.inside.entry_point",
     "run_script": "coldfork.launch.script.call",
     "ColdforkError": "coldfork.model.errors",
+    "LeaseError": "coldfork.model.errors",
     "Decision": "coldfork.model.decisions",
     "UnsafeForkError": "coldfork.model.errors",
     "Zygote": "coldfork.launch.zygote.handle",

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "speech_notes"
 PATIENCE = 120.0
 MOST_BYTES = 20_000
-ENDS = ("done", "failed", "killed")
+ENDS = ("done", "failed", "killed", "cancelled")
 
 ENGINE = '''
 import os

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -304,6 +305,81 @@ def test_the_page_needs_nothing_from_elsewhere(server: Server) -> None:
         assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert b"://" not in answer.body
+
+
+def test_what_can_be_fetched_can_be_asked_about(server: Server) -> None:
+    name = server.submit(RAW)
+    server.ended(name)
+    for path in ("/", "/page.css", "/page.js", "/about", "/health", f"/jobs/{name}"):
+        whole, head = server.ask("GET", path), server.ask("HEAD", path)
+        assert (head.status, head.body) == (200, b""), path
+        for header in ("content-type", "content-length"):
+            assert head.headers[header] == whole.headers[header], path
+
+
+@pytest.mark.must_hold
+def test_who_hangs_up_in_the_middle_of_anything_leaves_nothing_in_the_log(server: Server) -> None:
+    until(lambda: server.ask("GET", "/health").json["healthy"], "it works")
+    before = server.errors()
+    name = server.submit("hold on")
+    for started in (
+        b"POST /transcripts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\nhalf a text",
+        b"POST /transcripts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        f"GET /jobs/{name}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HT",
+    ):
+        for reset in (False, True):
+            hang_up(server, started, reset=reset)
+    server.go()
+    server.ended(name)
+    lines = server.errors().removeprefix(before).splitlines()
+    assert [line for line in lines if not line.startswith(("INFO", "WARNING:  Invalid HTTP"))] == []
+
+
+def hang_up(server: Server, started: bytes, *, reset: bool) -> None:
+    """Say something, and go; with `reset` as a client that died does."""
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        connection.sendall(started)
+        if b"events" in started:
+            assert connection.recv(1)
+        if reset:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    # One that is answered afterwards has been accepted afterwards.
+    assert server.ask("GET", "/health").status == 200
+
+
+@pytest.mark.must_hold
+def test_only_its_owner_can_read_what_it_keeps_also_in_a_folder_that_was_there(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    (data / "jobs.sqlite3").touch(mode=0o644)
+    previous = os.umask(0o022)
+    try:
+        server = Server(tmp_path)
+    finally:
+        os.umask(previous)
+    try:
+        server.hold()
+        name = server.submit("hold on")
+        server.held()
+        # SQLite keeps the files beside the database while somebody has it open.
+        reader = sqlite3.connect(data / "jobs.sqlite3")
+        reader.execute("SELECT count(*) FROM jobs").fetchone()
+        found = {path.relative_to(data): path.stat().st_mode & 0o077 for path in data.rglob("*")}
+        server.go()
+        server.ended(name)
+        server.ended(server.submit("fail please"))
+        reader.close()
+        found |= {path.relative_to(data): path.stat().st_mode & 0o077 for path in data.rglob("*")}
+    finally:
+        server.stop()
+    assert {Path("jobs.sqlite3"), Path("jobs.sqlite3-wal"), Path("lock"), Path("runs")} <= found.keys()
+    # What lies in a folder that nobody else may enter is out of their reach, whatever its own mode says.
+    shut = {path for path, mode in found.items() if mode == 0}
+    assert [path for path in found if path not in shut and not shut & set(path.parents)] == []
+    # The folder itself is its owner's business.
+    assert data.stat().st_mode & 0o777 == 0o755
 
 
 def test_its_health_is_what_it_is(held: Server) -> None:

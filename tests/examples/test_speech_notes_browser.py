@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.speech_notes_serving import MOST_BYTES, Server, until
+from tests.examples.speech_notes_serving import MOST_BYTES, Server, alive, until
 from tests.report import browser
 from tests.report.browser import Browser
 from tests.report.test_recording_browser import CONTRAST
@@ -132,6 +132,82 @@ def test_who_comes_back_finds_the_note_again(page: Browser, server: Server) -> N
     assert texts(page, "#paragraphs p") == [WRITTEN]
 
 
+def test_the_back_button_shows_the_job_before_and_then_the_page_without_one(page: Browser) -> None:
+    for words in (RAW, "and now something else"):
+        paste(page, words)
+        click(page, "send")
+        until(lambda: texts(page, "#paragraphs p") and text(page, "state") == "done", "a note")
+        until(lambda words=words: texts(page, "#paragraphs p")[0].casefold()[:6] == words[:6], "its own note")  # type: ignore[misc]
+    page.evaluate("history.back()")
+    until(lambda: texts(page, "#paragraphs p") == [WRITTEN], "the note before")
+    page.evaluate("history.back()")
+    until(lambda: text(page, "note") == "" and text(page, "job") == "", "the page as it began")
+    assert page.evaluate("location.hash") == ""
+    page.evaluate("history.forward()")
+    until(lambda: text(page, "note") != "" and texts(page, "#paragraphs p") == [WRITTEN], "the note again")
+    page.evaluate("history.forward()")
+    until(lambda: texts(page, "#paragraphs p") == ["And now something else."], "the last note")
+
+
+def test_an_address_that_is_typed_over_shows_its_job(page: Browser, server: Server) -> None:
+    name = server.submit(RAW)
+    page.evaluate(f"location.hash = {json.dumps(name)}")
+    state(page, "done")
+    page.evaluate("location.hash = 'nothing'")
+    until(lambda: text(page, "refused") == "There is no such job any more.", "it is not there")
+    assert text(page, "job") == text(page, "note") == ""
+    page.complaints.clear()  # the browser notes the 404
+    page.evaluate("history.back()")
+    state(page, "done")
+    assert text(page, "refused") == ""
+
+
+def test_a_job_is_cancelled_with_the_button(page: Browser, server: Server) -> None:
+    server.hold()
+    paste(page, "hold on")
+    click(page, "send")
+    state(page, "running")
+    script = server.held()
+    page.evaluate("document.getElementById('cancel').focus()")
+    page.press("Enter")
+    state(page, "cancelled")
+    until(lambda: not alive(script), "its process has ended")
+    assert text(page, "words") == "It was cancelled."
+    assert text(page, "cancel") == ""
+    # Who works with the keyboard is not left on a button that is gone.
+    assert page.evaluate("document.activeElement.id") == "text"
+    server.go()
+    paste(page, RAW)
+    click(page, "send")
+    state(page, "done")
+    assert text(page, "cancel") == ""
+
+
+def test_a_job_that_ended_meanwhile_is_shown_as_it_ended(page: Browser, server: Server) -> None:
+    server.hold()
+    paste(page, f"hold on {RAW}")
+    click(page, "send")
+    state(page, "running")
+    page.evaluate("window.realFetch = window.fetch")
+    page.evaluate(
+        "window.fetch = (...words) =>"
+        " new Promise((done) => { window.letGo = () => done(realFetch(...words)); })"
+    )
+    click(page, "cancel")
+    server.go()
+    state(page, "done")
+    page.evaluate("window.letGo()")
+    page.evaluate("window.fetch = window.realFetch")
+    pressed = "document.getElementById('cancel').getAttribute('aria-disabled')"
+    until(
+        lambda: page.evaluate(pressed) == "false" and any("409" in one for one in page.complaints),
+        "the server has answered",
+    )
+    page.complaints.clear()
+    assert text(page, "state") == "done"
+    assert text(page, "refused") == ""
+
+
 def test_a_hostile_text_is_shown_and_not_obeyed(page: Browser) -> None:
     before = page.evaluate("document.querySelectorAll('*').length")
     paste(page, HOSTILE)
@@ -185,14 +261,20 @@ def test_what_cannot_be_sent_is_said_before_it_is(page: Browser, server: Server)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_words_can_be_read_in_light_and_dark(page: Browser, scheme: str) -> None:
+def test_all_words_can_be_read_in_light_and_dark(page: Browser, server: Server, scheme: str) -> None:
     page.prefer(scheme)
     try:
-        for words, end in ((RAW, "done"), ("fail please", "failed")):
+        for words, end in ((RAW, "done"), ("fail please", "failed"), ("hold on", "cancelled")):
+            server.hold()
             paste(page, words)
             click(page, "send")
+            if end == "cancelled":
+                state(page, "running")
+                assert page.evaluate(CONTRAST) == []
+                click(page, "cancel")
             state(page, end)
             assert page.evaluate(CONTRAST) == []
+            server.go()
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == {"light": "rgb(250, 249, 247)", "dark": "rgb(24, 23, 22)"}[scheme]
     finally:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hardware import driver, graph_claims, start_claims
+from coldfork.virtual import management
+from coldfork.virtual.driver import uuid_of
+from hardware import driver, graph_claims, lease_claims, start_claims
 from hardware.children import Bench
 
 pytestmark = pytest.mark.once
@@ -38,6 +42,11 @@ int cuInit(unsigned flags) {
 }
 int cuDeviceGetCount(int *count) { if (!awake) return 3; *count = 1; return 0; }
 int cuDeviceGet(int *device, int ordinal) { if (!awake) return 3; *device = 0; return ordinal ? 101 : 0; }
+int cuDeviceGetUuid(unsigned char *uuid, int device) {
+    static const unsigned char virtual[16] = {0xc0, 0x1d, 0xf0, 0, 0x5e, 0xed, 0x40, 0, 0x80};
+    for (int at = 0; at < 16; at++) uuid[at] = virtual[at];
+    return 0;
+}
 int cuCtxGetCurrent(void **context) { if (!awake) return 3; *context = 0; return 0; }
 int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { if (!awake) return 3; active = 1; return 0; }
@@ -75,8 +84,8 @@ def test_an_unknown_section_is_refused() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert (
-        "there is no section 'driver'; there are codes, injection, probes, torch, virtual, graphs, start"
-        in done.stderr
+        "there is no section 'driver'; there are codes, injection, probes, torch, virtual, graphs, start, "
+        "lease" in done.stderr
     )
 
 
@@ -154,3 +163,16 @@ def test_without_a_real_device_graphs_cannot_be_tried() -> None:
     pytest.importorskip("torch")
     section = graph_claims.graphs(Bench(timeout=300, environment={"CUDA_VISIBLE_DEVICES": ""}))
     assert [one.holds for one in section.findings] == [None]
+
+
+def test_what_was_leased_is_held_against_what_the_driver_shows(bench: Bench, tmp_path: Path) -> None:
+    if os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
+        pytest.skip("CUDA_VISIBLE_DEVICES is set")
+    boards = tmp_path / "boards"
+    management.write(boards, management.boards(1))
+    section = lease_claims.lease(replace(bench, environment=management.variables(boards)))
+    assert [finding.holds for finding in section.findings] == [True] * 6, section.answers
+    # A driver that shows another device than the one that was leased.
+    management.write(boards, [replace(management.boards(1)[0], uuid=f"GPU-{uuid_of(1)}")])
+    section = lease_claims.lease(replace(bench, environment=management.variables(boards)))
+    assert [finding.holds for finding in section.findings] == [False] * 4 + [True] * 2, section.answers

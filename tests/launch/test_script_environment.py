@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.launch.script.environment import KEPT, TABLE, ScriptEnvironment, build, listed
+from coldfork.launch.devices.choice import listed
+from coldfork.launch.script.environment import KEPT, TABLE, ScriptEnvironment, build
 from coldfork.model.errors import UsageError
 
 CUDA = "CUDA_VISIBLE_DEVICES"

@@ -42,6 +42,7 @@ class Server(uvicorn.Server):
 
 def main() -> int:
     """Set everything up, or say in one sentence why not."""
+    os.umask(0o077)  # what is written down is its owner's alone, also in a folder that others may enter
     settings = _settings()
     missing = explain_missing(settings)
     if missing is not None:

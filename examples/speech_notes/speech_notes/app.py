@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 import coldfork
 from speech_notes import bodies, engines
-from speech_notes.jobs import ENDS, Job, view
+from speech_notes.jobs import ENDS, Job, State, view
 from speech_notes.launch import launcher
 from speech_notes.running import Running
 from speech_notes.same_origin import SameOriginOnly
@@ -28,6 +28,7 @@ FILES = {
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
+READING = ["GET", "HEAD"]
 COME_BACK_MS = 1000
 """After so long a browser asks a server again that has gone away."""
 KEEP_ALIVE = 15.0
@@ -75,7 +76,8 @@ def _add_page(app: FastAPI) -> None:
         )
 
     for path, (name, kind) in FILES.items():
-        app.add_api_route(path, adding((PAGE / name).read_bytes(), kind), include_in_schema=False)
+        content = adding((PAGE / name).read_bytes(), kind)
+        app.add_api_route(path, content, methods=READING, include_in_schema=False)
 
 
 def _add_jobs(app: FastAPI, service: Service) -> None:
@@ -95,10 +97,19 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
             raise HTTPException(404, "there is no such job")
         return job
 
-    @app.get("/jobs/{name}")
+    @app.api_route("/jobs/{name}", methods=READING)
     async def show(name: str) -> JSONResponse:
         """How a job stands, with its note when it is done."""
         return JSONResponse(service.shown(await find(name)), headers={"cache-control": "no-store"})
+
+    @app.post("/jobs/{name}/cancel")
+    async def cancel(name: str) -> JSONResponse:
+        """End a job that waits or runs, and answer when its process has ended."""
+        await service.running.cancel(name)
+        job = await find(name)
+        if job.state is not State.CANCELLED:
+            raise HTTPException(409, f"the job has ended: {job.state}")
+        return JSONResponse(service.shown(job), headers={"cache-control": "no-store"})
 
     @app.get("/jobs/{name}/events")
     async def events(name: str, request: Request) -> Response:
@@ -133,7 +144,7 @@ async def _events(service: Service, name: str) -> AsyncIterator[str]:
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
-    @app.get("/about")
+    @app.api_route("/about", methods=READING)
     async def about() -> dict[str, Any]:
         """What works here, and what it must be told."""
         states = coldfork.state()
@@ -146,7 +157,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
             "awake": [one.accelerator for one in states if one.status == "awake"],
         }
 
-    @app.get("/health")
+    @app.api_route("/health", methods=READING)
     async def health() -> JSONResponse:
         """Whether jobs are being done: 503 if a worker is gone or the database cannot be read."""
         try:

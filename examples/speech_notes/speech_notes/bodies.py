@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import HTTPException, Request
+from starlette.requests import ClientDisconnect
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain"
@@ -41,12 +42,16 @@ async def _bounded(request: Request, most: int) -> bytes:
         raise _too_large(most)
     body = bytearray()
     size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > most + PATIENCE:
-            break
-        if size <= most:
-            body += chunk
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most + PATIENCE:
+                break
+            if size <= most:
+                body += chunk
+    except ClientDisconnect:
+        # Nobody hears this, and it is no fault of ours that would have to be told of in the log.
+        raise _refused(HTTPStatus.BAD_REQUEST, "the client hung up in the middle of it") from None
     if size > most:
         raise _too_large(most)
     return bytes(body)

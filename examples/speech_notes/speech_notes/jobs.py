@@ -10,7 +10,7 @@ from typing import Any
 
 
 class State(StrEnum):
-    """Where a job stands: queued, running, and one of three ends."""
+    """Where a job stands: queued, running, and one of four ends."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -18,9 +18,11 @@ class State(StrEnum):
     FAILED = "failed"
     KILLED = "killed"
     """Its process was ended by a signal that did not come from the server."""
+    CANCELLED = "cancelled"
+    """Somebody did not want it any more."""
 
 
-ENDS = frozenset({State.DONE, State.FAILED, State.KILLED})
+ENDS = frozenset({State.DONE, State.FAILED, State.KILLED, State.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)

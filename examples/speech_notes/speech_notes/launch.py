@@ -66,6 +66,9 @@ class Isolated:
                 on_progress=tell,
             )
             return await asyncio.to_thread(self._ending, result, file)
+        except asyncio.CancelledError:
+            self._forget_old_runs()
+            raise
         finally:
             file.unlink(missing_ok=True)
             file.with_suffix(".part").unlink(missing_ok=True)
@@ -92,6 +95,8 @@ class Isolated:
 
     def _forget_old_runs(self) -> None:
         """Keep the directories of the youngest runs that went wrong: somebody will want to read them."""
+        if not self._runs.exists():
+            return
         ended = [path for path in self._runs.iterdir() if _state_of(path) not in ("started", None)]
         for path in sorted(ended)[:-RUNS_KEPT]:
             shutil.rmtree(path, ignore_errors=True)

@@ -26,6 +26,8 @@ class Running:
         self._watching = watching
         self._news = asyncio.Event()
         self._workers: list[asyncio.Task[None]] = []
+        self._at_work: dict[str, asyncio.Task[Ending]] = {}
+        """What is being done for each job that runs."""
 
     def start(self) -> None:
         """Begin to take jobs."""
@@ -40,6 +42,16 @@ class Running:
     def look(self) -> None:
         """There is a new job."""
         self._news.set()
+
+    async def cancel(self, name: str) -> None:
+        """End a job that waits or runs, and return when it has ended; one that has ended stays as it is."""
+        await asyncio.to_thread(self._store.cancel, name)
+        # From here on whoever takes it up sees that it is cancelled; who is at work on it is told.
+        work = self._at_work.get(name)
+        if work is not None:
+            work.cancel()
+            await asyncio.wait([work])
+        self._watching.over(name)
 
     @property
     def alive(self) -> int:
@@ -79,21 +91,41 @@ class Running:
 
     async def _do(self, job: Job, transcript: str) -> None:
         self._watching.changed(job.id)
-
-        def tell(done: int, total: int) -> None:
-            self._watching.advance(job.id, done, total)
-
+        work = self._at_work[job.id] = asyncio.create_task(self._ending(job, transcript))
         try:
-            ending = await self._launcher.run(transcript, f"{job.id}-{job.attempt}", tell)
+            ending = await work
         except asyncio.CancelledError:
-            self._store.put_back(job)
-            raise
-        except Exception as error:
-            _log.exception("the job %s could not be run", job.id)
-            ending = Ending(State.FAILED, error=f"{type(error).__name__}: {error}")
+            if _is_cancelled():
+                self._store.put_back(job)
+                raise
+            _log.info("job %s: %s", job.id, State.CANCELLED)
+            return
+        finally:
+            del self._at_work[job.id]
         try:
             await asyncio.to_thread(self._store.finish, job, ending)
         finally:
             self._watching.over(job.id)
         _log.info("job %s: %s%s", job.id, ending.state, f" ({ending.error})" if ending.error else "")
         await asyncio.to_thread(self._store.forget, self._settings.keep)
+
+    async def _ending(self, job: Job, transcript: str) -> Ending:
+        """Do the work of a job, unless it was cancelled when nobody was at work on it yet."""
+
+        def tell(done: int, total: int) -> None:
+            self._watching.advance(job.id, done, total)
+
+        now = await asyncio.to_thread(self._store.job, job.id)
+        if now is None or now.state is not State.RUNNING:
+            raise asyncio.CancelledError
+        try:
+            return await self._launcher.run(transcript, f"{job.id}-{job.attempt}", tell)
+        except Exception as error:
+            _log.exception("the job %s could not be run", job.id)
+            return Ending(State.FAILED, error=f"{type(error).__name__}: {error}")
+
+
+def _is_cancelled() -> bool:
+    """Whether the worker itself is to end, and not only the job that it is at."""
+    worker = asyncio.current_task()
+    return worker is not None and worker.cancelling() > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sqlite3
 import time
@@ -13,13 +14,13 @@ from typing import Any
 
 from speech_notes.jobs import Ending, Job, State
 
-VERSION = 1
+VERSION = 2
 PATIENCE = 30.0
 """Seconds to wait while somebody else writes."""
 MOST_ATTEMPTS = 3
 """A job that was running so often when its server died is not begun again: it may be the reason."""
 
-_SCHEMA = f"""
+_TABLE = f"""
 CREATE TABLE IF NOT EXISTS jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -34,9 +35,23 @@ CREATE TABLE IF NOT EXISTS jobs (
     note TEXT,
     process TEXT
 ) STRICT;
+"""
+_SCHEMA = f"""
+{_TABLE}
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, number);
 PRAGMA user_version = {VERSION};
 """
+_FROM_VERSION_1 = f"""
+BEGIN IMMEDIATE;
+DROP INDEX jobs_by_state;
+ALTER TABLE jobs RENAME TO jobs_before;
+{_TABLE}
+INSERT INTO jobs SELECT * FROM jobs_before;
+DROP TABLE jobs_before;
+PRAGMA user_version = {VERSION};
+COMMIT;
+"""
+"""The states that a job can be in are a rule of the table, and the first version knew no cancelled ones."""
 _SHOWN = "id, state, attempt, created, started, finished, error, signal, note, process"
 
 
@@ -49,11 +64,14 @@ class Store:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        _keep_private(file)
         with self._connected() as database:
             (found,) = database.execute("PRAGMA user_version").fetchone()
-            if found not in (0, VERSION):
+            if found not in (0, 1, VERSION):
                 raise StoreError(f"{file} was written by another version ({found}) of this example")
             database.execute("PRAGMA journal_mode = WAL")
+            if found == 1:
+                database.executescript(_FROM_VERSION_1)
             database.executescript(_SCHEMA)
 
     def submit(self, transcript: str, most_queued: int) -> Job | None:
@@ -94,6 +112,19 @@ class Store:
             job.attempt,
         )
         return bool(rows)
+
+    def cancel(self, name: str) -> Job | None:
+        """End a job that waits or runs, because nobody wants it; None if there is no such job.
+
+        Its process may be there still: whoever finishes this attempt finds that it has ended already.
+        """
+        rows = self._change(
+            "UPDATE jobs SET state = 'cancelled', finished = ? "
+            f"WHERE id = ? AND state IN ('queued', 'running') RETURNING {_SHOWN}",
+            time.time(),
+            name,
+        )
+        return _job(rows[0]) if rows else None
 
     def put_back(self, job: Job) -> bool:
         """Let a running job wait again, as if it had not been begun: its server goes down in good order."""
@@ -159,6 +190,17 @@ class Store:
             yield database
         finally:
             database.close()
+
+
+def _keep_private(file: Path) -> None:
+    """Let nobody else read the database; SQLite gives the files beside it the same mode."""
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        for each in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+            if each.exists():
+                each.chmod(0o600)
+    except OSError as error:
+        raise StoreError(f"cannot open {file}: {error}") from error
 
 
 def _packed(value: Any) -> str | None:

@@ -58,5 +58,23 @@ class ZygoteError(ColdforkError):
         return self.message
 
 
+class LeaseError(ColdforkError):
+    """The devices that you asked for could not be leased: none is visible, or others hold them.
+
+    The message says of each device who holds it, or how much of its memory is free.
+    """
+
+    def __init__(self, message: str, holders: tuple[int, ...] = (), may_pass: bool = False) -> None:
+        super().__init__(message, holders, may_pass)
+        self.message = message
+        self.holders = holders
+        """The processes that hold a lease on the devices asked for."""
+        self.may_pass = may_pass
+        """Whether waiting may help: others hold devices, or their memory."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class UnsafeForkWarning(RuntimeWarning):
     """You get it under `guard("warn")`, for a fork whose child is handed what it cannot use."""

@@ -10,7 +10,7 @@ from typing import Any
 from coldfork.diagnose.doctor.facts.facts import Facts, System
 from coldfork.diagnose.doctor.facts.files import FileTree, Space
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
-from coldfork.diagnose.doctor.facts.management import Device, Management
+from coldfork.launch.devices.management import Device, Management
 from coldfork.model.diagnosis.checks import Health
 from coldfork.model.observations import Origin
 

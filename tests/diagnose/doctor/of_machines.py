@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.diagnose.doctor.facts.asking import NoAnswerError
-from coldfork.diagnose.doctor.facts.management import Management, Touched
+from coldfork.launch.devices.asking import NoAnswerError
+from coldfork.launch.devices.management import Instance, Management, Touched
 from tests.diagnose.doctor.machines import Case, Machine, as_it_is, fail, ok, skipped, warn
 
 Make = Callable[[Machine], Machine]
@@ -264,14 +264,14 @@ DRIVER: tuple[Case, ...] = (
     ok(
         "mig",
         "3 instances on 1 divided devices",
-        lambda m: m.devices({"mig": True, "mig_pending": True, "mig_devices": 3}).variables(
-            CUDA_VISIBLE_DEVICES="MIG-1"
-        ),
+        lambda m: m.devices(
+            {"mig": True, "mig_pending": True, "instances": (Instance("MIG-aa"),) * 3}
+        ).variables(CUDA_VISIBLE_DEVICES="MIG-1"),
     ),
     warn(
         "mig",
         "3 instances, and CUDA_VISIBLE_DEVICES is not set: each process sees one alone",
-        lambda m: m.devices({"mig": True, "mig_pending": True, "mig_devices": 3}),
+        lambda m: m.devices({"mig": True, "mig_pending": True, "instances": (Instance("MIG-aa"),) * 3}),
     ),
     warn(
         "mig",
@@ -281,12 +281,12 @@ DRIVER: tuple[Case, ...] = (
     warn(
         "mig",
         "device 0: MIG is to be switched off at the next reset",
-        lambda m: m.devices({"mig": True, "mig_devices": 1}),
+        lambda m: m.devices({"mig": True, "instances": (Instance("MIG-aa"),) * 1}),
     ),
     fail(
         "mig",
         "device 0 is divided and has no instance, so that CUDA finds no device",
-        lambda m: m.devices({"mig": True, "mig_pending": True, "mig_devices": 0}),
+        lambda m: m.devices({"mig": True, "mig_pending": True, "instances": (Instance("MIG-aa"),) * 0}),
     ),
     skipped("mig", "NVML describes no device that could be divided", lambda m: m.devices({"mig": None})),
     ok("mps", "there is no MPS daemon, and nothing expects one", lambda m: m.driver().answers()),

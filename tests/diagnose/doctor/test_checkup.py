@@ -12,7 +12,7 @@ import pytest
 from coldfork.diagnose.doctor import checkup, registry
 from coldfork.diagnose.doctor.driver import nvml
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.diagnose.doctor.facts.management import Management
+from coldfork.launch.devices.management import Management
 from coldfork.model.diagnosis.checks import Answer, Health, fail, ok, together, warn
 from coldfork.model.errors import UsageError
 from tests.diagnose.doctor.machines import WORKING, Machine

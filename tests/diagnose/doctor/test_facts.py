@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.diagnose.doctor.facts import asking, device_answers
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.facts.files import FileTree, Space
 from coldfork.diagnose.doctor.facts.interpreter import examined, others
@@ -16,6 +15,7 @@ from coldfork.diagnose.doctor.facts.machine import facts
 from coldfork.diagnose.doctor.facts.packages import InstalledPackages, TorchBuild
 from coldfork.diagnose.doctor.facts.shared_objects import needed
 from coldfork.diagnose.doctor.facts.waking import waking
+from coldfork.launch.devices import answers, asking
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Origin
 from tests.diagnose.doctor.elf import library
@@ -153,9 +153,9 @@ def test_this_machine_is_what_the_system_says() -> None:
 def test_a_process_that_does_not_answer_is_an_answer(
     program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in = tmp_path / "device_answers.py"
+    stand_in = tmp_path / "answers.py"
     stand_in.write_text(program, encoding="utf-8")
-    monkeypatch.setattr(device_answers, "__file__", str(stand_in))
+    monkeypatch.setattr(answers, "__file__", str(stand_in))
     if "sleep" in program:
         monkeypatch.setattr(asking, "_SECONDS", 1.0)
     answer = asking.management(os.environ)

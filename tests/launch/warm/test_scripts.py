@@ -287,3 +287,16 @@ def test_torch_has_the_threads_that_it_would_have_had(ready: WarmBench) -> None:
     for env in ({}, {"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "2"}):
         warm = ready.warm(text, modules=["torch"], env=env)
         assert said(warm) == said(ready.run(text, env=env))
+
+
+def test_a_warm_script_is_held_to_its_caps(ready: WarmBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without a control group, into which it is forked."""
+    growing = "held = []\nwhile True:\n    held.append(b'x' * 262144)"
+    for means in ("", "watch"):
+        monkeypatch.setenv("COLDFORK_CAPS", means)
+        over = ready.warm(growing, max_memory="200 MiB")
+        assert (over.outcome, over.signal) == ("over-memory", "SIGKILL")
+        over = ready.warm("while True: pass", max_cpu=1)
+        assert over.outcome == "over-cpu"
+        assert over.caps is not None
+        assert 1 <= over.caps["cpu"]["reached"] < 1.5

@@ -8,9 +8,10 @@ and john moved the work into a process of its own since then the service has not
 
 what about the summary for the customers i think we should say that no recording was lost and that every transcript \
 was made again on the same day can you write that down anna okay then we meet on friday and look at the numbers`;
-const ENDS = ["done", "failed", "killed"];
+const ENDS = ["done", "failed", "killed", "cancelled"];
 let limit = null;
 let stream = null;
+let watched = "";
 let sending = false;
 
 const bytes = (text) => new TextEncoder().encode(text).length;
@@ -39,7 +40,7 @@ async function send() {
       method: "POST", headers: { "content-type": "text/plain; charset=utf-8" }, body: text,
     });
     const told = await answer.json();
-    if (answer.ok) watch(told.id);
+    if (answer.ok) go(told.id);
     else refuse(`Not accepted: ${typeof told.detail === "string" ? told.detail : answer.status}.`);
   } catch {
     refuse("The server does not answer.");
@@ -58,13 +59,28 @@ function refuse(why) {
   find("text").focus();
 }
 
-function watch(id) {
-  if (stream) stream.close();
+// The address says which job is shown, so that the browser's back and forward buttons go from one to another.
+function go(id) {
   location.hash = id;
+  follow();
+}
+
+function follow() {
+  const id = location.hash.slice(1);
+  if (id === watched) return;
+  if (stream) stream.close();
+  stream = null;
+  watched = id;
+  say(find("refused"), "");
+  find("job").hidden = true;
   find("note").hidden = true;
+  if (id) watch(id);
+}
+
+function watch(id) {
   stream = new EventSource(`/jobs/${encodeURIComponent(id)}/events`);
-  stream.addEventListener("job", (event) => show(JSON.parse(event.data)));
-  stream.onerror = () => lost(id);
+  stream.addEventListener("job", (event) => { if (id === watched) show(JSON.parse(event.data)); });
+  stream.onerror = () => { if (id === watched) lost(id); };
 }
 
 async function lost(id) {
@@ -74,11 +90,26 @@ async function lost(id) {
     return;
   }
   const answer = await fetch(`/jobs/${encodeURIComponent(id)}`).catch(() => null);
-  if (answer && answer.ok) show(await answer.json());
+  const job = answer && answer.ok ? await answer.json().catch(() => null) : null;
+  if (id !== watched) return;
+  if (job) show(job);
   else {
     find("job").hidden = true;
     refuse(answer && answer.status === 404 ? "There is no such job any more." : "The server does not answer.");
   }
+}
+
+async function cancel() {
+  const id = watched;
+  const button = find("cancel");
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
+  const answer = await fetch(`/jobs/${encodeURIComponent(id)}/cancel`, { method: "POST" }).catch(() => null);
+  button.setAttribute("aria-disabled", "false");
+  if (id !== watched) return;
+  // One that has ended meanwhile is shown as it ended; its stream has told, or will.
+  if (answer && answer.ok) show(await answer.json());
+  else if (!answer || answer.status !== 409) refuse("It could not be cancelled: the server does not answer.");
 }
 
 function words(job) {
@@ -89,7 +120,7 @@ function words(job) {
     if (at.stage !== "punctuating") return "Summarising.";
     return `Punctuating passage ${Math.min(at.done, at.total - 2)} of ${at.total - 2}.`;
   }
-  return { done: "The note is ready.", failed: "It could not be done.", killed: `Its process was ended by ${job.signal}.` }[job.state];
+  return { done: "The note is ready.", cancelled: "It was cancelled.", failed: "It could not be done.", killed: `Its process was ended by ${job.signal}.` }[job.state];
 }
 
 function show(job) {
@@ -103,6 +134,10 @@ function show(job) {
   bar.hidden = ENDS.includes(job.state);
   bar.max = job.progress ? job.progress.total : 1;
   bar.value = job.progress ? job.progress.done : 0;
+  // Whoever stands on the button when it goes away goes on where the next text is put in.
+  const stood = document.activeElement === find("cancel");
+  find("wanted").hidden = ENDS.includes(job.state);
+  if (stood && find("wanted").hidden) find("text").focus();
   say(find("trouble"), job.error || "");
   say(find("process"), job.process ? about(job.process) : "");
   if (job.note) write(job.note);
@@ -160,5 +195,7 @@ find("text").addEventListener("keydown", (event) => {
 });
 find("example").addEventListener("click", () => { find("text").value = EXAMPLE; measure(); find("text").focus(); });
 find("copy").addEventListener("click", copy);
+find("cancel").addEventListener("click", cancel);
+window.addEventListener("hashchange", follow);
 introduce();
-if (location.hash.length > 1) watch(location.hash.slice(1));
+follow();

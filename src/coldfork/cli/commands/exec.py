@@ -17,17 +17,22 @@ if TYPE_CHECKING:
 TIMED_OUT = 124
 """What GNU `timeout` ends with, too."""
 
+OVER_MEMORY = 137
+"""What containers end with whose memory is used up, too."""
+
 _EPILOG = """\b
 Examples:
   coldfork exec -- post.py --epochs 3           like python post.py --epochs 3, but isolated
   coldfork exec --devices 1 -- -m engine.post   with the second of the devices visible here
   coldfork exec --timeout 600 -- post.py        ended after ten minutes, with everything it started
+  coldfork exec --max-memory 2GiB -- post.py    killed with all it started when they hold more together
   coldfork exec --env OMP_NUM_THREADS=1 -- post.py
 
 \b
 Everything from the script on belongs to the script. Its standard streams are those of this command; Ctrl-C,
 Ctrl-Z and other signals reach it as if it had been started directly. What it leaves running is ended.
-Exit status: the script's own, 124 if it took too long, 2 if it could not be started.
+Exit status: the script's own, 124 if it took too long, 137 if it held too much memory, 2 if it could not be
+started.
 Next: report.json in the run directory says what it did to accelerators.
 """
 
@@ -67,6 +72,17 @@ def _modules(_context: click.Context, _parameter: click.Parameter, given: str | 
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
     help="End it after this many seconds, with everything it started.",
+)
+@click.option(
+    "--max-memory",
+    metavar="SIZE",
+    help="Kill it when all its processes together hold more memory than this, such as 2GiB or 512M.",
+)
+@click.option(
+    "--max-cpu",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End it when all its processes together have used so many seconds of processor time.",
 )
 @click.option(
     "--grace",
@@ -117,6 +133,8 @@ def exec_(
     /,
     devices: str | None,
     timeout: float | None,
+    max_memory: str | None,
+    max_cpu: float | None,
     grace: float,
     start_method: str,
     env: dict[str, str | None],
@@ -148,6 +166,8 @@ def exec_(
         inherit_env=inherit_env,
         start_method=start_method,
         timeout=timeout,
+        max_memory=max_memory,
+        max_cpu=max_cpu,
         log_dir=log_dir,
         python=python,
         grace=grace,
@@ -158,8 +178,10 @@ def exec_(
         done = foreground.run(request, lambda now, total: bar.update(name, now, total))
     if not quiet:
         _report(done, timeout)
-    if done.outcome == "timed-out":
+    if done.outcome in ("timed-out", "over-cpu"):
         context.exit(TIMED_OUT)
+    if done.outcome == "over-memory":
+        context.exit(OVER_MEMORY)
     context.exit(supervision.end_like(done.ending))
 
 
@@ -170,6 +192,8 @@ def _report(done: Foreground, timeout: float | None) -> None:
     if done.outcome == "timed-out":
         report = done.run_dir / "report.json"
         output.note(f"the script took longer than {timeout:g} s and was ended; see {report}")
+    elif done.outcome in ("over-memory", "over-cpu"):
+        output.note(f"{done.explained()}; see {done.run_dir}/report.json")
     elif done.outcome == "lost":
         output.note(
             "the script's supervisor was killed, so nobody knows how the script ended; what it started was "

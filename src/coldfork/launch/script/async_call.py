@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from coldfork.launch.script.call import Following, Given, OnLine, Progress, begin, checked
+from coldfork.launch.script.environment import Devices
 from coldfork.launch.script.output_lines import OutputLine
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import ScriptResult
@@ -189,7 +190,7 @@ def arun_script(
     script: str | os.PathLike[str],
     args: Words = (),
     *,
-    devices: Sequence[int | str] | str | None = None,
+    devices: Devices = None,
     env: Mapping[str, str | None] | None = None,
     inherit_env: bool = True,
     start_method: str = "spawn",
@@ -204,6 +205,8 @@ def arun_script(
     grace: float = GRACE_SECONDS,
     most_output: int = MOST_OUTPUT,
     warm: Sequence[str] = (),
+    max_memory: int | str | None = None,
+    max_cpu: float | None = None,
 ) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
@@ -230,6 +233,8 @@ def arun_script(
         most_output=most_output,
         streamed=True,
         warm=warm,
+        max_memory=max_memory,
+        max_cpu=max_cpu,
     )
     return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
 

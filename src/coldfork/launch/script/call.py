@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from coldfork.launch.script import run_directory
+from coldfork.launch.script.environment import Devices
 from coldfork.launch.script.output_lines import OutputLine, OutputLines
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Prepared, ScriptRequest, Words, prepare
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult, result_of
@@ -24,7 +25,7 @@ def run_script(
     script: str | os.PathLike[str],
     args: Words = (),
     *,
-    devices: Sequence[int | str] | str | None = None,
+    devices: Devices = None,
     env: Mapping[str, str | None] | None = None,
     inherit_env: bool = True,
     start_method: str = "spawn",
@@ -39,13 +40,15 @@ def run_script(
     grace: float = GRACE_SECONDS,
     most_output: int = MOST_OUTPUT,
     warm: Sequence[str] = (),
+    max_memory: int | str | None = None,
+    max_cpu: float | None = None,
 ) -> ScriptResult:
     """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
 
     `script` is a file, or `"-m"` with the module as the first of `args`. The script runs in a new interpreter
     with `start_method` as its default start method and with the environment of the table in
     `coldfork.launch.script.environment`; `env` adds to it, and takes away what it maps to None. `devices` are
-    places in the list of devices that this process sees, or their identifiers.
+    places in the list of devices that this process sees, their identifiers, or a lease of `coldfork.lease`.
 
     After `timeout` seconds the script and all it started are asked to end, and killed `grace` seconds later.
     The same happens when this call is interrupted, and when this process dies. What it leaves running when it
@@ -54,6 +57,9 @@ def run_script(
     `stdin` is what it reads: bytes, a text or an open file; without it, nothing. Its output, its errors and a
     report lie in a new folder in `log_dir`, else in the user's state folder. `on_line` is called with each
     `OutputLine` as it is written, `on_progress` with what the script says to `coldfork.progress`.
+
+    The script and all it starts together may hold `max_memory`, bytes or a text such as `"2 GiB"`, and are
+    killed for more; they may use `max_cpu` seconds of processor time.
 
     `warm` are modules that a server keeps imported from which the script is then forked: see `coldfork warm`.
     Where no server can start it, it is started as ever, and the result says in `cold_because` why.
@@ -76,6 +82,8 @@ def run_script(
         most_output=most_output,
         streamed=on_line is not None,
         warm=warm,
+        max_memory=max_memory,
+        max_cpu=max_cpu,
     )
     following = begin(request, stdin, on_progress)
     try:

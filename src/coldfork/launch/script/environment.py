@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from coldfork.launch.devices import choice
+from coldfork.launch.devices.choice import CUDA, HIP, NONE, listed
+from coldfork.launch.lease.lease import Lease
 from coldfork.model.errors import UsageError
 
 METHOD = "MULTIPROCESSING_START_METHOD"
 METHODS = ("spawn", "forkserver", "fork")
-CUDA = "CUDA_VISIBLE_DEVICES"
-HIP = "HIP_VISIBLE_DEVICES"
-#: What CUDA and HIP read as "none at all", and no program as "not set".
-NONE = "-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,9 @@ TABLE = (
     ),
 )
 
+#: Places in the list of devices that the caller sees, identifiers, or what was leased.
+Devices: TypeAlias = Sequence[int | str] | str | Lease | None
+
 #: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of
 #: them MPS gives. Without its variables a script would leave its caller's share and take the rest.
 KEPT = (
@@ -112,7 +114,7 @@ class ScriptEnvironment:
 def build(
     start_method: str,
     *,
-    devices: Sequence[int | str] | str | None = None,
+    devices: Devices = None,
     env: Mapping[str, str | None] | None = None,
     inherit: bool = True,
     base: Mapping[str, str] = os.environ,
@@ -165,19 +167,18 @@ def _checked(env: Mapping[str, Any]) -> dict[str, str | None]:
     return dict(env)
 
 
-def _chosen(
-    devices: Sequence[int | str] | str | None, own: Mapping[str, str | None], base: Mapping[str, str]
-) -> dict[str, str]:
+def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, str]) -> dict[str, str]:
     """The variable that lets a script see these devices, and nothing where none were chosen."""
     if devices is None:
         return {}
-    # On ROCm both are read; the caller's own choice says which of them counts here.
-    name = HIP if HIP in base and CUDA not in base else CUDA
+    name = choice.variable(base)
     if own.get(name) is not None:
         raise UsageError(f"devices and env both choose devices ({name}); give one of them")
-    wanted = _listed(devices)
+    if isinstance(devices, Lease):
+        return dict(devices.variables)
+    wanted = choice.chosen(devices)
     callers = None if name not in base else listed(base[name])
-    return {name: ",".join(_one(device, callers, name) for device in wanted) or NONE}
+    return {name: ",".join(choice.entry(device, callers, name) for device in wanted) or NONE}
 
 
 def _require_within(own: Mapping[str, str | None], base: Mapping[str, str]) -> None:
@@ -192,65 +193,8 @@ def _require_within(own: Mapping[str, str | None], base: Mapping[str, str]) -> N
                 f"without {name} the script would see devices that this process does not ({base[name]!r})"
             )
         for device in listed(given):
-            if not any(_same(device, known) for known in callers):
+            if not any(choice.same(device, known) for known in callers):
                 raise UsageError(
                     f"{name}={given!r} shows the script device {device}, which this process does not see "
                     f"({base[name]!r}), or not under that name"
                 )
-
-
-def listed(text: str) -> list[str]:
-    """The devices that a variable shows: the list ends at the first entry that is none."""
-    found: list[str] = []
-    for entry in text.split(","):
-        device = entry.strip()
-        if not device or device.startswith("-"):
-            break
-        found.append(device)
-    return found
-
-
-def _listed(devices: Sequence[int | str] | str) -> list[int | str]:
-    if isinstance(devices, bool | int):
-        raise UsageError(
-            f"devices={devices!r} could mean one device or so many; give a list, such as [{devices:d}]"
-        )
-    parts: Sequence[int | str] = devices.split(",") if isinstance(devices, str) else devices
-    wanted: list[int | str] = []
-    for part in parts:
-        device = part.strip() if isinstance(part, str) else part
-        if device in ("", "none"):
-            continue
-        if isinstance(device, str) and device.isdecimal():
-            device = int(device)
-        if device in wanted:
-            raise UsageError(f"devices={devices!r} names {device!r} twice")
-        wanted.append(device)
-    return wanted
-
-
-def _one(device: int | str, callers: list[str] | None, name: str) -> str:
-    if isinstance(device, int):
-        if device < 0:
-            raise UsageError(f"there is no device {device}; devices are counted from 0")
-        if callers is None:
-            return str(device)
-        if device >= len(callers):
-            seen = f"{len(callers)} device{'' if len(callers) == 1 else 's'}"
-            raise UsageError(
-                f"there is no device {device} among those of this process: {name} shows {seen} "
-                f"({','.join(callers) or 'none'})"
-            )
-        return callers[device]
-    if "," in device or device.startswith("-"):
-        raise UsageError(f"{device!r} is no device")
-    if callers is not None and not any(_same(device, known) for known in callers):
-        raise UsageError(
-            f"device {device} is not among those of this process: {name} shows {','.join(callers) or 'none'}"
-        )
-    return device
-
-
-def _same(device: str, known: str) -> bool:
-    """Whether two names are one device; an identifier may be shortened, and the longer is the narrower."""
-    return device == known or (not known.isdecimal() and device.startswith(known))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.script.call import Following, Progress, start
 from coldfork.launch.script.plan import ScriptRequest, prepare
-from coldfork.launch.script.result import troubles_of
+from coldfork.launch.script.result import Outcome, explained, troubles_of
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
 
 if TYPE_CHECKING:
@@ -32,8 +32,14 @@ class Foreground:
     left_behind: tuple[str, ...]
     exception: Mapping[str, Any] | None = None
     """The exception that ended it."""
+    caps: Mapping[str, Any] | None = None
+    """What it might use at most, and what it used."""
     cold_because: str | None = None
     """Why no server started it, where that was asked for."""
+
+    def explained(self) -> str:
+        """One sentence on how it ended."""
+        return explained(Outcome(self.outcome), self.ending.status, None, self.caps)
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -62,6 +68,7 @@ def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
         prepared.directory.path,
         tuple(report.get("left_behind") or ()),
         report.get("exception"),
+        report.get("caps"),
         (report.get("warm") or {}).get("cold_because"),
     )
 

@@ -12,8 +12,9 @@ from time import monotonic, time
 from typing import Any
 
 from coldfork.launch.interpreter import find_interpreter
-from coldfork.launch.script import environment, run_directory
-from coldfork.launch.script.environment import ScriptEnvironment
+from coldfork.launch.script import environment, limits, run_directory
+from coldfork.launch.script.environment import Devices, ScriptEnvironment
+from coldfork.launch.script.limits import Limits
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor.client import require_supervision
@@ -38,7 +39,7 @@ class ScriptRequest:
     """A file, a folder or an archive with a `__main__`, or `-m`, behind which the module is the first
     argument."""
     args: Words = ()
-    devices: Sequence[int | str] | str | None = None
+    devices: Devices = None
     env: Mapping[str, str | None] | None = None
     inherit_env: bool = True
     start_method: str = "spawn"
@@ -49,6 +50,8 @@ class ScriptRequest:
     grace: float = GRACE_SECONDS
     most_output: int = MOST_OUTPUT
     streamed: bool = False
+    max_memory: int | str | None = None
+    max_cpu: float | None = None
     warm: Sequence[str] = ()
     """The modules that a server is to have imported from which the script is forked; none for an ordinary
     start."""
@@ -71,6 +74,7 @@ def prepare(request: ScriptRequest) -> Prepared:
     """Check a request and lay out its run."""
     require_supervision("an isolated script")
     _require_times(request)
+    caps = limits.read(request.max_memory, request.max_cpu)
     modules = module_names(request.warm)
     python = find_interpreter(None if request.python is None else _word(request.python))
     words = _command_line(request)
@@ -81,7 +85,7 @@ def prepare(request: ScriptRequest) -> Prepared:
     directory = run_directory.make(words[1] if words[0] == "-m" else words[0], request.log_dir)
     try:
         veil = Veil(secrets(surroundings.variables, words))
-        report = _report(request, [python, *words], cwd, surroundings, directory, veil)
+        report = _report(request, [python, *words], cwd, surroundings, directory, veil, caps)
         directory.begin(report)
     except BaseException:
         directory.let_go()
@@ -96,6 +100,7 @@ def prepare(request: ScriptRequest) -> Prepared:
         "cwd": None if cwd is None else inside(cwd),
         "streamed": request.streamed,
         "timeout": request.timeout,
+        "caps": caps.job(),
         "grace": request.grace,
         "most_output": request.most_output,
     }
@@ -118,6 +123,7 @@ def _report(
     surroundings: ScriptEnvironment,
     directory: RunDirectory,
     veil: Veil,
+    caps: Limits,
 ) -> dict[str, Any]:
     """The report as it is when a run starts; `null` is what nobody knows yet."""
     from coldfork import __version__
@@ -142,6 +148,7 @@ def _report(
         "start_method": surroundings.start_method,
         "warm": None,
         "timeout": request.timeout,
+        "caps": caps.report(),
         "environment": {
             "set": veil.variables(surroundings.changed),
             "removed": list(surroundings.removed),

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coldfork.launch.caps.sizes import spoken, spoken_cap
 from coldfork.launch.supervisor import report_file
 from coldfork.model.errors import ColdforkError
 
@@ -27,6 +28,10 @@ class Outcome(StrEnum):
     KILLED = "killed"
     """By a signal that was not ours."""
     TIMED_OUT = "timed-out"
+    OVER_MEMORY = "over-memory"
+    """It held more than `max_memory`, and was killed."""
+    OVER_CPU = "over-cpu"
+    """It used more processor time than `max_cpu`, and was ended."""
     CANCELLED = "cancelled"
     """The task or the call that waited for it was cancelled."""
     CALLER_DIED = "caller-died"
@@ -66,6 +71,8 @@ class ScriptResult:
     """Whether it was forked from a server that had imported its modules already."""
     cold_because: str | None = None
     """Why it was not, though that was asked for."""
+    caps: Mapping[str, Any] | None = None
+    """What it might use at most: for memory and cpu `most`, `reached`, and `by` what it was held to that."""
 
     @property
     def ok(self) -> bool:
@@ -84,7 +91,7 @@ class ScriptResult:
 
     def explained(self) -> str:
         """One sentence on how it ended."""
-        return f"the script {_HOW[self.outcome].format(status=self.status, signal=self.signal)}"
+        return explained(self.outcome, self.status, self.signal, self.caps)
 
 
 _HOW = {
@@ -92,10 +99,29 @@ _HOW = {
     Outcome.FAILED: "ended with status {status}",
     Outcome.KILLED: "was killed by {signal}",
     Outcome.TIMED_OUT: "took longer than it was given, and was ended",
+    Outcome.OVER_MEMORY: "was killed at {memory} of memory",
+    Outcome.OVER_CPU: "was ended after {cpu} of processor time",
     Outcome.CANCELLED: "was cancelled, and ended",
     Outcome.CALLER_DIED: "was ended, because who started it died",
     Outcome.LOST: "was lost: its supervisor was killed, and how the script itself ended nobody knows",
 }
+
+
+def explained(
+    outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None
+) -> str:
+    """One sentence on how a script ended."""
+    known = {} if caps is None else caps
+    memory, cpu = _of_memory(known.get("memory")), _of_cpu(known.get("cpu"))
+    return f"the script {_HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)}"
+
+
+def _of_memory(cap: Mapping[str, Any] | None) -> str:
+    return "" if cap is None else f"{spoken(cap['reached'] or 0)} of {spoken_cap(cap['most'])}"
+
+
+def _of_cpu(cap: Mapping[str, Any] | None) -> str:
+    return "" if cap is None else f"{cap['reached'] or 0:.1f} s of {cap['most']:g} s"
 
 
 class ScriptError(ColdforkError):
@@ -136,6 +162,7 @@ def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
         left_behind=tuple(report.get("left_behind") or ()),
         warm=warm is not None and warm["cold_because"] is None,
         cold_because=None if warm is None else warm["cold_because"],
+        caps=report.get("caps"),
     )
 
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from coldfork.launch.supervisor.capping import Capping
+
 LINGER_SECONDS = 0.5
 """How long what the script leaves behind may take to leave by itself; helpers of multiprocessing do."""
 _LAST_SECONDS = 10.0
@@ -87,6 +89,7 @@ class Supervisor:
         self._left: list[str] = []
         self._unreachable: list[int] = []
         self._alone = False
+        self._capping = _capping(plan)
 
     def run(self) -> None:
         """Supervise until nothing is left, and tell how it ended."""
@@ -139,6 +142,10 @@ class Supervisor:
         self._caller.tell({"is": "started", "pid": self._script})
         if plan.timeout is not None:
             self._at(self._began + plan.timeout, lambda: self._end("timed-out"))
+        if self._capping is not None:
+            if self._capping.watches_memory:
+                kernel.come_first()
+            self._at(self._began, self._look_at_caps)
         return True
 
     def _watch(self, descriptor: int, action: Callable[[], None]) -> None:
@@ -221,11 +228,25 @@ class Supervisor:
                 self._caller.tell({"is": "stopped" if stopped else "continued", "signal": stopped})
             return
         self._peak = max(self._peak, used.ru_maxrss * 1024)
+        if self._capping is not None:
+            self._capping.ended += used.ru_utime + used.ru_stime
         if pid == self._script:
             self._status = status
             self._ended = monotonic()
             if self._why is None:
                 self._at(self._ended + LINGER_SECONDS, self._end_the_rest)
+
+    def _look_at_caps(self) -> None:
+        capping = self._capping
+        assert capping is not None
+        over, at_once = capping.look(lambda: kernel.descendants(os.getpid()))
+        if over is not None and at_once:
+            if self._status is None:
+                self._why = self._why or over
+            self._kill()
+        elif over is not None and self._why is None:
+            self._end(over)
+        self._at(monotonic() + capping.pause, self._look_at_caps)
 
     # --- ending ---
 
@@ -272,12 +293,14 @@ class Supervisor:
         for pump in self._pumps():
             drain(pump, _DRAIN_BYTES)
             pump.finish()
+        over = self._capping and self._capping.conclude()
         self._plan.conclude(
             ended=time(),
             seconds=(self._ended or monotonic()) - self._began,
             pid=self._script,
             status=self._status,
-            why=self._why,
+            why=self._why or over,
+            caps=self._capping and self._capping.account(),
             peak=self._peak,
             left=self._left,
             unreachable=self._unreachable,
@@ -292,6 +315,17 @@ class Supervisor:
                 "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
             }
         )
+
+
+def _capping(plan: SupervisedRun) -> Capping | None:
+    """What holds a script to its caps; loaded only for one that has any."""
+    if plan.caps is None:
+        return None
+    from coldfork.launch.supervisor.capping import Capping
+
+    capping = Capping(plan.caps, plan.mark, plan.caller)
+    plan.entrance = capping.entrance
+    return capping
 
 
 def all_but(*spared: int) -> set[int]:

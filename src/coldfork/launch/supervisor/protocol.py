@@ -83,6 +83,10 @@ class SupervisedRun:
         self.timeout: float | None = job["timeout"]
         self.grace: float = job["grace"]
         self.most_output: int = job["most_output"]
+        self.mark: str = self._report["id"]
+        self.caps: dict[str, Any] | None = job["caps"]
+        self.entrance: str | None = None
+        """The control group that the script's process has to enter before it begins."""
         self.caller: int = job["caller"]
         self.at_terminal: bool = not self.captured
         """Whether the caller waits for signals, and hears messages only when it gets one."""
@@ -99,6 +103,7 @@ class SupervisedRun:
             "status": left,
             "signal": None if number is None else signal_name(number),
             "peak_memory_bytes": facts["peak"],
+            "caps": self._report["caps"] and {**self._report["caps"], **(facts["caps"] or {})},
             "exception": self._veil.over(heard.pop("exception", None)),
             "child": {"pid": facts["pid"], **self._veil.over(heard)},
             "output": facts["output"] or "inherited",

@@ -57,6 +57,10 @@ def _become(
         die_with_parent(control)
         if os.getppid() != parent:
             os._exit(1)
+        if plan.entrance is not None:
+            from coldfork.launch.caps.control_group import enter
+
+            enter(plan.entrance)
         for stream, descriptor in enumerate(outputs, 1):
             if descriptor >= 0:
                 os.dup2(descriptor, stream)

@@ -47,6 +47,14 @@ class Circumstances:
         self.locale = _locale.setlocale(_locale.LC_ALL)
         self.streams = {name: _manner(getattr(sys, name, None)) for name in ("stdout", "stderr")}
 
+    def change_environment(self, changes: Mapping[str, str | None]) -> None:
+        """Have the worker find these in its environment, and not what is mapped to None."""
+        for name, value in changes.items():
+            if value is None:
+                self.environment.pop(os.fsencode(name), None)
+            else:
+                self.environment[os.fsencode(name)] = os.fsencode(value)
+
     def take_over(self, mark: tuple[bytes, bytes]) -> list[str]:
         """Put this process into them, all but the signals; what could not be done, in words."""
         troubles: list[str] = []
@@ -92,7 +100,12 @@ class Circumstances:
         for name, manner in self.streams.items():
             stream: Any = getattr(sys, name, None)
             if manner is not None and hasattr(stream, "reconfigure"):
-                stream.reconfigure(**manner)
+                try:
+                    stream.reconfigure(**manner)
+                except OSError:
+                    # It stood for a file when the server was started, and stands for a pipe here.
+                    opened = open(stream.fileno(), "w", closefd=False, **_opening(manner))  # noqa: SIM115
+                    setattr(sys, name, opened)
 
     def let_signals_in(self, interrupt: Any) -> None:
         """Ignore and hold back what the caller does; `interrupt` handles SIGINT where that is not ignored."""
@@ -143,6 +156,12 @@ def _folder() -> bytes | None:
     except OSError:
         # It was removed; the worker stays where its server is.
         return None
+
+
+def _opening(manner: Mapping[str, object]) -> dict[str, Any]:
+    """What of it can be said when a stream is opened."""
+    buffering = 1 if manner["line_buffering"] or manner["write_through"] else -1
+    return {"encoding": manner["encoding"], "errors": manner["errors"], "buffering": buffering}
 
 
 def _manner(stream: Any) -> dict[str, object] | None:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-import sys
 import threading
 import warnings
 from contextlib import suppress
 from logging import getLogger
 from time import monotonic
 
-from coldfork.launch.supervisor import kernel
 from coldfork.launch.zygote.circumstances import Circumstances
 from coldfork.launch.zygote.messages import STAINED
-from coldfork.launch.zygote.preload_list import ENDING, read
 from coldfork.launch.zygote.requests import GoneError, ask, why_unfit
 from coldfork.launch.zygote.running_server import RunningServer
-from coldfork.model.errors import UsageError, ZygoteError
+from coldfork.launch.zygote.terms import terms
+from coldfork.model.errors import ZygoteError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 _LOG = getLogger("coldfork")
 METHOD = "zygote"
 ASKED = ("preload", "on_error", "main", "variables", "seeds")
-POLICIES = ("fail", "warn", "ignore")
 _PATIENCE = 60.0
 _MOST_SERVERS = 3
 """So many servers in a row may end while they are asked for one worker."""
@@ -155,27 +152,36 @@ class Zygote:
             warnings.warn(text, ZygoteWarning, stacklevel=4)
         _LOG.info("%s", text)
 
-    def start_process(self, contents: Sequence[bytes | memoryview], descriptors: Sequence[int]) -> Started:
-        """Have a worker started that runs what is pickled here."""
+    def start_process(
+        self,
+        contents: Sequence[bytes | memoryview],
+        descriptors: Sequence[int],
+        variables: Mapping[str, str] | None = None,
+    ) -> Started:
+        """Have a worker started that runs what is pickled here, with these variables beside the caller's."""
+        contents = [pickle.dumps(self._circumstances(variables)), *contents]
         borrowed = self._borrowed()
         if borrowed is not None:
             with suppress(GoneError):
-                return ask(borrowed, self._circumstances(contents), descriptors, _PATIENCE)
+                return ask(borrowed, contents, descriptors, _PATIENCE)
             self._asking = None
         self.start()
         with self._lock:
             for _ in range(_MOST_SERVERS):
                 server = self._fit()
                 try:
-                    return server.start(self._circumstances(contents), descriptors, _PATIENCE)
+                    return server.start(contents, descriptors, _PATIENCE)
                 except GoneError:
                     why = f", because of {server.trouble}" if server.trouble else ""
                     _LOG.warning("the server (pid %d) has ended%s; another one is started", server.pid, why)
                     self._discard()
         raise ZygoteError("the server ended each time that it was asked for a worker")
 
-    def _circumstances(self, contents: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
-        return [pickle.dumps(Circumstances()), *contents]
+    def _circumstances(self, variables: Mapping[str, str] | None) -> Circumstances:
+        here = Circumstances()
+        here.change_environment(self._terms.get("environment") or {})
+        here.change_environment(variables or {})
+        return here
 
     def _borrowed(self) -> socket.socket | None:
         """The way to the server of another process, where its workers would be like this one."""
@@ -219,6 +225,10 @@ class Zygote:
         """End the server; its workers go on, but not those that they were given by it."""
         self._closed = True
         if self._home == os.getpid():
+            server = self._server
+            if server is not None:
+                # A thread that waits for it holds the lock for as long as it imports.
+                server.interrupt()
             with self._lock:
                 self._discard()
 
@@ -297,42 +307,6 @@ def _registered() -> Zygote:
     if context is None or not isinstance(context.zygote, Zygote):
         raise ZygoteError("this process was not forked by a zygote, and has none of its own")
     return context.zygote
-
-
-def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str, Any]:
-    """What a server is asked to be, checked."""
-    more: dict[str, Any] = {}
-    if isinstance(preload, os.PathLike) or (isinstance(preload, str) and preload.endswith(ENDING)):
-        listed = read(preload)
-        preload = listed.modules
-        more = {"variables": sorted(listed.variables), "seeds": list(listed.seeds)}
-    if not kernel.supported() or not _has_process_descriptors():
-        raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, and this is {sys.platform}")
-    if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
-        raise UsageError(f"preload is a list of modules by dotted name, or a file that ends with {ENDING}")
-    if on_error not in POLICIES:
-        known = ", ".join(f'"{name}"' for name in POLICIES)
-        raise UsageError(f"there is no on_error {on_error!r}; it is one of {known}")
-    return {"preload": list(preload), "on_error": on_error, "main": _main_file(), **more}
-
-
-def _has_process_descriptors() -> bool:
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        return False
-    return True
-
-
-def _main_file() -> str | None:
-    """The file of the caller's program, as multiprocessing would have it imported."""
-    from multiprocessing import process
-
-    path = getattr(sys.modules.get("__main__"), "__file__", None)
-    original: str | None = process.ORIGINAL_DIR  # type: ignore[attr-defined]
-    if path is not None and original is not None:
-        path = os.path.join(original, path)
-    return None if path is None else os.path.normpath(path)
 
 
 def _is_same(held: socket.socket, number: int | None) -> bool:

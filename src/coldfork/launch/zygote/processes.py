@@ -69,7 +69,7 @@ class Popen(popen_fork.Popen):
         return len(self._descriptors) - 1
 
     def _launch(self, process_obj: Any) -> None:
-        preparation = spawn.get_preparation_data(process_obj._name)
+        preparation = self._preparation(process_obj)
         content = io.BytesIO()
         contexts.set_spawning_popen(self)  # type: ignore[arg-type]
         try:
@@ -83,6 +83,10 @@ class Popen(popen_fork.Popen):
             self.finalizer = util.Finalize(self, util.close_fds, (self.sentinel,))  # type: ignore[attr-defined]
         else:
             self.finalizer = util.Finalize(self, self._statuses.close)
+
+    def _preparation(self, process_obj: Any) -> dict[str, Any]:
+        """What the worker does before it unpickles the process, as multiprocessing has it."""
+        return spawn.get_preparation_data(process_obj._name)
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
         """How it ended, waiting for that without the flag; None while it runs."""

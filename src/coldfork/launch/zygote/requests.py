@@ -40,9 +40,10 @@ def why_unfit(
     imported: Sequence[str],
     also: Sequence[str] = (),
     made: dict[str, str | None] | None = None,
+    changes: dict[str, str | None] | None = None,
 ) -> str | None:
     """Why a worker of a server that was started so would not be like this process."""
-    late = variables.too_late(early, os.environ, imported, also, made)
+    late = variables.too_late(early, variables.changed(os.environ, changes), imported, also, made)
     if late:
         return f"it has read {', '.join(late)}, which changed since"
     if identity() != then:

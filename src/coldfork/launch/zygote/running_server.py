@@ -50,7 +50,9 @@ class RunningServer:
     def __init__(self, terms: dict[str, Any], modules: Sequence[str], suspect: str | None = None) -> None:
         self.mark = f"{os.getpid()}-{os.urandom(8).hex()}"
         self.modules = tuple(modules)
-        self.early = variables.early(os.environ, terms.get("variables", ()))
+        self.early = variables.early(
+            variables.changed(os.environ, terms.get("environment")), terms.get("variables", ())
+        )
         """The variables that it reads early, as they were when it was started."""
         self.identity = identity()
         self.answer: Message | None = None
@@ -89,7 +91,8 @@ class RunningServer:
                 opened.callback(os.close, lifted[number])
             python = os.fsdecode(interpreter.get_executable())
             flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
-            environment = variables.for_server(os.environ, self.mark)
+            asked = variables.changed(os.environ, self._terms.get("environment"))
+            environment = variables.for_server(asked, self.mark)
             try:
                 self.pid = spawn([python, *flags, "-c", _PROGRAM], environment, lifted, own_session=False)
             except OSError as error:
@@ -111,7 +114,8 @@ class RunningServer:
             "tied": threading.get_native_id() == os.getpid(),
             "caller": os.getpid(),
             "mark": self.mark,
-            "terms": {**self._terms, "early": self.early, "identity": self.identity},
+            # Its workers find what was asked for in their environment already.
+            "terms": {**self._terms, "environment": {}, "early": self.early, "identity": self.identity},
         }
 
     @property
@@ -119,7 +123,8 @@ class RunningServer:
         """Why a worker of this server would not be like this process; None if it would."""
         answer = self.answer or {}
         also = self._terms.get("variables", ())
-        return why_unfit(self.early, self.identity, answer.get("imported", ()), also, answer.get("made"))
+        imported, made = answer.get("imported", ()), answer.get("made")
+        return why_unfit(self.early, self.identity, imported, also, made, self._terms.get("environment"))
 
     def wait(self, until: float | None = None) -> Message:
         """Wait until the server is ready or has found that it is not fit; `GoneError` if it ended instead."""
@@ -190,6 +195,11 @@ class RunningServer:
         if not alive:
             raise GoneError
         return None
+
+    def interrupt(self) -> None:
+        """Kill the server, though a thread of this process should wait for it, which hears of it."""
+        if self._end.alive:
+            _kill(self.pid)
 
     def end(self) -> None:
         """End the server and its spare; its workers go on."""

@@ -71,6 +71,12 @@ HANDED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONINSPECT")
 """Exceptions: a worker's `sys.path` is its caller's, and the others are read when they are needed."""
 
 
+def changed(environment: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:
+    """An environment with what was asked for added, and taken away where that is None."""
+    merged = {**environment, **(changes or {})}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
 def for_server(environment: Mapping[str, str], mark: str) -> dict[str, str]:
     """The environment in which a server starts."""
     return {**while_importing(environment), MARK: mark}

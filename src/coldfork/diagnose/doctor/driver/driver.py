@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.diagnose.doctor.facts.management import cuda_name
+from coldfork.launch.devices.management import cuda_name
 from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped
 
 _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.diagnose.doctor.facts.management import Device
+from coldfork.launch.devices.management import Device
 from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from coldfork.diagnose.doctor.facts.files import FileTree
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
-from coldfork.diagnose.doctor.facts.management import Management, Touched
 from coldfork.diagnose.doctor.facts.packages import InstalledPackages, TorchBuild, torch_build
 from coldfork.diagnose.doctor.facts.waking import Waking
+from coldfork.launch.devices.management import Management, Touched
 from coldfork.model.running.processes import Census
 
 Limit = tuple[int | None, int | None]

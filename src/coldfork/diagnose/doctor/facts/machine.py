@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coldfork.diagnose.doctor.facts import asking
 from coldfork.diagnose.doctor.facts.facts import Facts, Limit, System
 from coldfork.diagnose.doctor.facts.files import FileTree
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython, others
+from coldfork.launch.devices import asking
 from coldfork.launch.state_folder import state_folder
 
 if TYPE_CHECKING:

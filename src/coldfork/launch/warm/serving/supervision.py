@@ -58,6 +58,10 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
                 kernel.die_with_parent(control)
                 if os.getppid() != us:
                     os._exit(1)
+                if plan.entrance is not None:
+                    from coldfork.launch.caps.control_group import enter
+
+                    enter(plan.entrance)
                 born.append(Script(plan, circumstances, outputs, channel, handed_on, kit))
                 raise _Born
             return pid

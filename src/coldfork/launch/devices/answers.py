@@ -1,4 +1,4 @@
-"""Asks NVML and the driver, and prints what they say as JSON: a program that `coldfork doctor` starts.
+"""Asks NVML and the driver, and prints what they say as JSON: a program that coldfork starts.
 
 It calls `cuInit` only when `touch` stands on its command line; `cuDriverGetVersion` does not need it. It
 imports nothing of coldfork, because it runs with `-I -S`.
@@ -51,8 +51,6 @@ def _device(nvml: Any, index: int) -> dict[str, Any]:
     handle = ctypes.c_void_p()
     if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle)):
         return {"index": index}
-    memory = (ctypes.c_ulonglong * 3)()
-    known = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0
     mig = _numbers(nvml, "nvmlDeviceGetMigMode", handle, 2)
     persistence = _numbers(nvml, "nvmlDeviceGetPersistenceMode", handle)
     return {
@@ -63,22 +61,63 @@ def _device(nvml: Any, index: int) -> dict[str, Any]:
         "persistence": bool(persistence[0]) if persistence else None,
         "mig": bool(mig[0]) if mig else None,
         "mig_pending": bool(mig[1]) if mig else None,
-        "mig_devices": _instances(nvml, handle) if mig and mig[0] else None,
-        "memory_total": memory[0] if known else None,
-        "memory_used": memory[2] if known else None,
+        "instances": _instances(nvml, handle) if mig and mig[0] else None,
+        **_memory(nvml, handle),
+        "processes": _processes(nvml, handle),
     }
 
 
-def _instances(nvml: Any, handle: Any) -> int | None:
+def _memory(nvml: Any, handle: Any) -> dict[str, Any]:
+    memory = (ctypes.c_ulonglong * 3)()
+    known = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0
+    total, free, used = memory if known else (None, None, None)
+    return {"memory_total": total, "memory_free": free, "memory_used": used}
+
+
+def _instances(nvml: Any, handle: Any) -> list[dict[str, Any]] | None:
+    """The instances of a divided device; their numbers make the names that older drivers gave them."""
     most = ctypes.c_uint()
     if _ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)):
         return None
-    found = 0
+    found = []
     for index in range(most.value):
         instance = ctypes.c_void_p()
         asked = (handle, ctypes.c_uint(index), ctypes.byref(instance))
-        found += _ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", *asked) == 0
+        if _ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", *asked) == 0:
+            found.append(_instance(nvml, instance))
     return found
+
+
+def _instance(nvml: Any, handle: Any) -> dict[str, Any]:
+    numbers = [
+        _numbers(nvml, f"nvmlDeviceGet{kind}InstanceId", handle) or [None] for kind in ("Gpu", "Compute")
+    ]
+    return {
+        "uuid": _text(nvml, "nvmlDeviceGetUUID", handle),
+        "numbers": [number[0] for number in numbers],
+        **_memory(nvml, handle),
+    }
+
+
+class _Process(ctypes.Structure):
+    """`nvmlProcessInfo_t` since NVML 11."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("memory", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    )
+
+
+def _processes(nvml: Any, handle: Any) -> list[int]:
+    """The processes that compute on a device, as far as NVML shows them here."""
+    most = 256
+    count, found = ctypes.c_uint(most), (_Process * most)()
+    asked = (handle, ctypes.byref(count), ctypes.byref(found))
+    if _ask(nvml, "nvmlDeviceGetComputeRunningProcesses_v3", *asked):
+        return []
+    return [process.pid for process in found[: min(count.value, most)]]
 
 
 def _numbers(nvml: Any, name: str, handle: Any, count: int = 1) -> list[Any]:

@@ -6,6 +6,17 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance of a device that is divided (MIG)."""
+
+    uuid: str
+    numbers: tuple[int | None, int | None] = (None, None)
+    """Of the GPU instance, and of the compute instance in it."""
+    memory_total: int | None = None
+    memory_free: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """One device as NVML describes it; None is what it would not say."""
 
@@ -16,9 +27,17 @@ class Device:
     persistence: bool | None = None
     mig: bool | None = None
     mig_pending: bool | None = None
-    mig_devices: int | None = None
+    instances: tuple[Instance, ...] | None = None
     memory_total: int | None = None
+    memory_free: int | None = None
     memory_used: int | None = None
+    processes: tuple[int, ...] = ()
+    """The processes that compute on it, as far as NVML shows them here."""
+
+    @property
+    def mig_devices(self) -> int | None:
+        """Into how many instances it is divided."""
+        return None if self.instances is None else len(self.instances)
 
 
 @dataclass(frozen=True, slots=True)

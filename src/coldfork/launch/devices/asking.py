@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coldfork.diagnose.doctor.facts import device_answers
-from coldfork.diagnose.doctor.facts.management import Device, Management, Touched
+from coldfork.launch.devices import answers
+from coldfork.launch.devices.management import Device, Instance, Management, Touched
 from coldfork.launch.questions import ask
 
 _SECONDS = 10.0
@@ -29,7 +29,7 @@ class NoAnswerError(Exception):
 def management(variables: Mapping[str, str]) -> Management:
     """What NVML and the driver say; no device is woken."""
     try:
-        said = _said(variables, _SECONDS)
+        said = _of_virtual_device() or _said(variables, _SECONDS)
     except NoAnswerError as error:
         return Management(unanswered=str(error))
     nvml, cuda = said["nvml"], said["cuda"]
@@ -41,8 +41,28 @@ def management(variables: Mapping[str, str]) -> Management:
         cuda=nvml.get("cuda") or cuda["version"],
         libcuda_error=cuda["error"],
         libcuda_loaded=cuda["loaded"],
-        devices=tuple(Device(**device) for device in nvml.get("devices", ())),
+        devices=tuple(map(_device, nvml.get("devices", ()))),
     )
+
+
+def _of_virtual_device() -> dict[str, Any] | None:
+    """What the virtual device of this process says, which no other process has."""
+    room = sys.modules.get("coldfork.virtual.installation")
+    device = None if room is None else room.installed()
+    if device is None or device.library is None:
+        return None
+    return {"nvml": answers.management(), "cuda": answers.driver()}
+
+
+def _device(said: dict[str, Any]) -> Device:
+    listed = said.pop("instances", None)
+    instances = None if listed is None else tuple(map(_instance, listed))
+    return Device(**said | {"processes": tuple(said.get("processes", ()))}, instances=instances)
+
+
+def _instance(said: dict[str, Any]) -> Instance:
+    gpu, compute = said["numbers"]
+    return Instance(said["uuid"], (gpu, compute), said["memory_total"], said["memory_free"])
 
 
 def touched(variables: Mapping[str, str]) -> Touched:
@@ -52,7 +72,7 @@ def touched(variables: Mapping[str, str]) -> Touched:
 
 
 def _said(variables: Mapping[str, str], seconds: float, *words: str) -> dict[str, Any]:
-    file = Path(device_answers.__file__)
+    file = Path(answers.__file__)
     try:
         done = ask([sys.executable, "-I", "-S", str(file), *words], seconds, variables)
     except subprocess.TimeoutExpired:

@@ -1,0 +1,1 @@
+"""The worker pool beside its peers: what a task costs, and what a fault costs."""

@@ -1,0 +1,186 @@
+"""A control group (cgroup v2) for one tree of processes, where this user may make one.
+
+The kernel then counts the tree exactly, and holds it to a cap on memory itself. A group is made beside or
+below that of the caller, wherever this user may write: as root, and in what systemd has delegated
+(`Delegate=yes` with `DelegateSubgroup=`, or a session of the user's own).
+"""
+
+from __future__ import annotations
+
+import os
+from time import sleep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = "coldfork-"
+PROCESSES = "cgroup.procs"
+_TRIES = 50
+_AGAIN_SECONDS = 0.002
+
+
+class ControlGroup:
+    """One group, with the processes that enter it and all they start."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.entrance = os.path.join(path, PROCESSES)
+        """A process that writes 0 here enters."""
+
+    def hold_to(self, most: int) -> bool:
+        """Have the kernel hold it to so much memory, and kill all of it at once; whether it will."""
+        try:
+            self._write("memory.max", str(most))
+        except OSError:
+            return False
+        for name, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
+            try:
+                self._write(name, value)
+            except OSError:
+                # A machine without swap, or a kernel before 4.19, which kills one process: we kill the rest.
+                continue
+        return True
+
+    def used(self) -> bool:
+        """Whether anybody has entered."""
+        return bool(self._read(PROCESSES)) or self.seconds() > 0
+
+    def seconds(self) -> float:
+        """The processor time of all that were ever in it."""
+        return self._number("cpu.stat", b"usage_usec") / 1_000_000
+
+    def kills(self) -> int:
+        """How many the kernel has killed because there was no memory left for them."""
+        return self._number("memory.events", b"oom_kill")
+
+    def memory(self) -> int:
+        """What it has held at most; before Linux 5.19, what it holds."""
+        for name in ("memory.peak", "memory.current"):
+            said = self._read(name).strip()
+            if said.isdigit():
+                return int(said)
+        return 0
+
+    def remove(self) -> None:
+        """Take it away; who has just been killed may take a moment to leave it."""
+        for _ in range(_TRIES):
+            try:
+                os.rmdir(self.path)
+            except FileNotFoundError:
+                return
+            except OSError:
+                sleep(_AGAIN_SECONDS)
+            else:
+                return
+
+    def _number(self, name: str, key: bytes) -> int:
+        for line in self._read(name).splitlines():
+            word, _, number = line.partition(b" ")
+            if word == key and number.isdigit():
+                return int(number)
+        return 0
+
+    def _read(self, name: str) -> bytes:
+        try:
+            with open(os.path.join(self.path, name), "rb") as stream:
+                return stream.read()
+        except OSError:
+            return b""
+
+    def _write(self, name: str, value: str) -> None:
+        _write(os.path.join(self.path, name), value)
+
+
+def make(name: str, caller: int, *, memory: bool, process: str = "/proc") -> ControlGroup | None:
+    """A new group beside or below that of the caller; None where none can be made.
+
+    With `memory` only one in which the kernel can hold its processes to a cap on memory.
+    """
+    for folder in _places(caller, process):
+        if not (os.access(folder, os.W_OK) and os.access(os.path.join(folder, PROCESSES), os.W_OK)):
+            continue
+        if memory and not _controls_memory(folder):
+            continue
+        path = os.path.join(folder, PREFIX + name)
+        try:
+            os.mkdir(path)
+        except OSError:
+            continue
+        group = ControlGroup(path)
+        if not memory or os.path.exists(os.path.join(path, "memory.max")):
+            return group
+        group.remove()
+    return None
+
+
+def _places(caller: int, process: str) -> Iterator[str]:
+    """The caller's own group and those above it, as far as this process sees them."""
+    mount = _mount(process)
+    try:
+        with open(f"{process}/{caller}/cgroup", "rb") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return
+    own = next((os.fsdecode(line[3:]) for line in lines if line.startswith(b"0::/")), None)
+    if mount is None or own is None or "/.." in own:
+        return
+    point, root = mount
+    if root != "/":
+        # The mount shows a part of the hierarchy only.
+        if own != root and not own.startswith(root + "/"):
+            return
+        own = own.removeprefix(root) or "/"
+    while True:
+        yield point if own == "/" else point + own
+        if own == "/":
+            return
+        own = os.path.dirname(own)
+
+
+def _mount(process: str) -> tuple[str, str] | None:
+    """Where the hierarchy is mounted, and which part of it."""
+    try:
+        with open(f"{process}/self/mountinfo", "rb") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        left, _, right = line.partition(b" - ")
+        if right.startswith(b"cgroup2 "):
+            fields = left.split()
+            return os.fsdecode(fields[4]), os.fsdecode(fields[3])
+    return None
+
+
+def _controls_memory(folder: str) -> bool:
+    """Whether groups below this one can be held to a cap on memory; switched on where that may be."""
+    place = os.path.join(folder, "cgroup.subtree_control")
+    try:
+        with open(place, "rb") as stream:
+            if b"memory" in stream.read().split():
+                return True
+        with open(os.path.join(folder, "cgroup.controllers"), "rb") as stream:
+            if b"memory" not in stream.read().split():
+                return False
+        # The kernel refuses it for a group that holds processes itself, save the root's.
+        _write(place, "+memory")
+    except OSError:
+        return False
+    return True
+
+
+def enter(entrance: str) -> None:
+    """Enter a group; a refusal is no trouble, since whoever made it sees that nobody came."""
+    try:
+        _write(entrance, "0")
+    except OSError:
+        pass
+
+
+def _write(place: str, value: str) -> None:
+    descriptor = os.open(place, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, value.encode("ascii"))
+    finally:
+        os.close(descriptor)

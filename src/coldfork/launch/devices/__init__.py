@@ -1,0 +1,1 @@
+"""Which devices there are, and which of them a process sees; nothing here wakes one."""

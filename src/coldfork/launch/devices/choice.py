@@ -1,0 +1,80 @@
+"""Devices as people choose them: places in the list of those that their process sees, or identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coldfork.model.errors import UsageError
+
+CUDA = "CUDA_VISIBLE_DEVICES"
+HIP = "HIP_VISIBLE_DEVICES"
+ROCR = "ROCR_VISIBLE_DEVICES"
+#: What CUDA and HIP read as "none at all", and no program as "not set".
+NONE = "-1"
+
+
+def variable(environment: Mapping[str, str]) -> str:
+    """The variable that says which devices a process sees.
+
+    On ROCm both are read; the process's own choice says which of them counts there.
+    """
+    return HIP if HIP in environment and CUDA not in environment else CUDA
+
+
+def listed(text: str) -> list[str]:
+    """The devices that a variable shows: the list ends at the first entry that is none."""
+    found: list[str] = []
+    for entry in text.split(","):
+        device = entry.strip()
+        if not device or device.startswith("-"):
+            break
+        found.append(device)
+    return found
+
+
+def chosen(devices: Sequence[int | str] | str) -> list[int | str]:
+    """What was chosen, each once: places as numbers, and identifiers."""
+    if isinstance(devices, bool | int):
+        raise UsageError(
+            f"devices={devices!r} could mean one device or so many; give a list, such as [{devices:d}]"
+        )
+    parts: Sequence[int | str] = devices.split(",") if isinstance(devices, str) else devices
+    wanted: list[int | str] = []
+    for part in parts:
+        device = part.strip() if isinstance(part, str) else part
+        if device in ("", "none"):
+            continue
+        if isinstance(device, str) and device.isdecimal():
+            device = int(device)
+        if device in wanted:
+            raise UsageError(f"devices={devices!r} names {device!r} twice")
+        wanted.append(device)
+    return wanted
+
+
+def entry(device: int | str, callers: list[str] | None, name: str) -> str:
+    """What a variable has to say for one device of the caller's list, which is None where all are seen."""
+    if isinstance(device, int):
+        if device < 0:
+            raise UsageError(f"there is no device {device}; devices are counted from 0")
+        if callers is None:
+            return str(device)
+        if device >= len(callers):
+            seen = f"{len(callers)} device{'' if len(callers) == 1 else 's'}"
+            raise UsageError(
+                f"there is no device {device} among those of this process: {name} shows {seen} "
+                f"({','.join(callers) or 'none'})"
+            )
+        return callers[device]
+    if "," in device or device.startswith("-"):
+        raise UsageError(f"{device!r} is no device")
+    if callers is not None and not any(same(device, known) for known in callers):
+        raise UsageError(
+            f"device {device} is not among those of this process: {name} shows {','.join(callers) or 'none'}"
+        )
+    return device
+
+
+def same(device: str, known: str) -> bool:
+    """Whether two names are one device; an identifier may be shortened, and the longer is the narrower."""
+    return device == known or (not known.isdecimal() and device.startswith(known))

@@ -1,0 +1,55 @@
+"""How values are spread, counted as they come, at a cost that a pool can bear for each of its tasks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BOUNDS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0, 7200.0)
+"""Seconds: from a task that does nothing to a script that trains for hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often a value lay where."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    """How many values were at most the bound, and more than the one before; the last are those above all."""
+    sum: float
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self.counts)
+
+
+class Distribution:
+    """Counts values as they come; whoever adds to it sees to it that nobody else does at the same time."""
+
+    __slots__ = ("_bounds", "_counts", "_heard", "_sum")
+
+    def __init__(self, bounds: tuple[float, ...] = BOUNDS) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+        self._heard: tuple[Callable[[float], object], ...] = ()
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+        for hear in self._heard:
+            hear(value)
+
+    def tell(self, hear: Callable[[float], object]) -> None:
+        """Have something called with each value from now on."""
+        self._heard += (hear,)
+
+    def read(self) -> Histogram:
+        """What it has counted so far."""
+        return Histogram(self._bounds, tuple(self._counts), self._sum)

@@ -1,0 +1,1 @@
+"""Tasks on warm workers: each fails alone, and what became of it is said."""

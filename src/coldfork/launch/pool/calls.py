@@ -1,0 +1,102 @@
+"""Many calls at once: in the order of their arguments, in chunks, and as a stream of an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from time import monotonic
+
+from coldfork.launch.pool.progress import follow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from concurrent.futures import Future
+    from typing import Any
+
+    from coldfork.launch.pool.progress import Progress
+
+    Submit = Callable[..., Future[Any]]
+
+
+def mapped(
+    submit: Submit,
+    calls: Iterator[tuple[Any, ...]],
+    timeout: float | None,
+    buffersize: int | None,
+    progress: Progress | bool,
+) -> Iterator[Any]:
+    """The results of calls, in their order; with `buffersize`, so many are submitted ahead.
+
+    `timeout` is how long the caller waits in all, as with every executor.
+    """
+    until = None if timeout is None else monotonic() + timeout
+    ahead = deque(submit(*call) for call in itertools.islice(calls, buffersize))
+    follow(ahead, progress)
+    return _results(submit, calls, ahead, until)
+
+
+def _results(
+    submit: Submit, calls: Iterator[tuple[Any, ...]], ahead: deque[Future[Any]], until: float | None
+) -> Iterator[Any]:
+    try:
+        while ahead:
+            # It is let go of before its result is handed out.
+            result = [_result(ahead.popleft(), until)]
+            ahead.extend(submit(*call) for call in itertools.islice(calls, 1))
+            yield result.pop()
+    finally:
+        for future in ahead:
+            future.cancel()
+
+
+def _result(future: Future[Any], until: float | None) -> Any:
+    try:
+        return future.result(None if until is None else until - monotonic())
+    finally:
+        future.cancel()
+        del future
+
+
+def chunked(calls: Iterable[tuple[Any, ...]], size: int) -> Iterator[tuple[tuple[Any, ...], ...]]:
+    """Calls, so many at a time."""
+    remaining = iter(calls)
+    while chunk := tuple(itertools.islice(remaining, size)):
+        yield chunk
+
+
+def call_all(function: Callable[..., Any], chunk: tuple[tuple[Any, ...], ...]) -> list[Any]:
+    """What a worker does with a chunk."""
+    return [function(*arguments) for arguments in chunk]
+
+
+async def awaited(future: Any) -> Any:
+    """A task's result; the task is killed when whoever awaits it is cancelled."""
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        future.kill()
+        raise
+
+
+async def streamed(
+    submit: Submit, calls: Iterator[tuple[Any, ...]], ahead: int, *, ordered: bool
+) -> AsyncIterator[Any]:
+    """The results of calls, in their order or as they come, with so many under way at once."""
+    waiting: dict[asyncio.Future[Any], Any] = {}
+    try:
+        while True:
+            for call in itertools.islice(calls, ahead - len(waiting)):
+                future = submit(*call)
+                waiting[asyncio.wrap_future(future)] = future
+            if not waiting:
+                return
+            wanted = list(waiting)[:1] if ordered else list(waiting)
+            await asyncio.wait(wanted, return_when=asyncio.FIRST_COMPLETED)
+            done = next(one for one in wanted if one.done())
+            del waiting[done]
+            yield done.result()
+    finally:
+        for future in waiting.values():
+            future.kill()

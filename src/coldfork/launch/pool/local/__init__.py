@@ -1,0 +1,1 @@
+"""Workers of a pool that are processes of this machine, forked by a zygote."""

@@ -1,0 +1,1 @@
+"""How tasks, results and errors get from one process to another."""

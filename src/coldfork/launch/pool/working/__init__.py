@@ -1,0 +1,1 @@
+"""What runs in a worker of a pool. STANDARD LIBRARY ONLY."""

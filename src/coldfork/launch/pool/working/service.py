@@ -1,0 +1,224 @@
+"""A worker's life: it is made ready once, and does one task after the other until there are no more."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import socket
+import sys
+import traceback
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing import reduction
+from time import perf_counter
+
+from coldfork.launch.pool.transport import wire
+from coldfork.launch.pool.transport.payloads import Payload, pack, unpack
+from coldfork.launch.pool.transport.pickling import by_reference, by_value
+from coldfork.launch.pool.transport.raised import raised
+from coldfork.launch.pool.working.main_module import await_main
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class Descriptor:
+    """A descriptor that travels to a worker with the process that it runs."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> Any:
+        return _arrived, (reduction.DupFd(self.number),)
+
+
+def _arrived(duplicate: Any) -> Descriptor:
+    return Descriptor(duplicate.detach())
+
+
+class Initializer:
+    """A function and its arguments, which a worker unpickles when its main module can be imported.
+
+    They are pickled while the process is, so that they may hold what goes to new processes only: queues,
+    locks.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], arguments: tuple[object, ...], *, main_by_value: bool
+    ) -> None:
+        self._call = (function, arguments)
+        self._main_by_value = main_by_value
+
+    def __reduce__(self) -> Any:
+        return _Pickled, (self._pickled(),)
+
+    def _pickled(self) -> bytes:
+        if not self._main_by_value:
+            try:
+                return bytes(reduction.ForkingPickler.dumps(self._call))
+            except (pickle.PicklingError, AttributeError):
+                return by_reference(self._call)
+        return by_value(self._call)
+
+    def __call__(self) -> None:
+        """Call it."""
+        function, arguments = self._call
+        function(*arguments)
+
+
+class _Pickled:
+    """What has come of an `Initializer`."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __call__(self) -> None:
+        function, arguments = pickle.loads(self._content)
+        function(*arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """What a worker is given at its start."""
+
+    tasks: Descriptor
+    """The socket that tasks come over."""
+    permits: Descriptor
+    """The pipe of permits to begin with them."""
+    answers: Descriptor
+    """The pipe for its answers."""
+    outputs: dict[int, Descriptor]
+    """What it writes to in place of its standard streams, by their numbers."""
+    main: dict[str, Any]
+    """How the main module is imported, as multiprocessing has it."""
+    initializer: Initializer | None
+    """Called before the first task."""
+
+
+def serve(duty: Duty) -> None:
+    """Do tasks until the pool closes its end."""
+    # Its own group: what a task has started is found by it, and a terminal's Ctrl-C is for the caller.
+    os.setpgid(0, 0)
+    _take_outputs(duty.outputs)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    await_main(duty.main)
+    with socket.socket(fileno=duty.tasks.number) as tasks:
+        desk = Desk(tasks, duty.permits.number, duty.answers.number)
+        if _is_ready(duty.initializer, desk):
+            _work(desk)
+
+
+class Desk:
+    """Where a worker gets its tasks and leaves its answers."""
+
+    def __init__(self, tasks: socket.socket, permits: int, answers: int) -> None:
+        self._tasks = tasks
+        self._permits = permits
+        self._answers = answers
+        self._waiting: deque[tuple[int, memoryview, int]] = deque()
+
+    def next(self) -> tuple[int, memoryview, int] | None:
+        """The next task's number, its data and its memory file; None when no more will come."""
+        permit = os.read(self._permits, wire.PERMIT.size)
+        if not permit:
+            return None
+        (wanted,) = wire.PERMIT.unpack(permit)
+        if wanted == wire.CLEAR:
+            self._clear()
+            return self.next()
+        while True:
+            if not self._waiting:
+                message = wire.receive(self._tasks)
+                if message is None:
+                    return None
+                content, memory = message
+                self._waiting.extend((number, data, memory) for number, data in wire.tasks_in(content))
+            task = self._waiting.popleft()
+            if task[0] == wanted:
+                return task
+            # The pool has taken it back.
+            _let_go(task[2])
+
+    def _clear(self) -> None:
+        """Throw away what the pool has taken back."""
+        for _, _, memory in self._waiting:
+            _let_go(memory)
+        self._waiting.clear()
+        try:
+            while message := wire.receive(self._tasks, socket.MSG_DONTWAIT):
+                _let_go(message[1])
+        except BlockingIOError:
+            pass
+        self.answer(wire.CLEARED, 0, Payload(b""))
+
+    def answer(self, kind: int, number: int, payload: Payload, seconds: float = 0.0) -> None:
+        """Say how a task ended, or how this worker is."""
+        wire.answer(self._answers, self._tasks, kind, number, payload, seconds)
+
+
+def _let_go(memory: int) -> None:
+    if memory >= 0:
+        os.close(memory)
+
+
+def _take_outputs(outputs: dict[int, Descriptor]) -> None:
+    for number, descriptor in outputs.items():
+        os.dup2(descriptor.number, number)
+        os.close(descriptor.number)
+    for stream in (sys.stdout, sys.stderr):
+        # What was written before a crash is what people look for after it.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+    try:
+        faulthandler.enable(file=2, all_threads=False)
+    except (OSError, RuntimeError, ValueError):
+        # Without a standard error there is nowhere to write it to.
+        pass
+
+
+def _is_ready(initializer: Callable[[], None] | None, desk: Desk) -> bool:
+    try:
+        if initializer is not None:
+            initializer()
+    except BaseException as error:
+        text = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
+        desk.answer(wire.UNFIT, 0, Payload(text[-wire.LONGEST_TEXT :]))
+        return False
+    desk.answer(wire.READY, os.getpid(), Payload(b""))
+    return True
+
+
+def _work(desk: Desk) -> None:
+    home = os.getpid()
+    while True:
+        task = desk.next()
+        if task is None:
+            return
+        number, began = task[0], perf_counter()
+        kind, payload = _outcome(task[1], task[2])
+        if os.getpid() != home:
+            # A child that the task has forked has come back from it: the answer is its parent's to give.
+            os._exit(0)
+        # What the task was given is not kept while the worker waits for the next one.
+        task = None
+        try:
+            desk.answer(kind, number, payload, perf_counter() - began)
+        except BrokenPipeError:
+            # The pool has gone, and nobody wants to know.
+            return
+        if payload.memory >= 0:
+            payload.close()
+
+
+def _outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
+    try:
+        if memory == wire.LOST:
+            raise wire.LostDescriptorError
+        function, arguments, keywords = unpack(data, memory)
+        return wire.RETURNED, pack(function(*arguments, **keywords))
+    except BaseException as error:
+        return wire.RAISED, raised(error)

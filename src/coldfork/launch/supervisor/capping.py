@@ -1,0 +1,136 @@
+"""Holds a script and all it started to caps on memory and processor time, and says what became of them."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from coldfork.launch.caps import control_group
+from coldfork.launch.caps.watch import MemoryWatch, ProcessorWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from coldfork.launch.caps.control_group import ControlGroup
+
+OVER_MEMORY = "over-memory"
+OVER_CPU = "over-cpu"
+PATIENCE = 0.05
+"""Who is asked to end over its processor time may use this part of it more before it is killed."""
+_ENTERING_SECONDS = 1.0
+"""Who is not in its group by then was refused."""
+_GROUP = "cgroup"
+_WATCH = "watch"
+
+
+class Capping:
+    """The caps of one script; without any, nothing is looked at."""
+
+    def __init__(self, caps: dict[str, Any], name: str, caller: int) -> None:
+        """`caps` holds `memory` in bytes, `cpu` in seconds, and `groups`: whether a group may be made."""
+        self._memory = None if caps["memory"] is None else MemoryWatch(caps["memory"])
+        self._cpu = None if caps["cpu"] is None else ProcessorWatch(caps["cpu"])
+        self._group: ControlGroup | None = None
+        self._held_by_group = False
+        self._entered = False
+        self._made = monotonic()
+        self.ended = 0.0
+        """The processor time of those that have ended and were waited for here."""
+        if caps["groups"]:
+            self._group_for(name, caller)
+
+    @property
+    def watches_memory(self) -> bool:
+        """Whether it must not be late: the kernel does not hold the script to its cap on memory."""
+        return self._memory is not None and not self._held_by_group
+
+    @property
+    def entrance(self) -> str | None:
+        """What the script's process has to enter before it begins."""
+        return None if self._group is None else self._group.entrance
+
+    def _group_for(self, name: str, caller: int) -> None:
+        if self._memory is not None:
+            group = control_group.make(name, caller, memory=True)
+            if group is not None and group.hold_to(self._memory.most):
+                self._group, self._held_by_group = group, True
+                return
+            if group is not None:
+                group.remove()
+        if self._cpu is not None:
+            # Processor time is counted in every group, whichever controllers there are.
+            self._group = control_group.make(name, caller, memory=False)
+
+    def look(self, processes: Callable[[], Sequence[int]]) -> tuple[str | None, bool]:
+        """Look at the tree; which cap it is over, and whether it has to be killed without being asked.
+
+        `processes` lists it, parents first.
+        """
+        over = self._over(processes)
+        # While it is asked, it would go on taking what is not there; of time it may take a little.
+        return over, over == OVER_MEMORY or (over == OVER_CPU and self._far_over_cpu())
+
+    def _over(self, processes: Callable[[], Sequence[int]]) -> str | None:
+        group = self._entered_group()
+        by_group = group is not None and self._held_by_group
+        pids = processes() if (self._memory and not by_group) or (self._cpu and group is None) else ()
+        if self._memory is not None:
+            if group is not None and by_group:
+                self._memory.reached = group.memory()
+                self._memory.pause = 0.25
+                if group.kills():
+                    return OVER_MEMORY
+            elif self._memory.look(pids):
+                return OVER_MEMORY
+        if self._cpu is not None:
+            over = self._cpu.look(pids, self.ended) if group is None else self._cpu.take(group.seconds())
+            if over:
+                return OVER_CPU
+        return None
+
+    def _entered_group(self) -> ControlGroup | None:
+        if self._group is not None and not self._entered:
+            self._entered = self._group.used()
+            if not self._entered:
+                if monotonic() - self._made > _ENTERING_SECONDS:
+                    # The kernel would not let the script in: then it is watched.
+                    self._group.remove()
+                    self._group = None
+                return None
+        return self._group
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look."""
+        return min(watch.pause for watch in (self._memory, self._cpu) if watch is not None)
+
+    def _far_over_cpu(self) -> bool:
+        return self._cpu is not None and self._cpu.used >= self._cpu.most * (1 + PATIENCE)
+
+    def conclude(self) -> str | None:
+        """Take the last reading, when nothing is left; which cap the kernel itself has enforced."""
+        over = self._over(tuple)
+        if self._group is not None:
+            self._group.remove()
+        # What was used up in the last moments is no reason: nobody was ended for it.
+        return over if over == OVER_MEMORY and self._held_by_group else None
+
+    def account(self) -> dict[str, Any]:
+        """What the report says of the caps."""
+        memory, cpu = self._memory, self._cpu
+        by_group = self._group is not None and self._entered
+        return {
+            "memory": memory
+            and {
+                "most": memory.most,
+                "reached": memory.reached,
+                "by": _GROUP if by_group and self._held_by_group else _WATCH,
+            },
+            "cpu": cpu
+            and {
+                "most": cpu.most,
+                "reached": round(cpu.used, 3),
+                "by": _GROUP if by_group else _WATCH,
+            },
+        }

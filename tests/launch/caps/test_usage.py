@@ -1,0 +1,100 @@
+"""What a tree of real processes uses is what they have been told to use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from coldfork.launch.caps import usage
+
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux keeps these accounts"),
+]
+MIB = 1024**2
+
+
+@contextmanager
+def program(text: str) -> Iterator[list[int]]:
+    """A program that says the pids of its processes when it is ready, and stays until it is let go."""
+    command = [sys.executable, "-S", "-c", textwrap.dedent(text)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield list(map(int, process.stdout.readline().split()))
+
+
+SHARING = """
+import os, sys
+held = bytearray(64 << 20)
+held[::4096] = b"x" * len(held[::4096])
+pids, ready = [os.getpid()], os.pipe()
+for _ in range(3):
+    pid = os.fork()
+    if not pid:
+        os.write(ready[1], b".")
+        sys.stdin.read()
+        os._exit(0)
+    pids.append(pid)
+while len(pids) > 1 and ready:
+    for _ in pids[1:]:
+        os.read(ready[0], 1)
+    break
+print(*pids, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_pages_that_processes_share_count_once() -> None:
+    with program(SHARING) as pids:
+        assert len(pids) == 4
+        held = usage.memory(pids)
+        resident = sum(map(usage.resident, pids))
+        assert 64 * MIB < held < 64 * MIB + 4 * 12 * MIB
+        assert resident > 2 * 64 * MIB
+
+
+def test_of_a_process_that_may_not_be_read_what_is_resident_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "proportional", lambda pid: None)
+    assert usage.memory([os.getpid()]) == pytest.approx(usage.resident(os.getpid()), rel=0.2)
+
+
+def test_a_process_that_is_gone_uses_nothing() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    assert gone.wait() == 0
+    assert (usage.memory([gone.pid]), usage.processor_seconds(gone.pid)) == (0, None)
+
+
+BURNING = """
+import os, sys, time
+def burn():
+    while time.process_time() < 0.4:
+        pass
+for _ in range(2):
+    pid = os.fork()
+    if not pid:
+        burn()
+        os._exit(0)
+    os.waitpid(pid, 0)
+zombie = os.fork()
+if not zombie:
+    burn()
+    os._exit(0)
+os.waitid(os.P_PID, zombie, os.WEXITED | os.WNOWAIT)
+print(os.getpid(), zombie, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_time_of_children_that_ended_is_their_parents_and_a_zombies_its_own() -> None:
+    with program(BURNING) as pids:
+        parent, zombie = (usage.processor_seconds(pid) for pid in pids)
+    assert parent is not None
+    assert zombie is not None
+    assert 0.78 <= parent <= 1.2
+    assert 0.38 <= zombie <= 0.6

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _LOG = getLogger("coldfork")
 _MORE_FAILURES = 2
 """So many more starts than there are workers may fail in a row, while none is ready, until it is hopeless."""
+_LONGEST_START = 5.0
+"""So long the first task of a pool waits for a worker when all is cancelled."""
 _MANY = 16
 
 
@@ -56,6 +58,8 @@ class Dispatcher:
         self._last_failure = ""
         self._broken: PoolBrokenError | None = None
         self._closing = False
+        self._last_chance: float | None = None
+        """Until then the first worker may still come, though what waits was cancelled."""
         self._counts = Counts()
 
     # --- what callers ask ---
@@ -105,9 +109,10 @@ class Dispatcher:
             waiting = self._assigned.waiting
             if cancel or kill:
                 dropped = [task for task in waiting if kill or not task.begun]
-                if not (kill or self._counts.started):
+                if dropped and not (kill or self._counts.started or self._last_chance is not None):
                     # Another executor would have begun by now, and who has submitted this relies on it.
-                    del dropped[:1]
+                    del dropped[0]
+                    self._last_chance = monotonic() + _LONGEST_START
                 for task in dropped:
                     waiting.remove(task)
             self._let_go_when_done()
@@ -325,12 +330,13 @@ class Dispatcher:
     @property
     def has_deadlines(self) -> bool:
         """Whether any task that was given out may run only so long."""
-        return self._assigned.timed > 0
+        return self._assigned.timed > 0 or self._last_chance is not None
 
     def next_deadline(self) -> float | None:
         """When there is something to be seen to at the latest."""
         with self._lock:
-            return self._assigned.next_deadline()
+            moments = (self._assigned.next_deadline(), self._last_chance)
+            return min((moment for moment in moments if moment is not None), default=None)
 
     def see_to_deadlines(self) -> None:
         """End what has run too long."""
@@ -340,6 +346,10 @@ class Dispatcher:
                     f"the task has run for {seat.given[0].timeout:g} s, and its worker (pid {seat.pid}) was"
                 )
                 self._end(seat, TaskTimeoutError(f"{said} killed"))
+            if self._last_chance is None or not (self._counts.started or monotonic() >= self._last_chance):
+                return
+        self.close(cancel=True)
+        self._last_chance = None
 
     @property
     def many_wait(self) -> bool:

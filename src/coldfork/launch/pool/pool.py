@@ -285,11 +285,14 @@ def _abandon(crew: LocalCrew, home: int) -> None:
 
 
 @cache
-def _living(_home: int) -> weakref.WeakSet[LocalCrew]:
+def _living(home: int) -> weakref.WeakSet[LocalCrew]:
     """The crews of this process, which are waited for at its end as those of `concurrent.futures` are."""
     living: weakref.WeakSet[LocalCrew] = weakref.WeakSet()
 
     def end() -> None:
+        if os.getpid() != home:
+            # A child of this process has it with its memory, and none of the threads that it waits for.
+            return
         for crew in list(living):
             # After a Ctrl-C that nobody has caught, nobody waits for what was to be done.
             interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt

@@ -43,7 +43,22 @@ def preparation() -> dict[str, Any]:
     if path is not None and not os.path.isfile(path):
         # What is read from standard input says that it is in a file of that name.
         return {}
+    if path is not None and not _is_guarded(path):
+        # All of it would run again in every worker.
+        return {}
+    if str(said.get("init_main_from_name")).endswith(".__main__"):
+        # multiprocessing imports no module that is there to be run.
+        return {}
     return {name: said[name] for name in KEYS if name in said}
+
+
+def _is_guarded(path: str) -> bool:
+    """Whether a script asks how it is called; one that does not cannot tell a worker from its caller."""
+    try:
+        with open(path, "rb") as stream:
+            return b"__name__" in stream.read()
+    except OSError:
+        return False
 
 
 def await_main(preparation: Mapping[str, Any]) -> None:

@@ -247,8 +247,8 @@ if __name__ == "__main__":
         waiting = pool.submit(tasks.note, "three")
         tasks.noted(Path("one")), tasks.noted(Path("two"))
         Path("all").write_text(" ".join(map(str, descendants(os.getpid()))))
-        print("at work", flush=True)
         try:
+            print("at work", flush=True)
             going[0].result()
         except KeyboardInterrupt:
             print("interrupted", flush=True)

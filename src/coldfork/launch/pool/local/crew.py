@@ -38,6 +38,7 @@ class LocalCrew:
             self, terms.workers, max_tasks=terms.max_tasks, max_queue=terms.max_queue
         )
         self._leases = terms.leases
+        self._starts = Starts(terms, self._begun, self._unbegun)
         self._readiness = Readiness()
         self._workers: dict[int, LocalWorker] = {}
         self._finishing: dict[LocalWorker, float] = {}
@@ -45,7 +46,6 @@ class LocalCrew:
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._awake = threading.Lock()
         self._readiness.add(self._wake, self._woken)
-        self._starts = Starts(terms, self._begun, self._unbegun)
         self.thread = threading.Thread(target=self._run, name="worker pool", daemon=True)
         self.over = threading.Event()
         self._memory: WorkersMemory | None = None

@@ -38,11 +38,12 @@ class Starts:
         begun: Callable[[LocalWorker], None],
         unbegun: Callable[[int, str, bool], None],
     ) -> None:
-        self.outputs = OutputPump()
         self._terms = terms
         self._begun = begun
         self._unbegun = unbegun
         self._zygote = Zygote({**zygote_terms(terms.preload, "fail"), "environment": dict(terms.env)})
+        # After what may be refused, for it opens files.
+        self.outputs = OutputPump()
         self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._pause = 0.0
         self._ended = threading.Event()

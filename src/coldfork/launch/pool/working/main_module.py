@@ -7,6 +7,7 @@ and a script that takes long to import makes no worker late.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from multiprocessing import process, spawn
 from types import ModuleType
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 KEYS = ("init_main_from_name", "init_main_from_path")
 """What multiprocessing says of the main module in what it has a new process prepare."""
+_COMPARED = re.compile(rb"__name__\s*[!=]=|[!=]=\s*__name__")
 _NAMES = ("__main__", "__mp_main__")
 
 
@@ -56,7 +58,7 @@ def _is_guarded(path: str) -> bool:
     """Whether a script asks how it is called; one that does not cannot tell a worker from its caller."""
     try:
         with open(path, "rb") as stream:
-            return b"__name__" in stream.read()
+            return _COMPARED.search(stream.read()) is not None
     except OSError:
         return False
 

@@ -115,6 +115,18 @@ def _modules(_context: click.Context, _parameter: click.Parameter, given: str | 
     type=click.Path(file_okay=False, path_type=Path),
     help="Where its run directory is made; without it, in the user's state folder.",
 )
+@click.option(
+    "--report/--no-report",
+    default=True,
+    help="Whether its report is kept; without one, nothing is written but temporary files.  [default: keep]",
+)
+@click.option(
+    "--retries",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Run it again when it ends badly, so many times at most.  [default: 0]",
+)
 @click.option("--python", metavar="PATH", help="The interpreter to run it with.")
 @click.option(
     "--warm",
@@ -139,12 +151,14 @@ def exec_(
     start_method: str,
     env: dict[str, str | None],
     log_dir: Path | None,
+    retries: int,
     python: str | None,
     warm: tuple[str, ...],
     script: str,
     args: tuple[str, ...],
     *,
     inherit_env: bool,
+    report: bool,
     quiet: bool,
 ) -> None:
     """Run a Python script isolated from whatever started it.
@@ -172,12 +186,18 @@ def exec_(
         python=python,
         grace=grace,
         warm=warm,
+        retries=retries,
+        report=report,
     )
     name = args[0] if script == "-m" and args else Path(script).name
     with ProgressBar(None if quiet else sys.stderr) as bar:
-        done = foreground.run(request, lambda now, total: bar.update(name, now, total))
+        done = foreground.run(
+            request,
+            lambda now, total: bar.update(name, now, total),
+            lambda line: None if quiet else output.note(line),
+        )
     if not quiet:
-        _report(done, timeout)
+        _report(done, timeout, wanted=report)
     if done.outcome in ("timed-out", "over-cpu"):
         context.exit(TIMED_OUT)
     if done.outcome == "over-memory":
@@ -185,19 +205,24 @@ def exec_(
     context.exit(supervision.end_like(done.ending))
 
 
-def _report(done: Foreground, timeout: float | None) -> None:
+def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
+    see = "" if done.no_report is not None else f"; see {done.run_dir}/report.json"
+    if wanted and done.no_report is not None:
+        output.note(
+            f"no report of this run is kept: {done.no_report}; --log-dir names another place, and "
+            "--no-report wants none"
+        )
     if done.cold_because is not None:
         output.note(f"this was a cold start: {done.cold_because}")
     if done.outcome == "timed-out":
-        report = done.run_dir / "report.json"
-        output.note(f"the script took longer than {timeout:g} s and was ended; see {report}")
+        output.note(f"the script took longer than {timeout:g} s and was ended{see}")
     elif done.outcome in ("over-memory", "over-cpu"):
-        output.note(f"{done.explained()}; see {done.run_dir}/report.json")
+        output.note(f"{done.explained()}{see}")
     elif done.outcome == "lost":
         output.note(
             "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
-            f"ended; see {done.run_dir}/report.json"
+            f"ended{see}"
         )
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))

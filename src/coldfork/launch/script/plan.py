@@ -17,6 +17,7 @@ from coldfork.launch.script.environment import Devices, ScriptEnvironment
 from coldfork.launch.script.limits import Limits
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
+from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.client import require_supervision
 from coldfork.launch.supervisor.protocol import MARK, inside, stamp
 from coldfork.launch.supervisor.report_file import Veil
@@ -52,6 +53,10 @@ class ScriptRequest:
     streamed: bool = False
     max_memory: int | str | None = None
     max_cpu: float | None = None
+    retries: int = 0
+    """How often it may be run again when it ends badly."""
+    report: bool = True
+    """Whether its report and its output are kept."""
     warm: Sequence[str] = ()
     """The modules that a server is to have imported from which the script is forked; none for an ordinary
     start."""
@@ -70,8 +75,8 @@ class Prepared:
     """What a server must be like that the script may be forked from, where one was asked for."""
 
 
-def prepare(request: ScriptRequest) -> Prepared:
-    """Check a request and lay out its run."""
+def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -> Prepared:
+    """Check a request and lay out its run; `earlier` are the attempts before it."""
     require_supervision("an isolated script")
     _require_times(request)
     caps = limits.read(request.max_memory, request.max_cpu)
@@ -82,18 +87,23 @@ def prepare(request: ScriptRequest) -> Prepared:
     surroundings = environment.build(
         request.start_method, devices=request.devices, env=request.env, inherit=request.inherit_env
     )
-    directory = run_directory.make(words[1] if words[0] == "-m" else words[0], request.log_dir)
+    directory = run_directory.make(
+        words[1] if words[0] == "-m" else words[0], request.log_dir, kept=request.report
+    )
     try:
         veil = Veil(secrets(surroundings.variables, words))
         report = _report(request, [python, *words], cwd, surroundings, directory, veil, caps)
+        report["attempts"] = [*earlier, report_file.attempt(report)]
         directory.begin(report)
     except BaseException:
         directory.let_go()
+        directory.discard()
         raise
     job = {
         "report": report,
         "secrets": veil.values,
         "folder": inside(os.fspath(directory.path)),
+        "kept": directory.no_report is None,
         "program": inside(python),
         "words": [inside(word) for word in (python, *words)],
         "environment": _with_watch(surroundings, directory.mark),
@@ -148,6 +158,8 @@ def _report(
         "start_method": surroundings.start_method,
         "warm": None,
         "timeout": request.timeout,
+        "retries": request.retries,
+        "attempts": [],
         "caps": caps.report(),
         "environment": {
             "set": veil.variables(surroundings.changed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -53,6 +53,17 @@ def _variables(
 def _modules(_context: click.Context, _parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
     """Read names with commas between them."""
     return () if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+
+
+def _number_of_runs(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> int | Literal["all"] | None:
+    """Read a number, or `all`."""
+    if given is None or given == "all":
+        return given  # type: ignore[return-value]
+    if not given.isdecimal() or int(given) < 1:
+        raise click.BadParameter(f"{given!r} is neither a number from 1 on nor `all`")
+    return int(given)
 
 
 @click.command(
@@ -127,6 +138,13 @@ def _modules(_context: click.Context, _parameter: click.Parameter, given: str | 
     default=0,
     help="Run it again when it ends badly, so many times at most.  [default: 0]",
 )
+@click.option(
+    "--keep-runs",
+    metavar="N|all",
+    callback=_number_of_runs,
+    help="How many runs are kept beside each other; the oldest are deleted.  [default: 50 in the state "
+    "folder, 1000 in a folder of --log-dir]",
+)
 @click.option("--python", metavar="PATH", help="The interpreter to run it with.")
 @click.option(
     "--warm",
@@ -152,6 +170,7 @@ def exec_(
     env: dict[str, str | None],
     log_dir: Path | None,
     retries: int,
+    keep_runs: int | Literal["all"] | None,
     python: str | None,
     warm: tuple[str, ...],
     script: str,
@@ -188,6 +207,7 @@ def exec_(
         warm=warm,
         retries=retries,
         report=report,
+        keep_runs=keep_runs,
     )
     name = args[0] if script == "-m" and args else Path(script).name
     with ProgressBar(None if quiet else sys.stderr) as bar:

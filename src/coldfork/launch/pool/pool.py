@@ -49,6 +49,9 @@ class WorkerPool(Executor):
     a `timeout` for one task. A worker is replaced after `max_tasks` tasks, and when it holds much of
     `max_memory`; one that comes to hold more is killed. No task is ever run twice unless `retries` says how
     often it may be when its worker dies.
+
+    What workers write goes to a file for each of them in `log_dir`, else to standard error. A file that would
+    grow beyond `most_logged` is set aside as `worker-0.older.log`, in place of the one set aside before.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class WorkerPool(Executor):
         max_queue: int | None = None,
         retries: int = 0,
         log_dir: str | os.PathLike[str] | None = None,
+        most_logged: int | str = "16 MiB",
     ) -> None:
         _refuse_in_import()
         workers = _counted("workers", workers, len(os.sched_getaffinity(0)))
@@ -93,6 +97,7 @@ class WorkerPool(Executor):
             max_tasks=_counted("max_tasks", max_tasks, None),
             max_queue=_counted("max_queue", max_queue, None),
             log_dir=None if log_dir is None else _log_folder(log_dir),
+            most_logged=parse_size(most_logged, "most_logged"),
         )
         self._workers = workers
         self._dumps = by_reference if terms.main else by_value

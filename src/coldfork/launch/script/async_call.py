@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from coldfork.launch.script.attempts import Attempts
 from coldfork.launch.script.call import Following, OnLine, Progress, begin, checked
 from coldfork.launch.script.environment import Devices
+from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.output_lines import OutputLine
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import ScriptResult
@@ -237,6 +238,7 @@ def arun_script(
     max_cpu: float | None = None,
     retries: int = 0,
     report: bool = True,
+    keep_runs: Kept = None,
 ) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
@@ -267,6 +269,7 @@ def arun_script(
         max_cpu=max_cpu,
         retries=retries,
         report=report,
+        keep_runs=keep_runs,
     )
     return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
 

@@ -12,6 +12,7 @@ from typing import Any
 from coldfork.launch.script import run_directory
 from coldfork.launch.script.attempts import Attempts, warn
 from coldfork.launch.script.environment import Devices
+from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.output_lines import OutputLine, OutputLines
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Prepared, ScriptRequest, Words, prepare
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult, result_of
@@ -46,6 +47,7 @@ def run_script(
     max_cpu: float | None = None,
     retries: int = 0,
     report: bool = True,
+    keep_runs: Kept = None,
 ) -> ScriptResult:
     """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
 
@@ -70,6 +72,9 @@ def run_script(
 
     A script that ends badly is run again at most `retries` times, each attempt with a `timeout` of its own;
     the result and the report list the attempts.
+
+    Of the runs in the folder, the `keep_runs` newest are kept: 50 in the state folder and 1000 in a `log_dir`
+    unless told, or `"all"`.
 
     With `report=False` nothing is written but temporary files, which are deleted before this returns. The
     same happens where the state folder cannot be written; `no_report` in the result says why.
@@ -96,6 +101,7 @@ def run_script(
         max_cpu=max_cpu,
         retries=retries,
         report=report,
+        keep_runs=keep_runs,
     )
     attempts = Attempts(retries)
     given = StandardInput(stdin, again=retries > 0)

@@ -15,6 +15,7 @@ from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.script import environment, limits, run_directory
 from coldfork.launch.script.environment import Devices, ScriptEnvironment
 from coldfork.launch.script.limits import Limits
+from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor import report_file
@@ -53,6 +54,8 @@ class ScriptRequest:
     streamed: bool = False
     max_memory: int | str | None = None
     max_cpu: float | None = None
+    keep_runs: Kept = None
+    """How many runs the folder of its run directory holds at most."""
     retries: int = 0
     """How often it may be run again when it ends badly."""
     report: bool = True
@@ -88,7 +91,10 @@ def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -
         request.start_method, devices=request.devices, env=request.env, inherit=request.inherit_env
     )
     directory = run_directory.make(
-        words[1] if words[0] == "-m" else words[0], request.log_dir, kept=request.report
+        words[1] if words[0] == "-m" else words[0],
+        request.log_dir,
+        kept=request.report,
+        keep_runs=request.keep_runs,
     )
     try:
         veil = Veil(secrets(surroundings.variables, words))

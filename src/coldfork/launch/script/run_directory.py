@@ -7,20 +7,18 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.state_folder import state_folder, surplus
+from coldfork.launch.script.old_runs import IN_LOG_DIR, IN_STATE_FOLDER, Kept, Room, room, runs
+from coldfork.launch.state_folder import state_folder
 from coldfork.launch.supervisor import kernel, report_file
 from coldfork.launch.supervisor.protocol import MARK, stamp
 from coldfork.model.errors import UsageError
 
-KEPT = 50
-"""So many runs are kept in the state folder; the oldest give way. What `log_dir` names is never cleared."""
-_OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
 _NAME_LENGTH = 40
 _PREFIX = "coldfork-"
 NOT_WANTED = "none was wanted"
@@ -56,11 +54,14 @@ class RunDirectory:
             report_file.delete(os.fspath(self.path))
 
 
-def make(script: str, log_dir: str | os.PathLike[str] | None, *, kept: bool = True) -> RunDirectory:
-    """A new run directory: in `log_dir`, else in the user's state folder.
+def make(
+    script: str, log_dir: str | os.PathLike[str] | None, *, kept: bool = True, keep_runs: Kept = None
+) -> RunDirectory:
+    """A new run directory: in `log_dir`, else in the user's state folder. The oldest runs there make room.
 
     One that is not kept, or that the state folder cannot hold, is among the temporary files until its end.
     """
+    space = room(keep_runs, IN_STATE_FOLDER if log_dir is None else IN_LOG_DIR)
     if not kept:
         if log_dir is not None:
             raise UsageError("log_dir says where to keep the report that is not to be kept; give one of them")
@@ -68,19 +69,19 @@ def make(script: str, log_dir: str | os.PathLike[str] | None, *, kept: bool = Tr
     if log_dir is not None:
         folder = Path(os.path.realpath(os.fsdecode(log_dir)))
         try:
-            return _made_in(folder, script)
+            return _made_in(folder, script, space)
         except OSError as error:
             raise UsageError(f"cannot make a run directory in {folder}: {error.strerror}") from None
-    return _in_state_folder(script, os.environ)
+    return _in_state_folder(script, space, os.environ)
 
 
-def _in_state_folder(script: str, environment: Mapping[str, str]) -> RunDirectory:
+def _in_state_folder(script: str, space: Room, environment: Mapping[str, str]) -> RunDirectory:
     state = state_folder(environment, sys.platform)
     if state is None:
         return _for_now(script, "there is no folder for it, because HOME is not set")
     folder = state / "runs"
     try:
-        return _made_in(folder, script, forget_old=True)
+        return _made_in(folder, script, space)
     except OSError as error:
         return _for_now(script, f"cannot write in {folder}: {error.strerror}")
 
@@ -98,11 +99,10 @@ def _for_now(script: str, why: str) -> RunDirectory:
     return made
 
 
-def _made_in(folder: Path, script: str, *, forget_old: bool = False) -> RunDirectory:
+def _made_in(folder: Path, script: str, space: Room) -> RunDirectory:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _tidied(os.getpid(), folder)
-    if forget_old:
-        _forget_old(folder)
+    space.make(folder)
     return _made(folder, script)
 
 
@@ -112,7 +112,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
     A supervisor holds a lock on its run directory, which the system takes from the dead.
     """
     found: dict[str, Path] = {}
-    for name in _runs(folder):
+    for name in runs(folder):
         if not report_file.may_run(name):
             continue
         path = Path(name)
@@ -148,13 +148,6 @@ def _tidied(_pid: int, folder: Path) -> None:
     mark_abandoned(folder)
 
 
-def _runs(folder: Path) -> Iterator[str]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                yield entry.path
-
-
 def _made(folder: Path, script: str, prefix: str = "") -> RunDirectory:
     plain = re.sub(r"[^A-Za-z0-9_.]+", "-", Path(script).stem).strip("-.")[:_NAME_LENGTH] or "script"
     while True:
@@ -184,14 +177,3 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _forget_old(folder: Path) -> None:
-    """Delete the runs that have to make room, save those that have not ended."""
-    for path in surplus(map(Path, _runs(folder)), KEPT - 1):
-        with suppress(OSError):
-            report = report_file.read(os.fspath(path))
-            if report is not None and report.get("state") != "started":
-                from shutil import rmtree
-
-                rmtree(path)

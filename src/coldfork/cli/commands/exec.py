@@ -96,6 +96,11 @@ def _number_of_runs(
     help="End it when all its processes together have used so many seconds of processor time.",
 )
 @click.option(
+    "--max-device-memory",
+    metavar="SIZE",
+    help="Have MPS, or the frameworks that can be told, give each process no more of each device than this.",
+)
+@click.option(
     "--grace",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
@@ -165,6 +170,7 @@ def exec_(
     timeout: float | None,
     max_memory: str | None,
     max_cpu: float | None,
+    max_device_memory: str | None,
     grace: float,
     start_method: str,
     env: dict[str, str | None],
@@ -208,6 +214,7 @@ def exec_(
         retries=retries,
         report=report,
         keep_runs=keep_runs,
+        max_device_memory=max_device_memory,
     )
     name = args[0] if script == "-m" and args else Path(script).name
     with ProgressBar(None if quiet else sys.stderr) as bar:
@@ -227,6 +234,8 @@ def exec_(
 
 def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
+    from coldfork.launch.script.limits import device_complaint
+
     see = "" if done.no_report is not None else f"; see {done.run_dir}/report.json"
     if wanted and done.no_report is not None:
         output.note(
@@ -235,6 +244,8 @@ def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
         )
     if done.cold_because is not None:
         output.note(f"this was a cold start: {done.cold_because}")
+    if said := device_complaint({"caps": done.caps}):
+        output.note(said)
     if done.outcome == "timed-out":
         output.note(f"the script took longer than {timeout:g} s and was ended{see}")
     elif done.outcome in ("over-memory", "over-cpu"):

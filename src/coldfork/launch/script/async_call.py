@@ -239,6 +239,7 @@ def arun_script(
     retries: int = 0,
     report: bool = True,
     keep_runs: Kept = None,
+    max_device_memory: int | str | None = None,
 ) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
@@ -270,6 +271,7 @@ def arun_script(
         retries=retries,
         report=report,
         keep_runs=keep_runs,
+        max_device_memory=max_device_memory,
     )
     return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
 

@@ -12,6 +12,7 @@ from typing import Any
 from coldfork.launch.script import run_directory
 from coldfork.launch.script.attempts import Attempts, warn
 from coldfork.launch.script.environment import Devices
+from coldfork.launch.script.limits import device_complaint
 from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.output_lines import OutputLine, OutputLines
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Prepared, ScriptRequest, Words, prepare
@@ -48,6 +49,7 @@ def run_script(
     retries: int = 0,
     report: bool = True,
     keep_runs: Kept = None,
+    max_device_memory: int | str | None = None,
 ) -> ScriptResult:
     """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
 
@@ -66,6 +68,9 @@ def run_script(
 
     The script and all it starts together may hold `max_memory`, bytes or a text such as `"2 GiB"`, and are
     killed for more; they may use `max_cpu` seconds of processor time.
+
+    `max_device_memory` is what each process may hold of each device: MPS is told, or else the frameworks that
+    can be. `caps` in the result says who was, and why if nobody was.
 
     `warm` are modules that a server keeps imported from which the script is then forked: see `coldfork warm`.
     Where no server can start it, it is started as ever, and the result says in `cold_because` why.
@@ -102,6 +107,7 @@ def run_script(
         retries=retries,
         report=report,
         keep_runs=keep_runs,
+        max_device_memory=max_device_memory,
     )
     attempts = Attempts(retries)
     given = StandardInput(stdin, again=retries > 0)
@@ -257,6 +263,8 @@ def begin(
         prepared = prepare(request, earlier)
         if prepared.directory.no_report is not None and request.report:
             warn(f"no report of this run is kept: {prepared.directory.no_report}")
+        if said := device_complaint(prepared.report):
+            warn(said)
         supervised = start(prepared, given)
     finally:
         os.close(given)

@@ -6,11 +6,12 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from coldfork.launch.caps.sizes import parse_size
 from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.script import environment, limits, run_directory
 from coldfork.launch.script.environment import Devices, ScriptEnvironment
@@ -24,6 +25,9 @@ from coldfork.launch.supervisor.protocol import MARK, inside, stamp
 from coldfork.launch.supervisor.report_file import Veil
 from coldfork.launch.warm.terms import Wanted
 from coldfork.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from coldfork.launch.lease.memory_cap import DeviceMemoryCap
 
 SCHEMA_VERSION = 1
 GRACE_SECONDS = 5.0
@@ -56,6 +60,8 @@ class ScriptRequest:
     max_cpu: float | None = None
     keep_runs: Kept = None
     """How many runs the folder of its run directory holds at most."""
+    max_device_memory: int | str | None = None
+    """What MPS, or frameworks, are told that each process may hold of each device."""
     retries: int = 0
     """How often it may be run again when it ends badly."""
     report: bool = True
@@ -90,6 +96,10 @@ def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -
     surroundings = environment.build(
         request.start_method, devices=request.devices, env=request.env, inherit=request.inherit_env
     )
+    device_cap = _device_cap(request, surroundings, python)
+    if device_cap is not None:
+        surroundings.add(device_cap.variables)
+        caps = replace(caps, device_memory=device_cap.report())
     directory = run_directory.make(
         words[1] if words[0] == "-m" else words[0],
         request.log_dir,
@@ -122,6 +132,18 @@ def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -
     }
     wanted = Wanted(python, words, surroundings.variables, cwd, modules) if modules else None
     return Prepared(python, directory, report, job, wanted)
+
+
+def _device_cap(
+    request: ScriptRequest, surroundings: ScriptEnvironment, python: str
+) -> DeviceMemoryCap | None:
+    """What is set for a cap on the memory of devices; its module is loaded only for one that has any."""
+    if request.max_device_memory is None:
+        return None
+    from coldfork.launch.lease import memory_cap
+
+    most = parse_size(request.max_device_memory, "max_device_memory")
+    return memory_cap.cap(most, surroundings.variables, python)
 
 
 def _with_watch(surroundings: ScriptEnvironment, mark: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from coldfork.launch.devices import amd, asking, frameworks
@@ -31,7 +32,8 @@ _USUAL_IN_JAX = 0.75
 """So much of a device it takes unless told; a cap is never a reason to take more."""
 _CUPY = "CUPY_GPU_MEMORY_LIMIT"
 _PIPES = "CUDA_MPS_PIPE_DIRECTORY"
-_USUAL_PIPES = "/tmp/nvidia-mps"
+_USUAL_PIPES = "nvidia-mps"
+"""Its folder among the temporary files, unless that is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def _by_mps(most: int, environment: Mapping[str, str], count: int) -> dict[str, 
 
 def _serves(environment: Mapping[str, str]) -> bool:
     """Whether the control daemon of MPS runs where a program with this environment looks for it."""
-    folder = Path(environment.get(_PIPES) or _USUAL_PIPES)
+    folder = Path(environment.get(_PIPES) or Path(environment.get("TMPDIR") or gettempdir(), _USUAL_PIPES))
     with suppress(OSError, ValueError):
         if (folder / "control").exists():
             pid = int((folder / "nvidia-cuda-mps-control.pid").read_text(encoding="ascii"))
@@ -141,27 +143,14 @@ def _for_torch(fraction: float, environment: Mapping[str, str]) -> dict[str, str
 
 def _with_fraction(setting: str, fraction: float) -> Iterator[str]:
     """The options of a setting, with the smaller one of both fractions."""
-    for option in _options(setting):
+    # A comma in brackets parts nothing, and no harm is done: what is taken apart there is joined again.
+    for option in filter(None, setting.split(",")):
         key, _, value = option.partition(":")
         if key.strip() == _FRACTION:
             fraction = min(fraction, _number(value, fraction))
         else:
             yield option
     yield f"{_FRACTION}:{_written(fraction)}"
-
-
-def _options(setting: str) -> Iterator[str]:
-    """The options between commas, save those in brackets."""
-    held, depth = "", 0
-    for letter in setting:
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and depth == 0:
-            yield held.strip()
-            held = ""
-        else:
-            held += letter
-    if held.strip():
-        yield held.strip()
 
 
 def _for_jax(fraction: float, environment: Mapping[str, str], there: Frameworks) -> dict[str, str]:

@@ -139,9 +139,10 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
                 # The thread that starts it has ended while it runs.
                 from coldfork.launch.script.call import begin
                 from coldfork.launch.script.plan import ScriptRequest
+                from coldfork.launch.script.standard_input import StandardInput
                 global kept
                 kept = begin(ScriptRequest({str(script)!r}, [{str(bench.folder / "pids")!r}, {how!r}],
-                    log_dir={str(bench.runs)!r}, grace=0.2), None, None)
+                    log_dir={str(bench.runs)!r}, grace=0.2), StandardInput(None), None)
             if {thread!r} == "main":
                 run()
             thread = threading.Thread(target=run if {thread!r} == "other" else begin, daemon=True)

@@ -128,14 +128,6 @@ def test_what_makes_no_sense(bench: Bench, how: dict[str, Any], said: str) -> No
     assert str(caught.value) == said
 
 
-def test_a_state_folder_that_is_nowhere(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "COLDFORK_STATE_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    bench.write("pass")
-    said = refused(bench, "script.py", log_dir=None)
-    assert said == "there is no folder for run directories: HOME is not set; log_dir names one"
-
-
 def test_a_run_directory_that_vanishes(bench: Bench) -> None:
     with pytest.raises(ColdforkError, match=r"its report in .* could not be written: No such file"):
         bench.run("import shutil, sys; shutil.rmtree(sys.argv[1])", str(bench.runs))

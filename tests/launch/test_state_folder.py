@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.script import run_directory
+from coldfork.launch.script import old_runs, run_directory
 from coldfork.launch.state_folder import KEPT, new_place, state_folder, surplus
 from coldfork.launch.supervisor import report_file
 
@@ -56,15 +56,15 @@ def test_old_recordings_make_room(tmp_path: Path) -> None:
 def test_old_runs_make_room_once_they_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLDFORK_STATE_DIR", str(tmp_path))
     folder = tmp_path / "runs"
-    states = {"00000001": "finished", "00000002": "started", "00000003": None, "00000004": "abandoned"}
+    states = {"00000001": "ended", "00000002": "started", "00000003": None, "00000004": "abandoned"}
     runs = {}
-    for number in range(1, run_directory.KEPT + 5):
+    for number in range(1, old_runs.IN_STATE_FOLDER + 5):
         mark = f"{number:08}"
         runs[mark] = folder / f"20200101-000000-script-{mark}"
         runs[mark].mkdir(parents=True)
-        state = states.get(mark, "finished")
+        state = states.get(mark, "ended")
         if state is not None:
-            report_file.write(os.fspath(runs[mark]), {"state": state, "id": mark})
+            report_file.write(os.fspath(runs[mark]), {"state": state, "id": runs[mark].name})
         os.utime(runs[mark], (number, number))
     # This one has a supervisor, which holds its lock.
     lock = run_directory._locked(runs["00000002"])

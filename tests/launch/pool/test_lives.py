@@ -168,6 +168,21 @@ def test_logs_hold_what_workers_write(tmp_path: Path) -> None:
     assert sorted(written.splitlines()) == ["HELLO", "hello"]
 
 
+def test_a_log_that_would_grow_too_large_is_set_aside(tmp_path: Path) -> None:
+    """Whoever wrote to it: the worker before, or another pool."""
+    for _ in range(2):
+        with WorkerPool(1, log_dir=tmp_path, most_logged=1000, max_tasks=1) as pool:
+            for number in range(20):
+                pool.submit(targets.shout, f"{number} {'x' * 100}").result(LIMIT)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["worker-0.log", "worker-0.older.log"]
+    for path in tmp_path.iterdir():
+        assert path.stat().st_size < 1100
+        first, *_, last = path.read_text("utf-8").splitlines()
+        assert first == "[coldfork: what came before is in worker-0.older.log]"
+    last = (tmp_path / "worker-0.log").read_text("utf-8").splitlines()[-1]
+    assert last.split()[0] == "19"
+
+
 def test_a_full_queue_makes_its_caller_wait() -> None:
     with WorkerPool(1, max_queue=3) as pool:
         futures = [pool.submit(targets.square, n) for n in range(100)]

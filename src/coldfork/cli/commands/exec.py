@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -55,6 +55,17 @@ def _modules(_context: click.Context, _parameter: click.Parameter, given: str | 
     return () if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
 
 
+def _number_of_runs(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> int | Literal["all"] | None:
+    """Read a number, or `all`."""
+    if given is None or given == "all":
+        return given  # type: ignore[return-value]
+    if not given.isdecimal() or int(given) < 1:
+        raise click.BadParameter(f"{given!r} is neither a number from 1 on nor `all`")
+    return int(given)
+
+
 @click.command(
     "exec",
     epilog=_EPILOG,
@@ -83,6 +94,11 @@ def _modules(_context: click.Context, _parameter: click.Parameter, given: str | 
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
     help="End it when all its processes together have used so many seconds of processor time.",
+)
+@click.option(
+    "--max-device-memory",
+    metavar="SIZE",
+    help="Have MPS, or the frameworks that can be told, give each process no more of each device than this.",
 )
 @click.option(
     "--grace",
@@ -115,6 +131,25 @@ def _modules(_context: click.Context, _parameter: click.Parameter, given: str | 
     type=click.Path(file_okay=False, path_type=Path),
     help="Where its run directory is made; without it, in the user's state folder.",
 )
+@click.option(
+    "--report/--no-report",
+    default=True,
+    help="Whether its report is kept; without one, nothing is written but temporary files.  [default: keep]",
+)
+@click.option(
+    "--retries",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Run it again when it ends badly, so many times at most.  [default: 0]",
+)
+@click.option(
+    "--keep-runs",
+    metavar="N|all",
+    callback=_number_of_runs,
+    help="How many runs are kept beside each other; the oldest are deleted.  [default: 50 in the state "
+    "folder, 1000 in a folder of --log-dir]",
+)
 @click.option("--python", metavar="PATH", help="The interpreter to run it with.")
 @click.option(
     "--warm",
@@ -135,16 +170,20 @@ def exec_(
     timeout: float | None,
     max_memory: str | None,
     max_cpu: float | None,
+    max_device_memory: str | None,
     grace: float,
     start_method: str,
     env: dict[str, str | None],
     log_dir: Path | None,
+    retries: int,
+    keep_runs: int | Literal["all"] | None,
     python: str | None,
     warm: tuple[str, ...],
     script: str,
     args: tuple[str, ...],
     *,
     inherit_env: bool,
+    report: bool,
     quiet: bool,
 ) -> None:
     """Run a Python script isolated from whatever started it.
@@ -172,12 +211,20 @@ def exec_(
         python=python,
         grace=grace,
         warm=warm,
+        retries=retries,
+        report=report,
+        keep_runs=keep_runs,
+        max_device_memory=max_device_memory,
     )
     name = args[0] if script == "-m" and args else Path(script).name
     with ProgressBar(None if quiet else sys.stderr) as bar:
-        done = foreground.run(request, lambda now, total: bar.update(name, now, total))
+        done = foreground.run(
+            request,
+            lambda now, total: bar.update(name, now, total),
+            lambda line: None if quiet else output.note(line),
+        )
     if not quiet:
-        _report(done, timeout)
+        _report(done, timeout, wanted=report)
     if done.outcome in ("timed-out", "over-cpu"):
         context.exit(TIMED_OUT)
     if done.outcome == "over-memory":
@@ -185,19 +232,28 @@ def exec_(
     context.exit(supervision.end_like(done.ending))
 
 
-def _report(done: Foreground, timeout: float | None) -> None:
+def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
+    from coldfork.launch.script.limits import device_complaint
+
+    see = "" if done.no_report is not None else f"; see {done.run_dir}/report.json"
+    if wanted and done.no_report is not None:
+        output.note(
+            f"no report of this run is kept: {done.no_report}; --log-dir names another place, and "
+            "--no-report wants none"
+        )
     if done.cold_because is not None:
         output.note(f"this was a cold start: {done.cold_because}")
+    if said := device_complaint({"caps": done.caps}):
+        output.note(said)
     if done.outcome == "timed-out":
-        report = done.run_dir / "report.json"
-        output.note(f"the script took longer than {timeout:g} s and was ended; see {report}")
+        output.note(f"the script took longer than {timeout:g} s and was ended{see}")
     elif done.outcome in ("over-memory", "over-cpu"):
-        output.note(f"{done.explained()}; see {done.run_dir}/report.json")
+        output.note(f"{done.explained()}{see}")
     elif done.outcome == "lost":
         output.note(
             "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
-            f"ended; see {done.run_dir}/report.json"
+            f"ended{see}"
         )
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))

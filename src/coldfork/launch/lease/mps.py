@@ -29,6 +29,13 @@ def variables(environment: Mapping[str, str], places: Sequence[int]) -> dict[str
     return {} if merged == limits else {LIMIT: said}
 
 
+def narrowed(setting: str | None, numbers: Sequence[str], limit: str) -> str:
+    """A setting by which none of these devices gives more than this limit, and none more than before."""
+    known = dict(_entries(setting or ""))
+    merged = known | {number: _smaller(limit, known.get(number, limit)) for number in numbers}
+    return ",".join(f"{number}={most}" for number, most in merged.items())
+
+
 def _entries(setting: str) -> Iterator[tuple[str, str]]:
     for entry in setting.split(","):
         number, separator, limit = entry.strip().partition("=")

@@ -9,6 +9,7 @@ import weakref
 from concurrent.futures import Executor
 from functools import cache, partial
 from itertools import chain, count
+from logging import getLogger
 from multiprocessing import process
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.progress import Progress
     from coldfork.launch.pool.terms import Lease
 
+_LOG = getLogger("coldfork")
 BACKENDS = ("local", "ray")
 
 
@@ -49,6 +51,11 @@ class WorkerPool(Executor):
     a `timeout` for one task. A worker is replaced after `max_tasks` tasks, and when it holds much of
     `max_memory`; one that comes to hold more is killed. No task is ever run twice unless `retries` says how
     often it may be when its worker dies.
+
+    Each of them may hold `max_device_memory` of each device, where MPS or a framework can be told.
+
+    What workers write goes to a file for each of them in `log_dir`, else to standard error. A file that would
+    grow beyond `most_logged` is set aside as `worker-0.older.log`, in place of the one set aside before.
     """
 
     def __init__(
@@ -67,6 +74,8 @@ class WorkerPool(Executor):
         max_queue: int | None = None,
         retries: int = 0,
         log_dir: str | os.PathLike[str] | None = None,
+        most_logged: int | str = "16 MiB",
+        max_device_memory: int | str | None = None,
     ) -> None:
         _refuse_in_import()
         workers = _counted("workers", workers, len(os.sched_getaffinity(0)))
@@ -81,18 +90,20 @@ class WorkerPool(Executor):
             raise UsageError(f"there is no backend {backend!r}; it is one of {', '.join(BACKENDS)}")
         if initializer is not None and not callable(initializer):
             raise UsageError("initializer has to be something that can be called")
+        env = _capped(env or {}, max_device_memory)
         terms = PoolTerms(
             workers=workers,
             preload=preload,
             main=preparation(),
-            env=dict(env or {}),
-            leases=_leases(devices, workers, env or {}),
+            env=dict(env),
+            leases=_leases(devices, workers, env),
             initializer=initializer,
             initargs=tuple(initargs),
             max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
             max_tasks=_counted("max_tasks", max_tasks, None),
             max_queue=_counted("max_queue", max_queue, None),
             log_dir=None if log_dir is None else _log_folder(log_dir),
+            most_logged=parse_size(most_logged, "most_logged"),
         )
         self._workers = workers
         self._dumps = by_reference if terms.main else by_value
@@ -244,6 +255,19 @@ def _leases(devices: DevicesWanted, workers: int, env: Mapping[str, str | None])
 
     seen = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
     return tuple(take(devices, workers, seen))
+
+
+def _capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -> Mapping[str, str | None]:
+    """What is set for the workers, with a cap on what each of them may hold of each device."""
+    if max_device_memory is None:
+        return env
+    from coldfork.launch.lease.memory_cap import cap
+
+    seen = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
+    found = cap(parse_size(max_device_memory, "max_device_memory"), seen, sys.executable)
+    if not found.by:
+        _LOG.warning("no device memory cap: %s", found.why_not)
+    return {**env, **found.variables}
 
 
 def _refuse_in_import() -> None:

@@ -43,6 +43,8 @@ class PoolTerms:
     max_memory: int | None = None
     max_queue: int | None = None
     log_dir: Path | None = None
+    most_logged: int = 16 << 20
+    """Bytes of each worker's log; when there would be more, what there is is set aside."""
 
     def lease(self, place: int) -> Lease | None:
         """What the worker of this place has leased."""

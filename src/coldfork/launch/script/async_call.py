@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
-from coldfork.launch.script.call import Following, Given, OnLine, Progress, begin, checked
+from coldfork.launch.script.attempts import Attempts
+from coldfork.launch.script.call import Following, OnLine, Progress, begin, checked
 from coldfork.launch.script.environment import Devices
+from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.output_lines import OutputLine
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import ScriptResult
+from coldfork.launch.script.standard_input import Given, StandardInput
 from coldfork.launch.script.turns import Turn, TurnsByLoop
 from coldfork.launch.supervisor.protocol import LONGEST
 
@@ -44,6 +47,9 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         self._on_line = on_line
         self._on_progress = on_progress
         self._following: Following | None = None
+        self._attempts: list[Following] = []
+        self._over: set[Following] = set()
+        """The attempts that have written their last line."""
         self._cancelled = 0
         self._task: asyncio.Task[ScriptResult] | None = None
         self._news: asyncio.Event | None = None
@@ -78,42 +84,65 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             while not task.done():
                 await news.wait()
                 news.clear()
-                if self._following is not None:
-                    for line in self._following.lines.all():
-                        yield line
-            if self._following is not None:
-                for line in self._following.lines.all(last=True):
+                for line in self._lines():
                     yield line
+            for line in self._lines():
+                yield line
         except CancelledError:
             task.cancel()
             await asyncio.wait([task])
             raise
         finally:
-            if task.done() and self._following is not None:
-                self._following.lines.close()
+            if task.done():
+                for following in self._attempts:
+                    following.lines.close()
         if task.exception() is not None:
             task.result()
+
+    def _lines(self) -> Iterator[OutputLine]:
+        """The lines that nobody has taken yet, of one attempt after the other."""
+        while self._attempts:
+            first = self._attempts[0]
+            last = first in self._over
+            yield from first.lines.all(last=last)
+            if not last:
+                return
+            first.lines.close()
+            self._attempts.remove(first)
 
     # --- the run ---
 
     async def _run(self) -> ScriptResult:
+        attempts = Attempts(self._request.retries)
+        given = StandardInput(self._stdin, again=attempts.most > 1)
+        while True:
+            result, report = await self._attempt(given, attempts.made)
+            if not attempts.goes_on(report):
+                return checked(result, check=self._check)
+
+    async def _attempt(
+        self, given: StandardInput, earlier: Sequence[Mapping[str, Any]]
+    ) -> tuple[ScriptResult, Mapping[str, Any]]:
+        self._following = None
         with await _TURNS.here().mine() as turn:
             following = self._following = await self._in_thread(
-                lambda: begin(self._request, self._stdin, self._on_progress)
+                lambda: begin(self._request, given, self._on_progress, earlier)
             )
+            self._attempts.append(following)
             try:
                 error = await self._follow(following, turn)
                 result = await self._in_thread(following.result)
                 if error is None and self._on_line is not None and not self._cancelled:
                     await self._give_out(following, last=True)
             finally:
+                self._over.add(following)
                 if self._news is None:
                     following.lines.close()
         if self._cancelled:
             raise CancelledError
         if error is not None:
             raise error
-        return checked(result, check=self._check)
+        return result, following.report
 
     async def _follow(self, following: Following, turn: Turn) -> BaseException | None:
         """Hear the supervisor until the script has ended; the error of a callback that failed meanwhile."""
@@ -207,6 +236,10 @@ def arun_script(
     warm: Sequence[str] = (),
     max_memory: int | str | None = None,
     max_cpu: float | None = None,
+    retries: int = 0,
+    report: bool = True,
+    keep_runs: Kept = None,
+    max_device_memory: int | str | None = None,
 ) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
@@ -235,6 +268,10 @@ def arun_script(
         warm=warm,
         max_memory=max_memory,
         max_cpu=max_cpu,
+        retries=retries,
+        report=report,
+        keep_runs=keep_runs,
+        max_device_memory=max_device_memory,
     )
     return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
 

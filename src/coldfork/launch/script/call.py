@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 from coldfork.launch.script import run_directory
+from coldfork.launch.script.attempts import Attempts, warn
 from coldfork.launch.script.environment import Devices
+from coldfork.launch.script.limits import device_complaint
+from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.output_lines import OutputLine, OutputLines
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Prepared, ScriptRequest, Words, prepare
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult, result_of
+from coldfork.launch.script.standard_input import Given, StandardInput
 from coldfork.launch.supervisor import client, report_file
 from coldfork.launch.supervisor.client import Supervised
 from coldfork.model.errors import ColdforkError, UsageError
@@ -42,6 +46,10 @@ def run_script(
     warm: Sequence[str] = (),
     max_memory: int | str | None = None,
     max_cpu: float | None = None,
+    retries: int = 0,
+    report: bool = True,
+    keep_runs: Kept = None,
+    max_device_memory: int | str | None = None,
 ) -> ScriptResult:
     """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
 
@@ -61,8 +69,20 @@ def run_script(
     The script and all it starts together may hold `max_memory`, bytes or a text such as `"2 GiB"`, and are
     killed for more; they may use `max_cpu` seconds of processor time.
 
+    `max_device_memory` is what each process may hold of each device: MPS is told, or else the frameworks that
+    can be. `caps` in the result says who was, and why if nobody was.
+
     `warm` are modules that a server keeps imported from which the script is then forked: see `coldfork warm`.
     Where no server can start it, it is started as ever, and the result says in `cold_because` why.
+
+    A script that ends badly is run again at most `retries` times, each attempt with a `timeout` of its own;
+    the result and the report list the attempts.
+
+    Of the runs in the folder, the `keep_runs` newest are kept: 50 in the state folder and 1000 in a `log_dir`
+    unless told, or `"all"`.
+
+    With `report=False` nothing is written but temporary files, which are deleted before this returns. The
+    same happens where the state folder cannot be written; `no_report` in the result says why.
 
     Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed is a `ScriptError`.
     What cannot be started is a `ColdforkError` that says why.
@@ -84,13 +104,21 @@ def run_script(
         warm=warm,
         max_memory=max_memory,
         max_cpu=max_cpu,
+        retries=retries,
+        report=report,
+        keep_runs=keep_runs,
+        max_device_memory=max_device_memory,
     )
-    following = begin(request, stdin, on_progress)
-    try:
-        result = _wait(following, on_line)
-    finally:
-        following.lines.close()
-    return checked(result, check=check)
+    attempts = Attempts(retries)
+    given = StandardInput(stdin, again=retries > 0)
+    while True:
+        following = begin(request, given, on_progress, attempts.made)
+        try:
+            result = _wait(following, on_line)
+        finally:
+            following.lines.close()
+        if not attempts.goes_on(following.report):
+            return checked(result, check=check)
 
 
 def checked(result: ScriptResult, *, check: bool) -> ScriptResult:
@@ -132,7 +160,6 @@ def _give_out(following: Following, on_line: OnLine | None, *, last: bool = Fals
 
 Progress = Callable[[int, int], object]
 OnLine = Callable[[OutputLine], object]
-Given = bytes | str | int | IO[Any] | None
 
 
 class Following:
@@ -150,6 +177,8 @@ class Following:
         self._unwritten: int | None = None
         self._started = False
         self._ended = False
+        self.report: Mapping[str, Any] = prepared.report
+        """What the report says: at first how it began, in the end how it ended."""
 
     def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
         """Take in one message; False after the last one. `quietly` calls nobody back."""
@@ -157,6 +186,8 @@ class Following:
         if message is None or kind in ("ended", "refused"):
             self._ended = kind == "ended"
             self._refused = message if kind == "refused" else None
+            # Whoever reads them last may come when the files are gone.
+            self.lines.hold()
             return False
         if kind == "started":
             self._started = True
@@ -172,6 +203,12 @@ class Following:
 
     def result(self) -> ScriptResult:
         """Let the supervisor go, and say how it ended. It may wait a little, so not in an event loop."""
+        try:
+            return self._result()
+        finally:
+            self._prepared.directory.discard()
+
+    def _result(self) -> ScriptResult:
         report = self.conclude(captured=True)
         path = self._prepared.directory.path
         if self._unwritten is not None:
@@ -181,7 +218,8 @@ class Following:
             )
         if report is None:
             raise ColdforkError(f"the script has ended, but its report in {path} is gone")
-        return result_of(path, report)
+        self.report = report
+        return result_of(path, report, self._prepared.directory.no_report)
 
     def conclude(self, *, captured: bool) -> dict[str, Any] | None:
         """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
@@ -205,18 +243,28 @@ class Following:
 def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
     """Write down that the system would not start a script, and say so."""
     why = os.strerror(refused["errno"])
-    report = {**prepared.report, "state": "ended", "outcome": "not-started"}
+    report = dict(prepared.report)
+    report_file.settle(report, {"state": "ended", "outcome": "not-started"})
     report_file.write(os.fspath(prepared.directory.path), report)
     if refused["what"] == "cwd":
         return f"cannot start the script in {report['cwd']}: {why}"
     return f"cannot start the Python interpreter {prepared.python!r}: {why}"
 
 
-def begin(request: ScriptRequest, stdin: Given, on_progress: Progress | None) -> Following:
+def begin(
+    request: ScriptRequest,
+    stdin: StandardInput,
+    on_progress: Progress | None,
+    earlier: Sequence[Mapping[str, Any]] = (),
+) -> Following:
     """Prepare a script and start it. It may wait a little, so not in an event loop."""
-    given = _input(stdin)
+    given = stdin.opened()
     try:
-        prepared = prepare(request)
+        prepared = prepare(request, earlier)
+        if prepared.directory.no_report is not None and request.report:
+            warn(f"no report of this run is kept: {prepared.directory.no_report}")
+        if said := device_complaint(prepared.report):
+            warn(said)
         supervised = start(prepared, given)
     finally:
         os.close(given)
@@ -234,6 +282,7 @@ def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | No
         return client.start(python, prepared.job, directory.mark, directory.lock, given, mask)
     except BaseException:
         run_directory.abandon(directory.path, prepared.report)
+        directory.discard()
         raise
     finally:
         directory.let_go()
@@ -253,19 +302,3 @@ def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | Non
         prepared.report["warm"]["cold_because"] = attached.why
         return None
     return attached
-
-
-def _input(stdin: Given) -> int:
-    """A descriptor of ours for the script's standard input."""
-    if stdin is None:
-        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    if isinstance(stdin, str):
-        return client.input_of(stdin.encode("utf-8", "surrogateescape"))
-    if isinstance(stdin, bytes | bytearray | memoryview):
-        return client.input_of(bytes(stdin))
-    try:
-        return os.dup(stdin if isinstance(stdin, int) else stdin.fileno())
-    except (OSError, AttributeError, ValueError):
-        raise UsageError(
-            f"stdin={stdin!r} cannot be read from: give bytes, a text, an open file or its descriptor"
-        ) from None

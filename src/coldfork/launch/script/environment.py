@@ -110,6 +110,11 @@ class ScriptEnvironment:
     removed: tuple[str, ...]
     """What `env` took away."""
 
+    def add(self, variables: Mapping[str, str]) -> None:
+        """Set more of it."""
+        self.variables.update(variables)
+        self.changed.update(variables)
+
 
 def build(
     start_method: str,

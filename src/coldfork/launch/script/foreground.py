@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coldfork.launch.script import standard_input
+from coldfork.launch.script.attempts import Attempts
 from coldfork.launch.script.call import Following, Progress, start
 from coldfork.launch.script.plan import ScriptRequest, prepare
 from coldfork.launch.script.result import Outcome, explained, troubles_of
@@ -18,6 +20,7 @@ from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Sto
 if TYPE_CHECKING:
     from coldfork.knowledge.troubles import Trouble
 
+_STDIN = 0
 LOST = 1
 """The status of a script of which nobody knows how it ended."""
 
@@ -36,6 +39,8 @@ class Foreground:
     """What it might use at most, and what it used."""
     cold_because: str | None = None
     """Why no server started it, where that was asked for."""
+    no_report: str | None = None
+    """Why no report of it is kept."""
 
     def explained(self) -> str:
         """One sentence on how it ended."""
@@ -49,9 +54,30 @@ class Foreground:
         return troubles_of(self.exception)
 
 
-def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
-    """Run a script to its end. Its standard streams are ours, and so is its process group."""
-    prepared = prepare(request)
+_ASKING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
+"""Whoever sends one of these wants the script to end, and not to be run again."""
+
+
+def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], object]) -> Foreground:
+    """Run a script to its end. Its standard streams are ours, and so is its process group.
+
+    `tell` is called with a line for each attempt that is followed by another.
+    """
+    attempts = Attempts(request.retries, tell)
+    place = standard_input.place(_STDIN) if request.retries else None
+    while True:
+        received: set[int] = set()
+        done, report = _run(request, on_progress, attempts, received)
+        if received & _ASKING or not attempts.goes_on(report):
+            return done
+        standard_input.put_back(_STDIN, place)
+
+
+def _run(
+    request: ScriptRequest, on_progress: Progress, attempts: Attempts, received: set[int]
+) -> tuple[Foreground, Mapping[str, Any]]:
+    """One attempt, and what its report says; the signals that came meanwhile are `received`."""
+    prepared = prepare(request, attempts.made)
     script: _Script | None = None
 
     def begin(signals: Signals) -> _Script:
@@ -59,10 +85,13 @@ def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
         script = _Script(Following(prepared, start(prepared, mask=signals.mask), on_progress))
         return script
 
-    ending = attend(begin)
-    assert script is not None
-    report = script.following.conclude(captured=False) or {}
-    return Foreground(
+    try:
+        ending = attend(begin, received=received.add)
+        assert script is not None
+        report = script.following.conclude(captured=False) or {}
+    finally:
+        prepared.directory.discard()
+    done = Foreground(
         ending,
         report.get("outcome") or "lost",
         prepared.directory.path,
@@ -70,7 +99,9 @@ def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
         report.get("exception"),
         report.get("caps"),
         (report.get("warm") or {}).get("cold_because"),
+        prepared.directory.no_report,
     )
+    return done, report
 
 
 class _Script:

@@ -27,6 +27,8 @@ class Limits:
     """Bytes, together."""
     cpu: float | None = None
     """Seconds of processor time, together."""
+    device_memory: dict[str, Any] | None = None
+    """What was set for a cap on the memory of devices, as the report says it."""
 
     def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
         """What the supervisor is to hold it to."""
@@ -39,7 +41,8 @@ class Limits:
         """What the report says of them when a script starts."""
         if self == Limits():
             return None
-        return {name: _unknown(most) for name, most in (("memory", self.memory), ("cpu", self.cpu))}
+        held = {name: _unknown(most) for name, most in (("memory", self.memory), ("cpu", self.cpu))}
+        return {**held, "device_memory": self.device_memory}
 
 
 def _unknown(most: float | None) -> dict[str, Any] | None:
@@ -49,6 +52,12 @@ def _unknown(most: float | None) -> dict[str, Any] | None:
 def read(memory: Size | None, cpu: float | None) -> Limits:
     """The caps that somebody asked for."""
     return Limits(None if memory is None else parse_size(memory, "max_memory"), _seconds(cpu))
+
+
+def device_complaint(report: Mapping[str, Any]) -> str | None:
+    """What has to be said of a cap on the memory of devices that nobody was told of."""
+    cap = (report.get("caps") or {}).get("device_memory")
+    return None if cap is None or cap["by"] else f"no device memory cap: {cap['why_not']}"
 
 
 def _seconds(cpu: float | None) -> float | None:

@@ -49,6 +49,11 @@ class OutputLines:
         """Whether there is more to read already."""
         return any(source.behind() for source in self._sources)
 
+    def hold(self) -> None:
+        """Be able to read what there is also when somebody deletes the files."""
+        for source in self._sources:
+            source.behind()
+
     def close(self) -> None:
         """Let go of the files."""
         for source in self._sources:

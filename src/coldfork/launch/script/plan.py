@@ -6,22 +6,28 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from coldfork.launch.caps.sizes import parse_size
 from coldfork.launch.interpreter import find_interpreter
 from coldfork.launch.script import environment, limits, run_directory
 from coldfork.launch.script.environment import Devices, ScriptEnvironment
 from coldfork.launch.script.limits import Limits
+from coldfork.launch.script.old_runs import Kept
 from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
+from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.client import require_supervision
 from coldfork.launch.supervisor.protocol import MARK, inside, stamp
 from coldfork.launch.supervisor.report_file import Veil
 from coldfork.launch.warm.terms import Wanted
 from coldfork.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from coldfork.launch.lease.memory_cap import DeviceMemoryCap
 
 SCHEMA_VERSION = 1
 GRACE_SECONDS = 5.0
@@ -52,6 +58,14 @@ class ScriptRequest:
     streamed: bool = False
     max_memory: int | str | None = None
     max_cpu: float | None = None
+    keep_runs: Kept = None
+    """How many runs the folder of its run directory holds at most."""
+    max_device_memory: int | str | None = None
+    """What MPS, or frameworks, are told that each process may hold of each device."""
+    retries: int = 0
+    """How often it may be run again when it ends badly."""
+    report: bool = True
+    """Whether its report and its output are kept."""
     warm: Sequence[str] = ()
     """The modules that a server is to have imported from which the script is forked; none for an ordinary
     start."""
@@ -70,8 +84,8 @@ class Prepared:
     """What a server must be like that the script may be forked from, where one was asked for."""
 
 
-def prepare(request: ScriptRequest) -> Prepared:
-    """Check a request and lay out its run."""
+def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -> Prepared:
+    """Check a request and lay out its run; `earlier` are the attempts before it."""
     require_supervision("an isolated script")
     _require_times(request)
     caps = limits.read(request.max_memory, request.max_cpu)
@@ -82,18 +96,30 @@ def prepare(request: ScriptRequest) -> Prepared:
     surroundings = environment.build(
         request.start_method, devices=request.devices, env=request.env, inherit=request.inherit_env
     )
-    directory = run_directory.make(words[1] if words[0] == "-m" else words[0], request.log_dir)
+    device_cap = _device_cap(request, surroundings, python)
+    if device_cap is not None:
+        surroundings.add(device_cap.variables)
+        caps = replace(caps, device_memory=device_cap.report())
+    directory = run_directory.make(
+        words[1] if words[0] == "-m" else words[0],
+        request.log_dir,
+        kept=request.report,
+        keep_runs=request.keep_runs,
+    )
     try:
         veil = Veil(secrets(surroundings.variables, words))
         report = _report(request, [python, *words], cwd, surroundings, directory, veil, caps)
+        report["attempts"] = [*earlier, report_file.attempt(report)]
         directory.begin(report)
     except BaseException:
         directory.let_go()
+        directory.discard()
         raise
     job = {
         "report": report,
         "secrets": veil.values,
         "folder": inside(os.fspath(directory.path)),
+        "kept": directory.no_report is None,
         "program": inside(python),
         "words": [inside(word) for word in (python, *words)],
         "environment": _with_watch(surroundings, directory.mark),
@@ -106,6 +132,18 @@ def prepare(request: ScriptRequest) -> Prepared:
     }
     wanted = Wanted(python, words, surroundings.variables, cwd, modules) if modules else None
     return Prepared(python, directory, report, job, wanted)
+
+
+def _device_cap(
+    request: ScriptRequest, surroundings: ScriptEnvironment, python: str
+) -> DeviceMemoryCap | None:
+    """What is set for a cap on the memory of devices; its module is loaded only for one that has any."""
+    if request.max_device_memory is None:
+        return None
+    from coldfork.launch.lease import memory_cap
+
+    most = parse_size(request.max_device_memory, "max_device_memory")
+    return memory_cap.cap(most, surroundings.variables, python)
 
 
 def _with_watch(surroundings: ScriptEnvironment, mark: str) -> dict[str, str]:
@@ -148,6 +186,8 @@ def _report(
         "start_method": surroundings.start_method,
         "warm": None,
         "timeout": request.timeout,
+        "retries": request.retries,
+        "attempts": [],
         "caps": caps.report(),
         "environment": {
             "set": veil.variables(surroundings.changed),

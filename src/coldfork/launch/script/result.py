@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,18 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """How one attempt at a script ended."""
+
+    id: str
+    """The name of its run directory, which is beside that of the last attempt."""
+    outcome: Outcome
+    status: int | None
+    signal: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptResult:
     """How an isolated script ended, and what it left behind."""
 
@@ -57,7 +69,7 @@ class ScriptResult:
     """The end of the standard output, at most `OUTPUT_KEPT` bytes of it."""
     stderr: str
     run_dir: Path
-    """Holds the files stdout, stderr and report.json."""
+    """Holds the files stdout, stderr and report.json; gone where no report is kept."""
     peak_memory_bytes: int | None
     exception: Mapping[str, Any] | None
     """The exception that ended the script: type, message, stack and caused_by; secrets are taken out."""
@@ -73,6 +85,12 @@ class ScriptResult:
     """Why it was not, though that was asked for."""
     caps: Mapping[str, Any] | None = None
     """What it might use at most: for memory and cpu `most`, `reached`, and `by` what it was held to that."""
+    no_report: str | None = None
+    """Why neither a report nor output is kept; None where they are in `run_dir`."""
+    attempts: tuple[Attempt, ...] = ()
+    """All attempts at it, the last one too, which the rest of the result is about."""
+    unkept: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What the report said that is not kept."""
 
     @property
     def ok(self) -> bool:
@@ -81,8 +99,8 @@ class ScriptResult:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What report.json says now."""
-        return report_file.read(str(self.run_dir)) or {}
+        """What report.json says now, or said where it is not kept."""
+        return dict(self.unkept or report_file.read(str(self.run_dir)) or {})
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -91,7 +109,8 @@ class ScriptResult:
 
     def explained(self) -> str:
         """One sentence on how it ended."""
-        return explained(self.outcome, self.status, self.signal, self.caps)
+        said = explained(self.outcome, self.status, self.signal, self.caps)
+        return said if len(self.attempts) <= 1 else f"{said}, in attempt {len(self.attempts)}"
 
 
 _HOW = {
@@ -111,9 +130,14 @@ def explained(
     outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None
 ) -> str:
     """One sentence on how a script ended."""
+    return f"the script {how(outcome, status, signal, caps)}"
+
+
+def how(outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None) -> str:
+    """What a script did in the end, without its subject."""
     known = {} if caps is None else caps
     memory, cpu = _of_memory(known.get("memory")), _of_cpu(known.get("cpu"))
-    return f"the script {_HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)}"
+    return _HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)
 
 
 def _of_memory(cap: Mapping[str, Any] | None) -> str:
@@ -136,11 +160,12 @@ class ScriptError(ColdforkError):
         error = self.result.exception
         if error is not None:
             said += f" ({error.get('type')}: {error.get('message')})"
-        said += f"; its output and its report lie in {self.result.run_dir}"
+        kept, run_dir = self.result.no_report is None, self.result.run_dir
+        said += f"; its output and its report lie in {run_dir}" if kept else "; no report of it is kept"
         return "\n".join([said, *map(quoted, self.result.troubles)])
 
 
-def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
+def result_of(run_dir: Path, report: Mapping[str, Any], no_report: str | None = None) -> ScriptResult:
     """The result that a finished report and the files beside it stand for."""
     child = report.get("child") or {}
     states = child.get("states")
@@ -163,6 +188,19 @@ def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
         warm=warm is not None and warm["cold_because"] is None,
         cold_because=None if warm is None else warm["cold_because"],
         caps=report.get("caps"),
+        no_report=no_report,
+        attempts=tuple(map(_attempt, report.get("attempts") or ())),
+        unkept=None if no_report is None else report,
+    )
+
+
+def _attempt(listed: Mapping[str, Any]) -> Attempt:
+    return Attempt(
+        listed["id"],
+        Outcome(listed["outcome"] or Outcome.LOST),
+        listed["status"],
+        listed["signal"],
+        listed["seconds"] or 0.0,
     )
 
 

@@ -7,31 +7,33 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.state_folder import state_folder, surplus
+from coldfork.launch.script.old_runs import IN_LOG_DIR, IN_STATE_FOLDER, Kept, Room, room, runs
+from coldfork.launch.state_folder import state_folder
 from coldfork.launch.supervisor import kernel, report_file
 from coldfork.launch.supervisor.protocol import MARK, stamp
 from coldfork.model.errors import UsageError
 
-KEPT = 50
-"""So many runs are kept in the state folder; the oldest give way. What `log_dir` names is never cleared."""
-_OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
 _NAME_LENGTH = 40
+_PREFIX = "coldfork-"
+NOT_WANTED = "none was wanted"
 
 
 class RunDirectory:
     """The directory of one run, locked as long as somebody sees to it."""
 
-    def __init__(self, path: Path, mark: str, lock: int) -> None:
+    def __init__(self, path: Path, mark: str, lock: int, no_report: str | None = None) -> None:
         self.path = path
         self.mark = mark
         """Tells this run from every other."""
         self.lock = lock
+        self.no_report = no_report
+        """Why nothing of it is kept; None where it is."""
 
     def begin(self, report: Mapping[str, Any]) -> None:
         """Write the report of a run that is about to start."""
@@ -46,30 +48,62 @@ class RunDirectory:
             os.close(self.lock)
             self.lock = -1
 
-
-def make(script: str, log_dir: str | os.PathLike[str] | None) -> RunDirectory:
-    """A new run directory: in `log_dir`, else in the user's state folder."""
-    folder = parent_folder(log_dir)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _tidied(os.getpid(), folder)
-        if log_dir is None:
-            _forget_old(folder)
-        return _made(folder, script)
-    except OSError as error:
-        raise UsageError(f"cannot make a run directory in {folder}: {error.strerror}") from None
+    def discard(self) -> None:
+        """Delete it, unless it is to be kept."""
+        if self.no_report is not None:
+            report_file.delete(os.fspath(self.path))
 
 
-def parent_folder(
-    log_dir: str | os.PathLike[str] | None, environment: Mapping[str, str] = os.environ
-) -> Path:
-    """The folder that holds run directories."""
+def make(
+    script: str, log_dir: str | os.PathLike[str] | None, *, kept: bool = True, keep_runs: Kept = None
+) -> RunDirectory:
+    """A new run directory: in `log_dir`, else in the user's state folder. The oldest runs there make room.
+
+    One that is not kept, or that the state folder cannot hold, is among the temporary files until its end.
+    """
+    space = room(keep_runs, IN_STATE_FOLDER if log_dir is None else IN_LOG_DIR)
+    if not kept:
+        if log_dir is not None:
+            raise UsageError("log_dir says where to keep the report that is not to be kept; give one of them")
+        return _for_now(script, NOT_WANTED)
     if log_dir is not None:
-        return Path(os.path.realpath(os.fsdecode(log_dir)))
+        folder = Path(os.path.realpath(os.fsdecode(log_dir)))
+        try:
+            return _made_in(folder, script, space)
+        except OSError as error:
+            raise UsageError(f"cannot make a run directory in {folder}: {error.strerror}") from None
+    return _in_state_folder(script, space, os.environ)
+
+
+def _in_state_folder(script: str, space: Room, environment: Mapping[str, str]) -> RunDirectory:
     state = state_folder(environment, sys.platform)
     if state is None:
-        raise UsageError("there is no folder for run directories: HOME is not set; log_dir names one")
-    return state / "runs"
+        return _for_now(script, "there is no folder for it, because HOME is not set")
+    folder = state / "runs"
+    try:
+        return _made_in(folder, script, space)
+    except OSError as error:
+        return _for_now(script, f"cannot write in {folder}: {error.strerror}")
+
+
+def _for_now(script: str, why: str) -> RunDirectory:
+    from tempfile import gettempdir
+
+    try:
+        made = _made(Path(gettempdir()), script, _PREFIX)
+    except OSError as error:
+        raise UsageError(
+            f"cannot make a folder among the temporary files: {error.strerror}; TMPDIR names another place"
+        ) from None
+    made.no_report = why
+    return made
+
+
+def _made_in(folder: Path, script: str, space: Room) -> RunDirectory:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _tidied(os.getpid(), folder)
+    space.make(folder)
+    return _made(folder, script)
 
 
 def mark_abandoned(folder: Path) -> list[Path]:
@@ -78,7 +112,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
     A supervisor holds a lock on its run directory, which the system takes from the dead.
     """
     found: dict[str, Path] = {}
-    for name in _runs(folder):
+    for name in runs(folder):
         if not report_file.may_run(name):
             continue
         path = Path(name)
@@ -102,7 +136,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
 
 def abandon(path: Path, report: dict[str, Any]) -> None:
     """Write down that nobody saw how this run ended."""
-    report |= {"state": "abandoned", "outcome": "lost", "noticed": stamp(time.time())}
+    report_file.settle(report, {"state": "abandoned", "outcome": "lost", "noticed": stamp(time.time())})
     report_file.tidy(os.fspath(path))
     with suppress(OSError):
         report_file.write(os.fspath(path), report)
@@ -114,18 +148,11 @@ def _tidied(_pid: int, folder: Path) -> None:
     mark_abandoned(folder)
 
 
-def _runs(folder: Path) -> Iterator[str]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                yield entry.path
-
-
-def _made(folder: Path, script: str) -> RunDirectory:
+def _made(folder: Path, script: str, prefix: str = "") -> RunDirectory:
     plain = re.sub(r"[^A-Za-z0-9_.]+", "-", Path(script).stem).strip("-.")[:_NAME_LENGTH] or "script"
     while True:
-        mark = os.urandom(4).hex()
-        path = folder / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{plain}-{mark}"
+        mark = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{plain}-{os.urandom(4).hex()}"
+        path = folder / f"{prefix}{mark}"
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)
             break
@@ -134,7 +161,7 @@ def _made(folder: Path, script: str) -> RunDirectory:
     except OSError:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     assert lock is not None, "nobody else knows of this folder yet"
-    return RunDirectory(path, path.name, lock)
+    return RunDirectory(path, mark, lock)
 
 
 def _locked(path: Path) -> int | None:
@@ -150,14 +177,3 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _forget_old(folder: Path) -> None:
-    """Delete the runs that have to make room, save those that have not ended."""
-    for path in surplus(map(Path, _runs(folder)), KEPT - 1):
-        with suppress(OSError):
-            report = report_file.read(os.fspath(path))
-            if report is not None and report.get("state") != "started":
-                from shutil import rmtree
-
-                rmtree(path)

@@ -315,6 +315,8 @@ class Supervisor:
                 "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
             }
         )
+        if not self._caller.there:
+            self._plan.left_alone()
 
 
 def _capping(plan: SupervisedRun) -> Capping | None:

@@ -35,6 +35,11 @@ class Caller:
         self._there = True
         self._wake = waker
 
+    @property
+    def there(self) -> bool:
+        """Whether there is still somebody to tell, as far as this end knows."""
+        return self._there
+
     def tell(self, message: dict[str, Any], *, wait: bool = True) -> bool:
         """Send a message; True if it was sent. A caller that is gone is no trouble."""
         if not self._there:
@@ -73,6 +78,7 @@ class SupervisedRun:
         self._report: dict[str, Any] = job["report"]
         self._veil = Veil(job["secrets"])
         self.folder = outside(job["folder"])
+        self._kept: bool = job["kept"]
         self.program = outside(job["program"])
         self.words: list[str] = [outside(word) for word in job["words"]]
         self.environment = {outside(name): outside(value) for name, value in job["environment"].items()}
@@ -95,7 +101,7 @@ class SupervisedRun:
         """Complete the report."""
         number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         left = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
-        self._report |= {
+        facts = {
             "state": "ended",
             "ended": stamp(ended),
             "seconds": round(facts["seconds"], 6),
@@ -110,11 +116,17 @@ class SupervisedRun:
             "left_behind": self._veil.over(facts["left"]),
             "unreachable": facts["unreachable"],
         }
+        report_file.settle(self._report, facts)
         try:
             report_file.write(self.folder, self._report)
         except OSError as error:
             # A full disk, or a folder that somebody deleted: the caller hears what the file cannot say.
             Caller().tell({"is": "unwritten", "errno": error.errno})
+
+    def left_alone(self) -> None:
+        """The caller is gone, and does not delete what is not to be kept."""
+        if not self._kept:
+            report_file.delete(self.folder)
 
 
 def read_plan() -> SupervisedRun:

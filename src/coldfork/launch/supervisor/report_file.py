@@ -67,8 +67,24 @@ class Veil:
 
 NAME = "report.json"
 _UNFINISHED = ".report.json.new"
+_OUTPUTS = ("stdout", "stderr")
 _BEGINNING = 1024
 """So many bytes hold the state, which is among the first keys."""
+
+
+_OF_ATTEMPT = ("id", "outcome", "status", "signal", "seconds")
+
+
+def attempt(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the list of attempts says of the one that this report is about."""
+    return {name: report.get(name) for name in _OF_ATTEMPT}
+
+
+def settle(report: dict[str, Any], facts: Mapping[str, Any]) -> None:
+    """Have a report say how its run ended, in the list of attempts too."""
+    report |= facts
+    if report.get("attempts"):
+        report["attempts"] = [*report["attempts"][:-1], attempt(report)]
 
 
 def write(folder: str, report: dict[str, Any]) -> None:
@@ -109,6 +125,19 @@ def tidy(folder: str) -> None:
     """Take away what somebody killed in the middle of `write` left behind."""
     try:
         os.unlink(os.path.join(folder, _UNFINISHED))
+    except OSError:
+        pass
+
+
+def delete(folder: str) -> None:
+    """Delete a run directory with all that coldfork writes there; what somebody else wrote there stays."""
+    for name in (*_OUTPUTS, _UNFINISHED, NAME):
+        try:
+            os.unlink(os.path.join(folder, name))
+        except OSError:
+            continue
+    try:
+        os.rmdir(folder)
     except OSError:
         pass
 

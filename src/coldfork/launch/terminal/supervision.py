@@ -87,13 +87,17 @@ def run(
     return child, ending
 
 
-def attend(start: Callable[[Signals], Attended], die_with_us: Callable[[], None] | None = None) -> Ending:
-    """Start a program and stay out of its way until its end."""
-    signals = Signals()
+def attend(
+    start: Callable[[Signals], Attended],
+    die_with_us: Callable[[], None] | None = None,
+    received: Callable[[int], object] = lambda number: None,
+) -> Ending:
+    """Start a program and stay out of its way until its end. `received` hears of every signal meanwhile."""
+    signals = Signals(received)
     with signals:
         witness = GroupWitness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
         try:
-            return _Attendance(start(signals), signals.taken, witness).until_its_end()
+            return _Attendance(start(signals), signals, witness).until_its_end()
         finally:
             if witness is not None:
                 witness.dismiss()
@@ -122,7 +126,8 @@ def end_like(ending: Ending) -> int:
 class Signals:
     """Holds back every signal, so that each is dealt with in its turn and none before the program exists."""
 
-    def __init__(self) -> None:
+    def __init__(self, received: Callable[[int], object]) -> None:
+        self.received = received
         valid: Iterable[int] = signal.valid_signals()
         self.taken = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
         self.mask: Iterable[int] = ()
@@ -138,8 +143,8 @@ class Signals:
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "sigtimedwait"):
             # What was meant for the program comes too late; it must not strike us instead.
-            while signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0) is not None:
-                pass
+            while late := signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0):
+                self.received(late.si_signo)
         self.put_back()
 
     def put_back(self) -> None:
@@ -152,9 +157,10 @@ class Signals:
 class _Attendance:
     """One program being waited for."""
 
-    def __init__(self, child: Attended, taken: frozenset[int], witness: GroupWitness | None) -> None:
+    def __init__(self, child: Attended, signals: Signals, witness: GroupWitness | None) -> None:
         self._child = child
-        self._taken = taken
+        self._taken = signals.taken
+        self._received = signals.received
         self._witness = witness
         self._stopped = False
 
@@ -162,6 +168,7 @@ class _Attendance:
         """Wait for the program, and hand on what is sent to us meanwhile."""
         while True:
             number, by_terminal = _next_signal(self._taken)
+            self._received(number)
             if number == signal.SIGCHLD:
                 ending = self._look()
                 if ending is not None:

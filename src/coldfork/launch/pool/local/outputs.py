@@ -17,8 +17,7 @@ _LOG = getLogger("coldfork")
 _AT_ONCE = 65_536
 _REMEMBERED = 4_096
 _LAST_LINES = 20
-MOST_LOGGED = 16 << 20
-"""A log file that has grown so large is set aside, in place of the one that was set aside before it."""
+_OLDER = ".older.log"
 
 
 class OutputStream:
@@ -140,20 +139,24 @@ def to_standard_error(content: bytes) -> None:
 class LogFile:
     """A file that keeps what a worker writes, and no more than so much of it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: int) -> None:
         self._path = path
-        self._size = 0
+        self._most = most
         self._failed = False
 
     def take(self, content: bytes) -> None:
         """Write this; where the disk is full, it is lost and said so once, and no task fails of it."""
         try:
-            if self._size + len(content) > MOST_LOGGED:
-                os.replace(self._path, self._path.with_suffix(".log.1"))
-                self._size = 0
+            # Its size is asked each time: the worker before this one has written to it, and another pool.
             with open(self._path, "ab", buffering=0) as stream:
+                if stream.tell() + len(content) <= self._most or stream.tell() == 0:
+                    stream.write(content)
+                    return
+            older = self._path.with_suffix(_OLDER)
+            os.replace(self._path, older)
+            with open(self._path, "ab", buffering=0) as stream:
+                stream.write(b"[coldfork: what came before is in %s]\n" % os.fsencode(older.name))
                 stream.write(content)
-            self._size += len(content)
         except OSError as error:
             if not self._failed:
                 _LOG.warning("%s cannot be written: %s", self._path, error.strerror)

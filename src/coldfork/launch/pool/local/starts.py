@@ -127,7 +127,7 @@ class Starts:
     def _sink(self, place: int) -> Callable[[bytes], None]:
         if self._terms.log_dir is None:
             return to_standard_error
-        return LogFile(self._terms.log_dir / f"worker-{place}.log").take
+        return LogFile(self._terms.log_dir / f"worker-{place}.log", self._terms.most_logged).take
 
 
 class WorkerPopen(Popen):

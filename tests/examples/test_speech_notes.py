@@ -314,6 +314,17 @@ def test_what_is_open_to_the_network_is_known_to_be(
     assert import_module("speech_notes.same_origin").is_local(host) is local
 
 
+def test_no_step_is_held_back_until_the_one_before_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    with (
+        import_module("speech_notes.__main__")._listen("127.0.0.1", 0) as door,
+        socket.create_connection(door.getsockname(), 60),
+    ):
+        connection, _ = door.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
 def test_the_page_needs_nothing_from_elsewhere(server: Server) -> None:
     for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")):
         answer = server.ask("GET", path)

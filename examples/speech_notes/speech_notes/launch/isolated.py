@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ _log = logging.getLogger("uvicorn.error")
 
 
 class Isolated:
-    """Runs `scripts/post.py` with `coldfork.arun_script`."""
+    """Runs `scripts/post.py` with `coldfork.arun_script`; in an interpreter of its own, unless `warm` is given."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, warm: Sequence[str] = ()) -> None:
         self._settings = settings
+        self._warm = warm
         self._runs = settings.data / "runs"
         self._notes = settings.data / "notes"
         # What an attempt that died with its server has left there belongs to nobody.
@@ -61,6 +63,7 @@ class Isolated:
                 grace=GRACE,
                 log_dir=self._runs,
                 on_progress=tell,
+                warm=self._warm,
             )
             return await asyncio.to_thread(self._ending, result, file)
         except asyncio.CancelledError:
@@ -75,6 +78,7 @@ class Isolated:
             "launch": "isolated",
             "start_method": result.start_method,
             "enforced": result.enforced,
+            "warm": result.warm,
             "seconds": round(result.seconds, 3),
             "peak_memory_bytes": result.peak_memory_bytes,
             "awake": [one["accelerator"] for one in result.states or () if one["status"] == "awake"],

@@ -1,12 +1,10 @@
-"""Measures how long a job of examples/speech_notes takes: `./dev bench speech_notes [--rounds 11] [--vllm]`
+"""Measures how long a job of examples/speech_notes takes: `./dev bench speech_notes [--rounds 11]`
 
 The same transcript is punctuated and summarised in turn, round after round, in a script that is started anew,
 in a warm script, and in the service's pool, so that what the machine is busy with weighs on all of them: once
 by the engine that is always there, and once by one that imports torch, as most with a model do. A job begins
 when it is given to its launcher, with a worker of the pool ready, and has ended when its note is there. Then
 the same over HTTP, and jobs back to back, of which each one waits for the pool's next worker.
-
-With `--vllm` only that: jobs over HTTP with vLLM as the engine, in the environment of `./dev integration vllm`.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 EXAMPLE = ROOT / "examples" / "speech_notes"
 TRANSCRIPT = " ".join(f"we counted {number} lines of the report on monday" for number in range(60))
 ANEW, WARM, POOL = "script anew", "warm script", "pool"
-PATIENCE = 300
+PATIENCE = 60
 ENGINE = """
 from speech_notes.engines.embedded import Embedded
 
@@ -52,11 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(prog="./dev bench speech_notes", description=__doc__)
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--vllm", action="store_true", help="with vLLM, which is set up the first time")
-    options = parser.parse_args(words)
-    rounds = options.rounds
-    if options.vllm:
-        return _with_vllm(rounds)
+    rounds = parser.parse_args(words).rounds
     sys.path[:0] = [str(EXAMPLE)]
     with tempfile.TemporaryDirectory() as folder:
         sys.path[:0] = [folder]
@@ -70,19 +64,6 @@ def main(words: Sequence[str] | None = None) -> int:
                 _tell({f"{POOL}, back to back": asyncio.run(_back_to_back(launchers[POOL], rounds))})
         print("over HTTP, engine embedded, from the request to the note:", flush=True)
         _tell(_over_http(Path(folder, "served"), rounds))
-    return 0
-
-
-def _with_vllm(rounds: int) -> int:
-    from integrations.vllm import ENVIRONMENT, VARIABLES, tiny_model
-
-    ENVIRONMENT.prepare()
-    os.environ.update(VARIABLES, PYTHONPATH=str(ROOT / "src"))
-    model = tiny_model()
-    with tempfile.TemporaryDirectory() as folder:
-        print(f"over HTTP, engine vllm, {rounds} rounds: median (quartiles; extremes)", flush=True)
-        options = ("--engine", "vllm", "--model", str(model))
-        _tell(_over_http(Path(folder), rounds, *options, python=ENVIRONMENT.python))
     return 0
 
 
@@ -150,12 +131,10 @@ def _nobody(done: int, total: int) -> None:
     """Hear how far it is."""
 
 
-def _over_http(
-    folder: Path, rounds: int, *options: str, python: Path | str = sys.executable
-) -> dict[str, Spread]:
+def _over_http(folder: Path, rounds: int) -> dict[str, Spread]:
     with contextlib.ExitStack() as servers:
         ports = {
-            name: servers.enter_context(_server(folder / launch, launch, *options, python=python))
+            name: servers.enter_context(_server(folder / launch, launch))
             for name, launch in ((ANEW, "isolated"), (POOL, "pool"))
         }
         seconds: dict[str, list[float]] = {name: [] for name in ports}
@@ -170,8 +149,8 @@ def _over_http(
 
 
 @contextlib.contextmanager
-def _server(data: Path, launch: str, *options: str, python: Path | str = sys.executable) -> Iterator[int]:
-    command = [python, "-m", "speech_notes", "--port", "0", "--data", data, "--launch", launch, *options]
+def _server(data: Path, launch: str) -> Iterator[int]:
+    command = [sys.executable, "-m", "speech_notes", "--port", "0", "--data", str(data), "--launch", launch]
     server = subprocess.Popen(
         command, cwd=EXAMPLE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

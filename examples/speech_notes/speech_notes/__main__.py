@@ -106,7 +106,7 @@ def _listen(host: str, port: int) -> socket.socket:
         door = socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=LISTENING
         )
-        # Else what follows on the heels of something is held back until that has arrived: 40 ms for each step.
+        # Else what follows on the heels of something is held back until that has arrived, for 40 ms at times.
         door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return door
     except OSError as error:

@@ -74,7 +74,7 @@ class Store:
             if found == 1:
                 database.executescript(_FROM_VERSION_1)
             database.executescript(_SCHEMA)
-        # The last one who closes a database waits until all of it is on the disk, and that would be each call.
+        # Who closes a database last waits until all of it is on the disk, and that would be each call.
         held = sqlite3.connect(file, check_same_thread=False)
         held.execute("PRAGMA user_version").fetchone()
         weakref.finalize(self, held.close)

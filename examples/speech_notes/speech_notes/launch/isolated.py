@@ -25,7 +25,7 @@ _log = logging.getLogger("uvicorn.error")
 
 
 class Isolated:
-    """Runs `scripts/post.py` with `coldfork.arun_script`; in an interpreter of its own, unless `warm` is given."""
+    """Runs `scripts/post.py` with `coldfork.arun_script`, in an interpreter of its own without `warm`."""
 
     def __init__(self, settings: Settings, warm: Sequence[str] = ()) -> None:
         self._settings = settings

@@ -191,7 +191,10 @@ class Server:
             response = connection.getresponse()
             assert response.status == 200
             assert response.headers["content-type"].startswith("text/event-stream")
+            deadline = time.monotonic() + PATIENCE
             for line in response:
+                # The server says now and then that it is still there, and could do so for ever.
+                assert time.monotonic() < deadline, f"{name} has not ended"
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
 

@@ -188,7 +188,7 @@ async function introduce() {
   const how = {
     fork: "Each transcript is done in a process forked from it, to show what comes of that.",
     isolated: "Each transcript is done in an isolated process of its own.",
-    pool: "Each transcript is done in a warm worker of its own, which has touched no device and no other transcript.",
+    pool: "Each transcript is done in a warm worker of its own, which had touched no device and no other transcript before.",
   }[server.launch];
   find("server").textContent = awake + how;
 }

@@ -52,6 +52,8 @@ class Held(Embedded):
         if passage.startswith("die "):
             print("<b>so long</b>", "and thanks", sep="\\n", file=sys.stderr)
             os._exit(7)
+        if passage.startswith("show "):
+            return f"Devices: {os.environ.get('CUDA_VISIBLE_DEVICES')}."
         if passage.startswith("remember "):
             self.seen.append(passage)
             return f"{os.getpid()} has seen {len(self.seen)}."
@@ -110,6 +112,8 @@ class Server:
                 "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(folder))),
                 # Side by side, so that the virtual driver is compiled once.
                 "COLDFORK_CACHE_DIR": str(folder.parent / "cache"),
+                # Whoever else leases devices meanwhile keeps none from it.
+                "COLDFORK_STATE_DIR": str(folder / "state"),
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

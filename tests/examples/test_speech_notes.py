@@ -176,6 +176,19 @@ TOOK_TOO_LONG = {
 }
 
 
+@pytest.mark.parametrize(("named", "shown"), [("1", "GPU-b"), ("0,1", "GPU-a,GPU-b"), ("none", "-1")])
+def test_an_engine_is_shown_the_devices_that_were_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: str, named: str, shown: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    server = Server(tmp_path, "--launch", launch, "--devices", named)
+    try:
+        job = server.ended(server.submit("show them"))
+    finally:
+        server.stop()
+    assert job["note"]["paragraphs"] == [f"Devices: {shown}."]
+
+
 def test_no_more_jobs_wait_than_may(held: Server) -> None:
     running = held.submit("hold the worker")
     held.held()

@@ -340,6 +340,8 @@ def test_a_server_that_dies_is_missed_and_its_successor_is_heard(
     paste(chromium, f"hold on {RAW}")
     click(chromium, "send")
     first.held()
+    # The engine may be at it before the page has heard that there is a job.
+    state(chromium, "running")
     first.kill()
     until(lambda: text(chromium, "words") == "The server does not answer; trying again.", "it is missed")
     second = Server(tmp_path, "--launch", launch, "--port", str(first.port))

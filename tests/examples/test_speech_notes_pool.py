@@ -162,6 +162,18 @@ def test_an_engine_that_cannot_be_preloaded_is_imported_by_each_worker(tmp_path:
     assert "threaded cannot be preloaded" in said
 
 
+def test_a_server_that_is_stopped_leaves_one_file_and_no_process(tmp_path: Path) -> None:
+    server = Server(tmp_path, *POOL)
+    try:
+        server.ended(server.submit("is it done"))
+        processes = crew(server)
+    finally:
+        server.stop()
+    assert not any(map(alive, processes))
+    assert sorted(path.name for path in (tmp_path / "data").glob("jobs*")) == ["jobs.sqlite3"]
+    assert server.left() == []
+
+
 @pytest.mark.must_hold
 def test_workers_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
     server = Server(tmp_path, *POOL, "--workers", "2")

@@ -61,6 +61,7 @@ def create(settings: Settings, watching: Watching, launcher: Launcher) -> FastAP
         yield
         await service.running.stop()
         await asyncio.to_thread(service.launcher.close)
+        service.store.close()
 
     # FastAPI's own pages would be fetched from elsewhere; this server shows only what it holds.
     app = FastAPI(title="Speech notes", lifespan=lifespan, docs_url=None, redoc_url=None)

@@ -77,7 +77,11 @@ class Store:
         # Who closes a database last waits until all of it is on the disk, and that would be each call.
         held = sqlite3.connect(file, check_same_thread=False)
         held.execute("PRAGMA user_version").fetchone()
-        weakref.finalize(self, held.close)
+        self._let_go = weakref.finalize(self, held.close)
+
+    def close(self) -> None:
+        """Have everything in one file, if nobody else has it open."""
+        self._let_go()
 
     def submit(self, transcript: str, most_queued: int) -> Job | None:
         """A new job; None if so many are waiting already."""

@@ -55,7 +55,7 @@ class Pooled:
             settings.workers,
             preload=[in_worker.__name__, *self._heavy],
             devices=None if settings.devices in NO_DEVICES else settings.devices,
-            env={"CUDA_VISIBLE_DEVICES": ""} if settings.devices in NO_DEVICES[1:] else None,
+            env={"CUDA_VISIBLE_DEVICES": "-1"} if settings.devices in NO_DEVICES[1:] else None,
             timeout=settings.timeout,
             max_tasks=1,
             initializer=in_worker.ready,

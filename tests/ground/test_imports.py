@@ -57,6 +57,7 @@ def test_the_model_uses_the_standard_library_only() -> None:
         assert not foreign, f"{path.name} imports {foreign}"
 
 
+@pytest.mark.once
 def test_the_dependencies_declared_are_those_imported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {requirement.partition(">")[0] for requirement in project["dependencies"]}

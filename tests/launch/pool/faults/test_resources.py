@@ -19,6 +19,8 @@ from tests.launch.pool.faults.conftest import Script
 from tests.launch.pool.faults.leftovers import not_ended
 from tests.launch.pool.faults.tasks import LIMIT
 
+pytestmark = pytest.mark.once
+
 Make = Callable[..., Any]
 MEGABYTE = 1 << 20
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from contextlib import ExitStack
@@ -112,6 +113,7 @@ class Starts:
                     outputs={number: Descriptor(output.writing) for number in streams},
                     main=dict(self._terms.main),
                     initializer=_initializer(self._terms),
+                    caller=os.getpid(),
                 )
                 process = ZygoteProcess(target=serve, args=(duty,), name=f"coldfork-worker-{place}")
                 process.daemon = False

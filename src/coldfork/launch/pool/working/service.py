@@ -18,6 +18,7 @@ from coldfork.launch.pool.transport import wire
 from coldfork.launch.pool.transport.payloads import Payload, pack, unpack
 from coldfork.launch.pool.transport.pickling import by_reference, by_value
 from coldfork.launch.pool.transport.raised import raised
+from coldfork.launch.pool.working.keeper import keep
 from coldfork.launch.pool.working.main_module import await_main
 
 TYPE_CHECKING = False
@@ -97,12 +98,13 @@ class Duty:
     """How the main module is imported, as multiprocessing has it."""
     initializer: Initializer | None
     """Called before the first task."""
+    caller: int
+    """The pool's process, without which nobody needs a worker."""
 
 
 def serve(duty: Duty) -> None:
     """Do tasks until the pool closes its end."""
-    # Its own group: what a task has started is found by it, and a terminal's Ctrl-C is for the caller.
-    os.setpgid(0, 0)
+    keep(duty.caller)
     _take_outputs(duty.outputs)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     await_main(duty.main)

@@ -16,7 +16,7 @@ from coldfork.model.errors import UsageError
 def ray_package() -> Any:
     """Ray itself; `UsageError` says how to get it where it is not installed."""
     found = find_spec("ray")
-    # Ray keeps its sessions in /tmp/ray: for a script in /tmp that is an empty package of this name.
+    # The folder that Ray keeps its sessions in is an empty package of this name for a script beside it.
     if found is None or found.origin is None:
         raise UsageError(
             "backend=\"ray\" needs Ray, which is not installed here: pip install 'coldfork[ray]'"

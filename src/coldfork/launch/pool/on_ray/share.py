@@ -49,8 +49,8 @@ def refuse_what_ray_lacks(max_memory: object, log_dir: object) -> None:
         )
     if log_dir is not None:
         raise UsageError(
-            'log_dir is not for backend="ray": the workers\' output is where Ray keeps it, on their nodes '
-            "(/tmp/ray/session_latest/logs), and is shown where the pool is, with a worker's pid before it"
+            'log_dir is not for backend="ray": Ray keeps the workers\' output on their nodes, under '
+            "session_latest/logs in its own folder, and shows it where the pool is, each line with its pid"
         )
 
 

@@ -9,20 +9,17 @@ from functools import partial
 from logging import getLogger
 from time import monotonic
 
+from coldfork.launch.pool.answers import settle
 from coldfork.launch.pool.dispatcher import Dispatcher
-from coldfork.launch.pool.errors import RemoteError
 from coldfork.launch.pool.local.memory_watch import WorkersMemory
 from coldfork.launch.pool.local.readiness import Readiness
 from coldfork.launch.pool.local.starts import Starts
 from coldfork.launch.pool.local.worker import LocalWorker, ended_by
 from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.transport.payloads import unpack
-from coldfork.launch.pool.transport.raised import arrived
 from coldfork.launch.zygote import messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.launch.pool.tasks import Task
     from coldfork.launch.pool.terms import PoolTerms
 
 _LOG = getLogger("coldfork")
@@ -156,7 +153,7 @@ class LocalCrew:
                 worker.place, [(number, seconds) for number, seconds, *_ in done]
             )
             for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
-                _settle(self.dispatcher, task, kind, data, memory)
+                settle(self.dispatcher, task, kind, data, memory)
         return True
 
     def _ended(self, worker: LocalWorker) -> None:
@@ -201,22 +198,3 @@ class LocalCrew:
             os.close(self._wake)
             self._wake = -1
         self.over.set()
-
-
-def _settle(dispatcher: Dispatcher, task: Task, kind: int, data: bytes, memory: int) -> None:
-    """Tell a task's caller what its worker has answered."""
-    try:
-        if memory == wire.LOST:
-            raise wire.LostDescriptorError
-        value = unpack(data, memory) if kind == wire.RETURNED else arrived(data, memory)
-    except BaseException as error:
-        unreadable = RemoteError(
-            f"the task's result cannot be read in this process: {type(error).__name__}: {error}"
-        )
-        unreadable.__cause__ = error
-        dispatcher.settle(task, error=unreadable)
-    else:
-        if kind == wire.RETURNED:
-            dispatcher.settle(task, value)
-        else:
-            dispatcher.settle(task, error=value)

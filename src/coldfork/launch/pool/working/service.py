@@ -201,7 +201,7 @@ def _work(desk: Desk) -> None:
         if task is None:
             return
         number, began = task[0], perf_counter()
-        kind, payload = _outcome(task[1], task[2])
+        kind, payload = outcome(task[1], task[2])
         if os.getpid() != home:
             # A child that the task has forked has come back from it: the answer is its parent's to give.
             os._exit(0)
@@ -216,7 +216,8 @@ def _work(desk: Desk) -> None:
             payload.close()
 
 
-def _outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
+def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
+    """Do a task: how it ended, and what has come of it."""
     try:
         if memory == wire.LOST:
             raise wire.LostDescriptorError

@@ -71,12 +71,13 @@ def run() -> Transcript:
     transcript.step(
         f"How long a job takes, from the request to the note, in two services that do {ROUNDS} jobs each by "
         "turns: the median, and the extremes. A worker of the pool has imported vLLM before the job comes, "
-        "and starts an engine of its own for it; vLLM's own two processes import it anew in both cases.",
+        "and starts an engine of its own for it; vLLM's own two processes import it anew in both cases. "
+        "What else the machine was busy with weighs on both.",
         both,
-        r"^isolated: [\d.]+ s",
-        r"^pool: [\d.]+ s",
+        r"^isolated, in seconds: [\d.]+",
+        r"^pool, in seconds: [\d.]+",
     )
-    medians = dict(re.findall(r"^(isolated|pool): ([\d.]+) s", both.output, re.MULTILINE))
+    medians = dict(re.findall(r"^(isolated|pool), in seconds: ([\d.]+)", both.output, re.MULTILINE))
     transcript.promise(
         "With the pool the median is the smaller one.",
         len(medians) == 2 and float(medians["pool"]) < float(medians["isolated"]),

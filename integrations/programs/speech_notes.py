@@ -104,7 +104,8 @@ def in_turn(model: str, data: Path, rounds: int) -> None:
                 assert ended["state"] == "done", ended
                 seconds[launch].append(time.monotonic() - began)
     for launch, each in seconds.items():
-        print(f"{launch}: {statistics.median(each):.1f} s ({min(each):.1f} to {max(each):.1f})")
+        # Not with the unit behind them: pages leave out how long something took, but for this.
+        print(f"{launch}, in seconds: {statistics.median(each):.1f} ({min(each):.1f} to {max(each):.1f})")
 
 
 def last(port: int, name: str) -> Any:

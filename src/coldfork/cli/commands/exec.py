@@ -189,16 +189,19 @@ def _report(done: Foreground, timeout: float | None) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
     if done.cold_because is not None:
         output.note(f"this was a cold start: {done.cold_because}")
+    report = done.run_dir / "report.json"
+    see = f"; see {report}" if report.exists() else ""
     if done.outcome == "timed-out":
-        report = done.run_dir / "report.json"
-        output.note(f"the script took longer than {timeout:g} s and was ended; see {report}")
+        output.note(f"the script took longer than {timeout:g} s and was ended{see}")
     elif done.outcome in ("over-memory", "over-cpu"):
-        output.note(f"{done.explained()}; see {done.run_dir}/report.json")
+        output.note(f"{done.explained()}{see}")
     elif done.outcome == "lost":
         output.note(
             "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
-            f"ended; see {done.run_dir}/report.json"
+            f"ended{see}"
         )
+    for said in done.notes:
+        output.note(said)
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))
         output.note(f"the script left {names} running, which was ended")

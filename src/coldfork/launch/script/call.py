@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
+from coldfork.launch.readiness import readable
 from coldfork.launch.script import run_directory
+from coldfork.launch.script.descriptors import OUT_OF_DESCRIPTORS, told_of_descriptors, too_few
 from coldfork.launch.script.environment import Devices
 from coldfork.launch.script.output_lines import OutputLine, OutputLines
+from coldfork.launch.script.own_clock import OwnClock
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Prepared, ScriptRequest, Words, prepare
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult, result_of
 from coldfork.launch.supervisor import client, report_file
 from coldfork.launch.supervisor.client import Supervised
 from coldfork.model.errors import ColdforkError, UsageError
+from coldfork.observe.recording.events import decode
 
 __all__ = ["Outcome", "OutputLine", "ScriptError", "ScriptResult", "run_script"]
 
@@ -102,11 +107,11 @@ def checked(result: ScriptResult, *, check: bool) -> ScriptResult:
 
 def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
     try:
-        while following.take(following.supervised.receive()):
+        while following.take(following.receive()):
             _give_out(following, on_line)
     except BaseException:
         # Ctrl-C, or a callback that failed: whoever asked for the script wants it no more.
-        following.supervised.end("cancelled")
+        following.end("cancelled")
         _until_gone(following)
         following.result()
         raise
@@ -118,10 +123,10 @@ def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
 def _until_gone(following: Following) -> None:
     while True:
         try:
-            if not following.take(following.supervised.receive(), quietly=True):
+            if not following.take(following.receive(), quietly=True):
                 return
         except KeyboardInterrupt:
-            following.supervised.kill("cancelled")
+            following.kill("cancelled")
 
 
 def _give_out(following: Following, on_line: OnLine | None, *, last: bool = False) -> None:
@@ -140,6 +145,7 @@ class Following:
 
     def __init__(self, prepared: Prepared, supervised: Supervised, on_progress: Progress | None) -> None:
         self.supervised = supervised
+        self.clock = OwnClock(supervised.pid, prepared.job["timeout"], prepared.job["grace"])
         self.lines = OutputLines(prepared.directory.path)
         self.up = False
         """Whether the script's interpreter has come to the script."""
@@ -148,8 +154,25 @@ class Following:
         self._troubles: list[str] = []
         self._refused: dict[str, Any] | None = None
         self._unwritten: int | None = None
+        self._kept: dict[str, bytearray] = {}
         self._started = False
         self._ended = False
+
+    def end(self, why: str) -> None:
+        """Ask for the script's end: first politely, then after its grace."""
+        self.supervised.end(why)
+        self.clock.asked(why)
+
+    def kill(self, why: str) -> None:
+        """Have the script and all it started killed at once."""
+        self.supervised.kill(why)
+        self.clock.asked(why)
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next message of the supervisor, waiting for it; None when it is gone."""
+        while not readable([self.supervised.socket.fileno()], self.clock.left()):
+            self.clock.look()
+        return self.supervised.receive()
 
     def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
         """Take in one message; False after the last one. `quietly` calls nobody back."""
@@ -160,6 +183,7 @@ class Following:
             return False
         if kind == "started":
             self._started = True
+            self.clock.begin()
         elif kind == "up":
             self.up = True
         elif kind == "progress" and self._on_progress is not None and not quietly:
@@ -168,31 +192,44 @@ class Following:
             self._troubles.append(message["text"])
         elif kind == "unwritten":
             self._unwritten = message["errno"]
+        elif kind == "kept":
+            self._kept.setdefault(message["what"], bytearray()).extend(message["piece"].encode("latin-1"))
         return True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong around the script, a sentence each."""
+        unwritten = self._unwritten and f"the report could not be written: {os.strerror(self._unwritten)}"
+        return tuple(note for note in (unwritten, self.clock.note) if note)
 
     def result(self) -> ScriptResult:
         """Let the supervisor go, and say how it ended. It may wait a little, so not in an event loop."""
         report = self.conclude(captured=True)
         path = self._prepared.directory.path
-        if self._unwritten is not None:
-            raise ColdforkError(
-                f"the script has ended, but its report in {path} could not be written: "
-                f"{os.strerror(self._unwritten)}"
-            )
         if report is None:
             raise ColdforkError(f"the script has ended, but its report in {path} is gone")
-        return result_of(path, report)
+        kept = {what: bytes(content) for what, content in self._kept.items()}
+        self.lines.add(kept)
+        return result_of(path, report, kept, self.notes, written=self._unwritten is None)
 
     def conclude(self, *, captured: bool) -> dict[str, Any] | None:
         """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
-        status = self.supervised.leave(captured=captured)
+        status = self.supervised.leave(captured=captured, ended=self._ended)
         prepared = self._prepared
         if self._refused is not None:
             raise UsageError(_refusal(prepared, self._refused))
         if self._ended:
-            return report_file.read(os.fspath(prepared.directory.path))
+            kept = self._kept.get("report")
+            if kept is None:
+                return report_file.read(os.fspath(prepared.directory.path))
+            report: dict[str, Any] = decode(kept.decode("ascii"))
+            return report
         self.supervised.clear_away()
-        run_directory.abandon(prepared.directory.path, prepared.report)
+        if self.clock.outcome is not None:
+            prepared.report["seconds"] = round(self.clock.seconds, 6)
+        run_directory.abandon(prepared.directory.path, prepared.report, self.clock.outcome or "lost")
+        if not self._started and self.clock.note is not None:
+            raise ColdforkError(self.clock.note)
         if not self._started:
             said = "".join(self._troubles).strip() or f"it ended with {status}"
             # In the foreground Python itself has said it, on the terminal.
@@ -206,20 +243,28 @@ def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
     """Write down that the system would not start a script, and say so."""
     why = os.strerror(refused["errno"])
     report = {**prepared.report, "state": "ended", "outcome": "not-started"}
-    report_file.write(os.fspath(prepared.directory.path), report)
+    with suppress(OSError):
+        report_file.write(os.fspath(prepared.directory.path), report)
     if refused["what"] == "cwd":
         return f"cannot start the script in {report['cwd']}: {why}"
+    if refused["what"] == "supervisor":
+        if refused["errno"] in OUT_OF_DESCRIPTORS:
+            return too_few("the script's supervisor")
+        return (
+            f"the script was not started: its supervisor could not begin in {prepared.directory.path}: {why}"
+        )
     return f"cannot start the Python interpreter {prepared.python!r}: {why}"
 
 
 def begin(request: ScriptRequest, stdin: Given, on_progress: Progress | None) -> Following:
     """Prepare a script and start it. It may wait a little, so not in an event loop."""
-    given = _input(stdin)
-    try:
-        prepared = prepare(request)
-        supervised = start(prepared, given)
-    finally:
-        os.close(given)
+    with told_of_descriptors():
+        given = _input(stdin)
+        try:
+            prepared = prepare(request)
+            supervised = start(prepared, given)
+        finally:
+            os.close(given)
     return Following(prepared, supervised, on_progress)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.script.call import Following, Progress, start
-from coldfork.launch.script.plan import ScriptRequest, prepare
+from coldfork.launch.script.descriptors import told_of_descriptors
+from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
 from coldfork.launch.script.result import Outcome, explained, troubles_of
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
 
@@ -36,6 +37,8 @@ class Foreground:
     """What it might use at most, and what it used."""
     cold_because: str | None = None
     """Why no server started it, where that was asked for."""
+    notes: tuple[str, ...] = ()
+    """What went wrong around it: a report that could not be written, a supervisor that stood still."""
 
     def explained(self) -> str:
         """One sentence on how it ended."""
@@ -51,7 +54,24 @@ class Foreground:
 
 def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
     """Run a script to its end. Its standard streams are ours, and so is its process group."""
-    prepared = prepare(request)
+    with told_of_descriptors():
+        prepared = prepare(request)
+        following, ending = _followed(prepared, on_progress)
+    report = following.conclude(captured=False) or {}
+    return Foreground(
+        ending,
+        report.get("outcome") or "lost",
+        prepared.directory.path,
+        tuple(report.get("left_behind") or ()),
+        report.get("exception"),
+        report.get("caps"),
+        (report.get("warm") or {}).get("cold_because"),
+        following.notes,
+    )
+
+
+def _followed(prepared: Prepared, on_progress: Progress) -> tuple[Following, Ending]:
+    """Start what was prepared, and wait for its end."""
     script: _Script | None = None
 
     def begin(signals: Signals) -> _Script:
@@ -61,16 +81,7 @@ def run(request: ScriptRequest, on_progress: Progress) -> Foreground:
 
     ending = attend(begin)
     assert script is not None
-    report = script.following.conclude(captured=False) or {}
-    return Foreground(
-        ending,
-        report.get("outcome") or "lost",
-        prepared.directory.path,
-        tuple(report.get("left_behind") or ()),
-        report.get("exception"),
-        report.get("caps"),
-        (report.get("warm") or {}).get("cold_because"),
-    )
+    return script.following, ending
 
 
 class _Script:
@@ -108,6 +119,14 @@ class _Script:
                     yield Ending(LOST, None)
             if not goes_on:
                 return
+
+    def left(self) -> float | None:
+        """Seconds until our own clock is to be looked at."""
+        return self.following.clock.left()
+
+    def look(self) -> None:
+        """See to a supervisor that stands still."""
+        self.following.clock.look()
 
     def hand_on(self, number: int) -> None:
         """Have the supervisor send the script a signal."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,11 @@ class ScriptResult:
     """Why it was not, though that was asked for."""
     caps: Mapping[str, Any] | None = None
     """What it might use at most: for memory and cpu `most`, `reached`, and `by` what it was held to that."""
+    notes: tuple[str, ...] = ()
+    """What went wrong around the script, a sentence each: a report or an output that found no room on the
+    disk, a supervisor that stood still."""
+    unwritten: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What report.json would say, where it could not be written."""
 
     @property
     def ok(self) -> bool:
@@ -81,8 +86,10 @@ class ScriptResult:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What report.json says now."""
-        return report_file.read(str(self.run_dir)) or {}
+        """What report.json says now, or would say if it could have been written."""
+        return (
+            dict(self.unwritten) if self.unwritten is not None else report_file.read(str(self.run_dir)) or {}
+        )
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -140,8 +147,20 @@ class ScriptError(ColdforkError):
         return "\n".join([said, *map(quoted, self.result.troubles)])
 
 
-def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
-    """The result that a finished report and the files beside it stand for."""
+def result_of(
+    run_dir: Path,
+    report: Mapping[str, Any],
+    kept: Mapping[str, bytes] | None = None,
+    notes: Iterable[str] = (),
+    *,
+    written: bool = True,
+) -> ScriptResult:
+    """The result that a finished report and the files beside it stand for.
+
+    `kept` is what of the files could not be written, and stands behind what is in them; `written` says
+    whether the report could.
+    """
+    ends = {name: _end_of(run_dir / name, (kept or {}).get(name, b"")) for name in ("stdout", "stderr")}
     child = report.get("child") or {}
     states = child.get("states")
     warm = report.get("warm")
@@ -152,8 +171,8 @@ def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
         seconds=report.get("seconds") or 0.0,
         start_method=report["start_method"],
         enforced=child.get("enforced") == report["start_method"],
-        stdout=_end_of(run_dir / "stdout"),
-        stderr=_end_of(run_dir / "stderr"),
+        stdout=ends["stdout"].text,
+        stderr=ends["stderr"].text,
         run_dir=run_dir,
         peak_memory_bytes=report.get("peak_memory_bytes"),
         exception=report.get("exception"),
@@ -163,18 +182,42 @@ def result_of(run_dir: Path, report: Mapping[str, Any]) -> ScriptResult:
         warm=warm is not None and warm["cold_because"] is None,
         cold_because=None if warm is None else warm["cold_because"],
         caps=report.get("caps"),
+        notes=(*notes, *_without_room(report), *(end.note for end in ends.values() if end.note is not None)),
+        unwritten=None if written else report,
     )
 
 
-def _end_of(file: Path) -> str:
+def _without_room(report: Mapping[str, Any]) -> Iterator[str]:
+    """What is to be said of outputs that could not be written."""
+    output = report.get("output")
+    for name, counted in output.items() if isinstance(output, dict) else ():
+        if counted["trouble"] is not None:
+            yield (
+                f"{counted['left_out']} of {counted['bytes']} bytes of {name} could not be written to its "
+                f"file: {counted['trouble']}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of an output."""
+
+    text: str
+    note: str | None
+    """Why it is not all that there was."""
+
+
+def _end_of(file: Path, beyond: bytes) -> _End:
+    """The end of what is in a file and of what stood behind that."""
+    kept, note = b"", None
     try:
         with file.open("rb") as stream:
             size = stream.seek(0, 2)
             stream.seek(max(0, size - OUTPUT_KEPT))
             kept = stream.read()
-    except OSError:
-        return ""
-    return kept.decode("utf-8", "backslashreplace")
+    except OSError as error:
+        note = f"{file.name} could not be read from its file: {error.strerror}"
+    return _End((kept + beyond)[-OUTPUT_KEPT:].decode("utf-8", "backslashreplace"), note)
 
 
 _READ = 64 * 1024

@@ -17,6 +17,7 @@ from coldfork.launch.pool.local.worker import LocalWorker, ended_by
 from coldfork.launch.pool.transport import wire
 from coldfork.launch.pool.transport.payloads import unpack
 from coldfork.launch.pool.transport.raised import arrived
+from coldfork.launch.readiness import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ class LocalCrew:
         for worker in list(self._workers.values()):
             worker.kill()
         for worker in list(self._workers.values()):
-            select.select([worker.process.sentinel], [], [], GRACE_SECONDS)
+            readable([worker.process.sentinel], GRACE_SECONDS)
             worker.leave()
             worker.let_go()
         for lease in self._leases:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 
+from coldfork.launch.readiness import readable
+
 _LOG = getLogger("coldfork")
 _AT_ONCE = 65_536
 _REMEMBERED = 4_096
@@ -53,7 +55,7 @@ class OutputStream:
 
     def drain(self) -> None:
         """Take all that a worker that has ended had written."""
-        while select.select([self.reading], [], [], 0)[0] and self.pump():
+        while readable([self.reading], 0) and self.pump():
             pass
 
     def last_lines(self) -> str:

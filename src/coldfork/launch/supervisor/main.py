@@ -143,7 +143,7 @@ class Supervisor:
         if plan.timeout is not None:
             self._waiting.at(self._began + plan.timeout, self._time_is_over)
         if self._capping is not None:
-            if self._capping.watches_memory:
+            if self._capping.must_not_be_late:
                 kernel.come_first()
             self._waiting.at(self._began, self._look_at_caps)
 

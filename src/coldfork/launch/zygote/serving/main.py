@@ -313,8 +313,7 @@ class Server:
         """
         if readable([CALLER], _LAST_SECONDS / 4):
             self._end_all()
-        if self._spare:
-            kernel.signal_all([self._spare], SIGKILL)
+        kernel.signal_all([self._spare] if self._spare else [], SIGKILL)
         os._exit(0)
 
     def _end_all(self) -> NoReturn:

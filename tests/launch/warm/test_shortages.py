@@ -78,6 +78,7 @@ def test_nor_does_it_hold_up_exec(bench: WarmBench, tmp_path: Path, monkeypatch:
 FILLING = """
 import coldfork
 from coldfork.launch.script import environment
+from coldfork.launch.warm import control
 control.prepare(["json"], environment.build("spawn").variables)
 fill()
 (disk / "filler").unlink()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.script import old_runs
+from coldfork.launch.script.kept import old_runs
 from coldfork.launch.supervisor import report_file
 from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, Bench, variables

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.script import run_directory
 from coldfork.launch.script.call import ScriptResult
+from coldfork.launch.script.kept import run_directory
 from coldfork.launch.script.result import Outcome
 from coldfork.launch.supervisor import report_file
 from tests.launch.scripting import Bench, alive, caller, descriptors, marked, until, variables
@@ -137,7 +137,7 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
                     log_dir={str(bench.runs)!r}, grace=0.2)
             def begin():
                 # The thread that starts it has ended while it runs.
-                from coldfork.launch.script.call import begin
+                from coldfork.launch.script.following import begin
                 from coldfork.launch.script.plan import ScriptRequest
                 from coldfork.launch.script.standard_input import StandardInput
                 global kept
@@ -219,7 +219,7 @@ def test_a_run_in_progress_is_not_abandoned(bench: Bench) -> None:
         """
         import sys
         from pathlib import Path
-        from coldfork.launch.script import run_directory
+        from coldfork.launch.script.kept import run_directory
         print(run_directory.mark_abandoned(Path(sys.argv[1])))
         """,
         str(bench.runs),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.script import old_runs, run_directory
+from coldfork.launch.script.kept import old_runs, run_directory
 from coldfork.launch.state_folder import KEPT, new_place, state_folder, surplus
 from coldfork.launch.supervisor import report_file
 

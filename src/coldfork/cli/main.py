@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -137,6 +138,8 @@ def _explained(error: Exception, *, debug: bool) -> int:
         traceback.print_exc()
     elif isinstance(error, ColdforkError):
         output.note(str(error))
+    elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        output.note(f"{error.strerror}: raise the limit, as with ulimit -n 1024, and run it again")
     else:
         kind = type(error).__name__
         output.note(f"internal error: {kind}: {error}; run it again with --debug, and report what it says")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
 
+from coldfork.launch.readiness import readable
 from coldfork.launch.supervisor.kernel import signal_name
 from coldfork.model.errors import UsageError
 from coldfork.observe import bootstrap
@@ -162,8 +162,8 @@ class _Tail:
         if not self._open:
             sleep(min(seconds, _AFTER_SECONDS))
             return
-        ready, _, _ = select.select([self._descriptor], [], [], seconds)
-        if ready:
+        # Not select, which cannot wait for descriptors from 1024 on.
+        if readable([self._descriptor], seconds):
             self.read(_DRAIN_BYTES)
 
     def read(self, most: int) -> None:

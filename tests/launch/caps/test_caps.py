@@ -94,16 +94,69 @@ while True:
         pass
 """
 )
+#: Children that live for a moment, three at a time, and are waited for or forgotten like those before.
+FLEETING = (
+    COUNTING
+    + """
+import signal
+if sys.argv[3] == "forgotten":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+among(int(sys.argv[2]))
+beside, turns = me * 160, 0
+while True:
+    note(time.process_time())
+    turns += 1
+    child = os.fork()
+    if not child:
+        me = 4 + beside + turns % 160
+        before, = struct.unpack_from("d", shared, me * 8)
+        while time.process_time() < 0.05:
+            note(before + time.process_time())
+        os._exit(0)
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        pass
+"""
+)
+#: A parent that grows slowly, beside children that hold a good deal for a moment, and share what it has.
+CROWDED = (
+    COUNTING
+    + """
+def peak():
+    held = sum(struct.unpack_from("5d", shared))
+    if held > struct.unpack_from("d", shared, 80)[0]:
+        struct.pack_into("d", shared, 80, held)
+kept = []
+while True:
+    me = 0
+    kept.append(b"x" * (16 << 20))
+    note(len(kept) * (16 << 20))
+    peak()
+    for number in range(1, 5):
+        if not os.fork():
+            me, held = number, []
+            for _ in range(64 if me == 1 else 16):
+                held.append(b"x" * (1 << 20))
+                note(len(held) * (1 << 20))
+                peak()
+            time.sleep(0.02)
+            note(0)
+            os._exit(0)
+    for _ in range(4):
+        os.wait()
+"""
+)
 
 
 class Counted(Bench):
     """Scripts whose processes keep accounts."""
 
-    def counted(self, text: str, processes: int, **how: Any) -> tuple[ScriptResult, float]:
+    def counted(self, text: str, processes: int, *words: str, **how: Any) -> tuple[ScriptResult, float]:
         """Run one until a cap ends it; the result, and the sum of the accounts."""
         place = self.folder / "accounts"
         place.write_bytes(bytes(4096))
-        result = self.run(text, str(place), str(processes), **how)
+        result = self.run(text, str(place), str(processes), *words, **how)
         return result, sum(struct.unpack("512d", place.read_bytes()))
 
 
@@ -166,8 +219,28 @@ def test_what_processes_share_counts_once(bench: Counted) -> None:
     assert 160 * MIB < result.caps["memory"]["reached"] < 400 * MIB
 
 
-def over_cpu(bench: Counted, text: str, by: str, most: int) -> ScriptResult:
-    result = within(lambda: bench.counted(text, 3, max_cpu=most), most)
+@pytest.mark.must_hold
+@pytest.mark.usefixtures("watched")
+def test_a_tree_whose_children_come_and_go_gets_all_its_memory_and_no_more(bench: Counted) -> None:
+    """Who has ended while he was asked holds nothing: not what he held before, beside what others share."""
+    cap = 400 * MIB
+
+    def attempt() -> tuple[ScriptResult, float]:
+        result, _ = bench.counted(CROWDED, 1, max_memory=cap, timeout=SECONDS * 3)
+        return result, struct.unpack_from("d", (bench.folder / "accounts").read_bytes(), 80)[0]
+
+    peaks = []
+    for _ in range(ATTEMPTS):
+        result, peak = attempt()
+        assert result.outcome is Outcome.OVER_MEMORY
+        peaks.append(peak / cap)
+        if 0.85 <= peak / cap <= 1.1:
+            return
+    raise AssertionError(f"so much of the cap was held: {peaks}")
+
+
+def over_cpu(bench: Counted, text: str, by: str, most: int, *words: str) -> ScriptResult:
+    result = within(lambda: bench.counted(text, 3, *words, max_cpu=most, timeout=SECONDS * 3), most)
     assert result.outcome is Outcome.OVER_CPU
     assert result.caps is not None
     cpu = result.caps["cpu"]
@@ -183,6 +256,19 @@ def over_cpu(bench: Counted, text: str, by: str, most: int) -> ScriptResult:
 @pytest.mark.parametrize("text", [BURNING, FORGOTTEN], ids=["at-once", "forgotten"])
 def test_processor_time_stays_within_a_tenth_of_its_cap_for_a_tree(bench: Counted, text: str) -> None:
     over_cpu(bench, text, "watch", 2 if text is BURNING else 4)
+
+
+@pytest.mark.must_hold
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("fate", ["waited", "forgotten"])
+def test_the_time_of_children_that_live_for_a_moment_counts_too(bench: Counted, fate: str) -> None:
+    over_cpu(bench, FLEETING, "watch", 3, fate)
+
+
+@pytest.mark.usefixtures("grouped")
+@pytest.mark.parametrize("fate", ["waited", "forgotten"])
+def test_a_control_group_counts_children_that_live_for_a_moment(bench: Counted, fate: str) -> None:
+    over_cpu(bench, FLEETING, "cgroup", 2, fate)
 
 
 @pytest.mark.usefixtures("grouped")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -98,3 +99,13 @@ def test_the_time_of_children_that_ended_is_their_parents_and_a_zombies_its_own(
     assert zombie is not None
     assert 0.78 <= parent <= 1.2
     assert 0.38 <= zombie <= 0.6
+
+
+def test_the_time_of_a_process_is_not_rounded() -> None:
+    """Of many children that live for a moment, hundredths of a second would add up."""
+    before = time.process_time()
+    seen = usage.processor_seconds(os.getpid())
+    after = time.process_time()
+    assert seen is not None
+    waited_for = sum(os.times()[2:4])
+    assert before - 1e-6 <= seen - waited_for <= after + 0.011

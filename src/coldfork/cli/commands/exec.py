@@ -236,7 +236,8 @@ def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
     from coldfork.launch.script.limits import device_complaint
 
-    see = "" if done.no_report is not None else f"; see {done.run_dir}/report.json"
+    report = done.run_dir / "report.json"
+    see = f"; see {report}" if done.no_report is None and report.exists() else ""
     if wanted and done.no_report is not None:
         output.note(
             f"no report of this run is kept: {done.no_report}; --log-dir names another place, and "
@@ -255,6 +256,8 @@ def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
             "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
             f"ended{see}"
         )
+    for said in done.notes:
+        output.note(said)
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))
         output.note(f"the script left {names} running, which was ended")

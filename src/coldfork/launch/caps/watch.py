@@ -111,7 +111,10 @@ class MemoryWatch:
         for pid, resident in residents.items():
             anonymous, faulted = usage.anonymous(pid), usage.faulted(pid)
             share = usage.proportional(pid)
-            self._known[pid] = _Known(resident if share is None else share, resident, anonymous, faulted)
+            if share is None:
+                # It may not be asked, or it has ended since it was listed and holds nothing any more.
+                share = usage.resident(pid)
+            self._known[pid] = _Known(share, resident, anonymous, faulted)
         return sum(known.share for known in self._known.values())
 
 
@@ -146,10 +149,12 @@ class ProcessorWatch:
         processors = os.cpu_count() or 1
         soonest = (self.most - self.used) / processors
         # Of who is not waited for, the time since the last look is lost.
-        longest = _LEAST_PAUSE if self._lost else _LONGEST_PAUSE
+        longest = _LOSING_PAUSE if self._lost else _LONGEST_PAUSE
         self.pause = min(longest, max(_BEYOND * self.most / processors, soonest, _LEAST_PAUSE))
         return self.used >= self.most
 
 
 _LEAST_PAUSE = 0.01
-"""Processor time is counted in hundredths of a second, so looking more often tells nothing."""
+"""That of children that were waited for is counted in hundredths of a second."""
+_LOSING_PAUSE = 0.004
+"""The part of a child's time that nobody learns of is as long as this, at the most."""

@@ -11,10 +11,11 @@ from functools import cache
 from typing import Any, TypeVar
 
 from coldfork.launch.script.attempts import Attempts
-from coldfork.launch.script.call import Following, OnLine, Progress, begin, checked
+from coldfork.launch.script.call import OnLine, checked
 from coldfork.launch.script.environment import Devices
-from coldfork.launch.script.old_runs import Kept
-from coldfork.launch.script.output_lines import OutputLine
+from coldfork.launch.script.following import Following, Progress, begin
+from coldfork.launch.script.kept.old_runs import Kept
+from coldfork.launch.script.kept.output_lines import OutputLine
 from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
 from coldfork.launch.script.result import ScriptResult
 from coldfork.launch.script.standard_input import Given, StandardInput
@@ -50,6 +51,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         self._attempts: list[Following] = []
         self._over: set[Following] = set()
         """The attempts that have written their last line."""
+        self._alarm: _Alarm | None = None
         self._cancelled = 0
         self._task: asyncio.Task[ScriptResult] | None = None
         self._news: asyncio.Event | None = None
@@ -149,13 +151,21 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         loop = asyncio.get_running_loop()
         following.supervised.socket.setblocking(False)
         if self._cancelled:
-            following.supervised.end("cancelled")
+            following.end("cancelled")
+        with _Alarm(loop, following) as self._alarm:
+            return await self._hear(loop, following, turn)
+
+    async def _hear(
+        self, loop: asyncio.AbstractEventLoop, following: Following, turn: Turn
+    ) -> BaseException | None:
         failed: BaseException | None = None
         while True:
             try:
                 message = await self._message(loop, following)
                 if not following.take(message, quietly=failed is not None):
                     return failed
+                if message is not None and message["is"] == "started":
+                    self._set_alarm()
                 if following.up:
                     turn.over()
                 if failed is None:
@@ -164,7 +174,8 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
                 self._cancel()
             except Exception as error:
                 failed = error
-                following.supervised.end("cancelled")
+                following.end("cancelled")
+                self._set_alarm()
 
     async def _message(self, loop: asyncio.AbstractEventLoop, following: Following) -> dict[str, Any] | None:
         try:
@@ -203,10 +214,49 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         if self._following is None:
             return
         if self._cancelled == 1:
-            self._following.supervised.end("cancelled")
+            self._following.end("cancelled")
         else:
             # Somebody who asks twice does not want to wait.
-            self._following.supervised.kill("cancelled")
+            self._following.kill("cancelled")
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.set()
+
+
+class _Alarm:
+    """Has the caller's own clock looked at when that is due, while a script runs."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, following: Following) -> None:
+        self._loop = loop
+        self._clock = following.clock
+        self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Future[None] | None = None
+        self._over = False
+
+    def __enter__(self) -> _Alarm:
+        self.set()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def set(self) -> None:
+        """Have it looked at as soon as it is due by what is known now."""
+        left = self._clock.left()
+        if self._over or left is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(left, self._look)
+
+    def _look(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = self._loop.run_in_executor(_starters(os.getpid()), self._clock.look)
+            self._looking.add_done_callback(lambda _: self.set())
 
 
 @cache

@@ -6,21 +6,16 @@ What a call that waits for a script does with what it hears is the same whether 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from coldfork.launch.script import run_directory
-from coldfork.launch.script.attempts import Attempts, warn
+from coldfork.launch.script.attempts import Attempts
 from coldfork.launch.script.environment import Devices
-from coldfork.launch.script.limits import device_complaint
-from coldfork.launch.script.old_runs import Kept
-from coldfork.launch.script.output_lines import OutputLine, OutputLines
-from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, Prepared, ScriptRequest, Words, prepare
-from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult, result_of
+from coldfork.launch.script.following import Following, Progress, begin
+from coldfork.launch.script.kept.old_runs import Kept
+from coldfork.launch.script.kept.output_lines import OutputLine
+from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
+from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult
 from coldfork.launch.script.standard_input import Given, StandardInput
-from coldfork.launch.supervisor import client, report_file
-from coldfork.launch.supervisor.client import Supervised
-from coldfork.model.errors import ColdforkError, UsageError
 
 __all__ = ["Outcome", "OutputLine", "ScriptError", "ScriptResult", "run_script"]
 
@@ -130,11 +125,11 @@ def checked(result: ScriptResult, *, check: bool) -> ScriptResult:
 
 def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
     try:
-        while following.take(following.supervised.receive()):
+        while following.take(following.receive()):
             _give_out(following, on_line)
     except BaseException:
         # Ctrl-C, or a callback that failed: whoever asked for the script wants it no more.
-        following.supervised.end("cancelled")
+        following.end("cancelled")
         _until_gone(following)
         following.result()
         raise
@@ -146,10 +141,10 @@ def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
 def _until_gone(following: Following) -> None:
     while True:
         try:
-            if not following.take(following.supervised.receive(), quietly=True):
+            if not following.take(following.receive(), quietly=True):
                 return
         except KeyboardInterrupt:
-            following.supervised.kill("cancelled")
+            following.kill("cancelled")
 
 
 def _give_out(following: Following, on_line: OnLine | None, *, last: bool = False) -> None:
@@ -158,147 +153,4 @@ def _give_out(following: Following, on_line: OnLine | None, *, last: bool = Fals
             on_line(line)
 
 
-Progress = Callable[[int, int], object]
 OnLine = Callable[[OutputLine], object]
-
-
-class Following:
-    """One script: started, heard, and brought to its result."""
-
-    def __init__(self, prepared: Prepared, supervised: Supervised, on_progress: Progress | None) -> None:
-        self.supervised = supervised
-        self.lines = OutputLines(prepared.directory.path)
-        self.up = False
-        """Whether the script's interpreter has come to the script."""
-        self._prepared = prepared
-        self._on_progress = on_progress
-        self._troubles: list[str] = []
-        self._refused: dict[str, Any] | None = None
-        self._unwritten: int | None = None
-        self._started = False
-        self._ended = False
-        self.report: Mapping[str, Any] = prepared.report
-        """What the report says: at first how it began, in the end how it ended."""
-
-    def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
-        """Take in one message; False after the last one. `quietly` calls nobody back."""
-        kind = None if message is None else message["is"]
-        if message is None or kind in ("ended", "refused"):
-            self._ended = kind == "ended"
-            self._refused = message if kind == "refused" else None
-            # Whoever reads them last may come when the files are gone.
-            self.lines.hold()
-            return False
-        if kind == "started":
-            self._started = True
-        elif kind == "up":
-            self.up = True
-        elif kind == "progress" and self._on_progress is not None and not quietly:
-            self._on_progress(message["done"], message["total"])
-        elif kind == "trouble":
-            self._troubles.append(message["text"])
-        elif kind == "unwritten":
-            self._unwritten = message["errno"]
-        return True
-
-    def result(self) -> ScriptResult:
-        """Let the supervisor go, and say how it ended. It may wait a little, so not in an event loop."""
-        try:
-            return self._result()
-        finally:
-            self._prepared.directory.discard()
-
-    def _result(self) -> ScriptResult:
-        report = self.conclude(captured=True)
-        path = self._prepared.directory.path
-        if self._unwritten is not None:
-            raise ColdforkError(
-                f"the script has ended, but its report in {path} could not be written: "
-                f"{os.strerror(self._unwritten)}"
-            )
-        if report is None:
-            raise ColdforkError(f"the script has ended, but its report in {path} is gone")
-        self.report = report
-        return result_of(path, report, self._prepared.directory.no_report)
-
-    def conclude(self, *, captured: bool) -> dict[str, Any] | None:
-        """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
-        status = self.supervised.leave(captured=captured)
-        prepared = self._prepared
-        if self._refused is not None:
-            raise UsageError(_refusal(prepared, self._refused))
-        if self._ended:
-            return report_file.read(os.fspath(prepared.directory.path))
-        self.supervised.clear_away()
-        run_directory.abandon(prepared.directory.path, prepared.report)
-        if not self._started:
-            said = "".join(self._troubles).strip() or f"it ended with {status}"
-            # In the foreground Python itself has said it, on the terminal.
-            raise ColdforkError(
-                "the supervisor of the script could not begin" + (f": {said}" if captured else "")
-            )
-        return prepared.report
-
-
-def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
-    """Write down that the system would not start a script, and say so."""
-    why = os.strerror(refused["errno"])
-    report = dict(prepared.report)
-    report_file.settle(report, {"state": "ended", "outcome": "not-started"})
-    report_file.write(os.fspath(prepared.directory.path), report)
-    if refused["what"] == "cwd":
-        return f"cannot start the script in {report['cwd']}: {why}"
-    return f"cannot start the Python interpreter {prepared.python!r}: {why}"
-
-
-def begin(
-    request: ScriptRequest,
-    stdin: StandardInput,
-    on_progress: Progress | None,
-    earlier: Sequence[Mapping[str, Any]] = (),
-) -> Following:
-    """Prepare a script and start it. It may wait a little, so not in an event loop."""
-    given = stdin.opened()
-    try:
-        prepared = prepare(request, earlier)
-        if prepared.directory.no_report is not None and request.report:
-            warn(f"no report of this run is kept: {prepared.directory.no_report}")
-        if said := device_complaint(prepared.report):
-            warn(said)
-        supervised = start(prepared, given)
-    finally:
-        os.close(given)
-    return Following(prepared, supervised, on_progress)
-
-
-def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | None = None) -> Supervised:
-    """Start what was prepared, and leave its run directory to the supervisor."""
-    directory = prepared.directory
-    try:
-        warm = _start_warm(prepared, given, mask)
-        if warm is not None:
-            return warm
-        python = client.own_interpreter(prepared.python)
-        return client.start(python, prepared.job, directory.mark, directory.lock, given, mask)
-    except BaseException:
-        run_directory.abandon(directory.path, prepared.report)
-        directory.discard()
-        raise
-    finally:
-        directory.let_go()
-
-
-def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
-    """Have a server start it, if one was asked for; None, and why in the report, where none does."""
-    wanted, directory = prepared.wanted, prepared.directory
-    if wanted is None:
-        return None
-    from coldfork.launch.warm.attachment import Cold, Handover, attach
-
-    prepared.report["warm"] = {"modules": list(wanted.modules), "cold_because": None}
-    handover = Handover(prepared.job, directory.mark, directory.lock, given, mask)
-    attached = attach(wanted, handover)
-    if isinstance(attached, Cold):
-        prepared.report["warm"]["cold_because"] = attached.why
-        return None
-    return attached

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.script import standard_input
 from coldfork.launch.script.attempts import Attempts
-from coldfork.launch.script.call import Following, Progress, start
+from coldfork.launch.script.descriptors import told_of_descriptors
+from coldfork.launch.script.following import Following, Progress, start
 from coldfork.launch.script.plan import ScriptRequest, prepare
 from coldfork.launch.script.result import Outcome, explained, troubles_of
 from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
@@ -41,6 +42,8 @@ class Foreground:
     """Why no server started it, where that was asked for."""
     no_report: str | None = None
     """Why no report of it is kept."""
+    notes: tuple[str, ...] = ()
+    """What went wrong around it: a report that could not be written, a supervisor that stood still."""
 
     def explained(self) -> str:
         """One sentence on how it ended."""
@@ -67,7 +70,8 @@ def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], obj
     place = standard_input.place(_STDIN) if request.retries else None
     while True:
         received: set[int] = set()
-        done, report = _run(request, on_progress, attempts, received)
+        with told_of_descriptors():
+            done, report = _run(request, on_progress, attempts, received)
         if received & _ASKING or not attempts.goes_on(report):
             return done
         standard_input.put_back(_STDIN, place)
@@ -88,7 +92,8 @@ def _run(
     try:
         ending = attend(begin, received=received.add)
         assert script is not None
-        report = script.following.conclude(captured=False) or {}
+        following = script.following
+        report = following.conclude(captured=False) or {}
     finally:
         prepared.directory.discard()
     done = Foreground(
@@ -100,6 +105,7 @@ def _run(
         report.get("caps"),
         (report.get("warm") or {}).get("cold_because"),
         prepared.directory.no_report,
+        following.notes,
     )
     return done, report
 
@@ -139,6 +145,14 @@ class _Script:
                     yield Ending(LOST, None)
             if not goes_on:
                 return
+
+    def left(self) -> float | None:
+        """Seconds until our own clock is to be looked at."""
+        return self.following.clock.left()
+
+    def look(self) -> None:
+        """See to a supervisor that stands still."""
+        self.following.clock.look()
 
     def hand_on(self, number: int) -> None:
         """Have the supervisor send the script a signal."""

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.caps.sizes import parse_size
 from coldfork.launch.interpreter import find_interpreter
-from coldfork.launch.script import environment, limits, run_directory
+from coldfork.launch.script import environment, limits
 from coldfork.launch.script.environment import Devices, ScriptEnvironment
+from coldfork.launch.script.kept import run_directory
+from coldfork.launch.script.kept.old_runs import Kept
+from coldfork.launch.script.kept.run_directory import RunDirectory
+from coldfork.launch.script.kept.secret_search import secrets
 from coldfork.launch.script.limits import Limits
-from coldfork.launch.script.old_runs import Kept
-from coldfork.launch.script.run_directory import RunDirectory
-from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.client import require_supervision
 from coldfork.launch.supervisor.protocol import MARK, inside, stamp

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -89,8 +89,11 @@ class ScriptResult:
     """Why neither a report nor output is kept; None where they are in `run_dir`."""
     attempts: tuple[Attempt, ...] = ()
     """All attempts at it, the last one too, which the rest of the result is about."""
-    unkept: Mapping[str, Any] | None = field(default=None, repr=False)
-    """What the report said that is not kept."""
+    notes: tuple[str, ...] = ()
+    """What went wrong around the script, a sentence each: a report or an output that found no room on the
+    disk, a supervisor that stood still."""
+    unwritten: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What report.json would say, where none is kept or it could not be written."""
 
     @property
     def ok(self) -> bool:
@@ -99,8 +102,8 @@ class ScriptResult:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What report.json says now, or said where it is not kept."""
-        return dict(self.unkept or report_file.read(str(self.run_dir)) or {})
+        """What report.json says now, or would say if there were one."""
+        return dict(self.unwritten or report_file.read(str(self.run_dir)) or {})
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -165,8 +168,21 @@ class ScriptError(ColdforkError):
         return "\n".join([said, *map(quoted, self.result.troubles)])
 
 
-def result_of(run_dir: Path, report: Mapping[str, Any], no_report: str | None = None) -> ScriptResult:
-    """The result that a finished report and the files beside it stand for."""
+def result_of(
+    run_dir: Path,
+    report: Mapping[str, Any],
+    kept: Mapping[str, bytes] | None = None,
+    notes: Iterable[str] = (),
+    *,
+    no_report: str | None = None,
+    written: bool = True,
+) -> ScriptResult:
+    """The result that a finished report and the files beside it stand for.
+
+    `kept` is what of the files could not be written, and stands behind what is in them; `written` says
+    whether the report could, and `no_report` why it is not kept.
+    """
+    ends = {name: _end_of(run_dir / name, (kept or {}).get(name, b"")) for name in ("stdout", "stderr")}
     child = report.get("child") or {}
     states = child.get("states")
     warm = report.get("warm")
@@ -177,8 +193,8 @@ def result_of(run_dir: Path, report: Mapping[str, Any], no_report: str | None = 
         seconds=report.get("seconds") or 0.0,
         start_method=report["start_method"],
         enforced=child.get("enforced") == report["start_method"],
-        stdout=_end_of(run_dir / "stdout"),
-        stderr=_end_of(run_dir / "stderr"),
+        stdout=ends["stdout"].text,
+        stderr=ends["stderr"].text,
         run_dir=run_dir,
         peak_memory_bytes=report.get("peak_memory_bytes"),
         exception=report.get("exception"),
@@ -190,7 +206,8 @@ def result_of(run_dir: Path, report: Mapping[str, Any], no_report: str | None = 
         caps=report.get("caps"),
         no_report=no_report,
         attempts=tuple(map(_attempt, report.get("attempts") or ())),
-        unkept=None if no_report is None else report,
+        notes=(*notes, *_without_room(report), *(end.note for end in ends.values() if end.note is not None)),
+        unwritten=report if no_report is not None or not written else None,
     )
 
 
@@ -204,15 +221,37 @@ def _attempt(listed: Mapping[str, Any]) -> Attempt:
     )
 
 
-def _end_of(file: Path) -> str:
+def _without_room(report: Mapping[str, Any]) -> Iterator[str]:
+    """What is to be said of outputs that could not be written."""
+    output = report.get("output")
+    for name, counted in output.items() if isinstance(output, dict) else ():
+        if counted["trouble"] is not None:
+            yield (
+                f"{counted['left_out']} of {counted['bytes']} bytes of {name} could not be written to its "
+                f"file: {counted['trouble']}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of an output."""
+
+    text: str
+    note: str | None
+    """Why it is not all that there was."""
+
+
+def _end_of(file: Path, beyond: bytes) -> _End:
+    """The end of what is in a file and of what stood behind that."""
+    kept, note = b"", None
     try:
         with file.open("rb") as stream:
             size = stream.seek(0, 2)
             stream.seek(max(0, size - OUTPUT_KEPT))
             kept = stream.read()
-    except OSError:
-        return ""
-    return kept.decode("utf-8", "backslashreplace")
+    except OSError as error:
+        note = f"{file.name} could not be read from its file: {error.strerror}"
+    return _End((kept + beyond)[-OUTPUT_KEPT:].decode("utf-8", "backslashreplace"), note)
 
 
 _READ = 64 * 1024

@@ -41,9 +41,9 @@ class Capping:
             self._group_for(name, caller)
 
     @property
-    def watches_memory(self) -> bool:
-        """Whether it must not be late: the kernel does not hold the script to its cap on memory."""
-        return self._memory is not None and not self._held_by_group
+    def must_not_be_late(self) -> bool:
+        """Whether the kernel leaves it to us to hold the script to a cap on memory, or to count its time."""
+        return (self._memory is not None and not self._held_by_group) or self._group is None
 
     @property
     def entrance(self) -> str | None:

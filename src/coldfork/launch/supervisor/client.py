@@ -6,6 +6,7 @@ loops: who has one waits for the socket himself.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -74,8 +75,11 @@ class Supervised:
             return None
         return self.heard(message) if message else None
 
-    def leave(self, *, captured: bool) -> int | None:
-        """Let the supervisor go, which has nothing more to say; the status it left."""
+    def leave(self, *, captured: bool, ended: bool) -> int | None:
+        """Let the supervisor go, which has nothing more to say; the status it left.
+
+        `ended` says whether it has said its last: then there is nothing it could still do.
+        """
         if os.getpid() == self._home and not self.parent:
             self._until_gone()
         self.socket.close()
@@ -85,6 +89,10 @@ class Supervised:
             # While it is not yet waited for, no other group can have its number.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
+        elif ended:
+            # It is about to end, unless somebody stops it now.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         try:
             return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         except ChildProcessError:
@@ -146,7 +154,7 @@ def start(
             wanted |= {0: given, 1: theirs.fileno(), 2: theirs.fileno()}
         lifted = {}
         for number, descriptor in wanted.items():
-            lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+            lifted[number] = duplicate(descriptor, _ABOVE)
             opened.callback(os.close, lifted[number])
         try:
             pid = spawn(
@@ -156,6 +164,17 @@ def start(
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         failed.pop_all()
     return Supervised(pid, ours, mark)
+
+
+def duplicate(descriptor: int, lowest: int) -> int:
+    """The same descriptor once more, under a number that is not below this one."""
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        # This process may have no number as high as that: to whoever waits, that is the same trouble.
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
 
 
 def own_interpreter(other: str) -> str:

@@ -125,12 +125,28 @@ def _by_parents() -> dict[int, list[int]]:
 
 
 def _parent(pid: int) -> int | None:
+    said = _said_of(pid)
+    return int(said[1]) if len(said) > 1 else None
+
+
+def stands_still(pid: int) -> bool:
+    """Whether a process was stopped, by a signal or by who traces it."""
+    return _said_of(pid)[:1] in ([b"T"], [b"t"])
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended; a zombie has."""
+    return _said_of(pid)[:1] not in ([], [b"Z"], [b"X"])
+
+
+def _said_of(pid: int) -> list[bytes]:
+    """What the kernel says of a process: its state, its parent and more; nothing of one that is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stream:
             # The name before the parenthesis may hold anything.
-            return int(stream.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
+            return stream.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def processes() -> Iterator[int]:

@@ -9,7 +9,6 @@ directory that says that somebody is here.
 from __future__ import annotations
 
 import os
-import select
 from _signal import (
     SIG_BLOCK,
     SIG_SETMASK,
@@ -40,6 +39,7 @@ from coldfork.launch.supervisor.start import (
     let_go_of_streams,
     start,
 )
+from coldfork.launch.supervisor.waiting import Waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class Supervisor:
         self._caller = caller
         self._start = begin
         self._process = process
-        self._poll = select.poll()
-        self._actions: dict[int, Callable[[], None]] = {}
+        self._waiting = Waiting()
         self._outputs: list[Output] = []
         self._channel: ScriptChannel | None = None
         self._script = 0
@@ -84,7 +83,6 @@ class Supervisor:
         self._status: int | None = None
         self._peak = 0
         self._why: str | None = None
-        self._due: list[tuple[float, Callable[[], None]]] = []
         self._killing_since = 0.0
         self._left: list[str] = []
         self._unreachable: list[int] = []
@@ -93,11 +91,17 @@ class Supervisor:
 
     def run(self) -> None:
         """Supervise until nothing is left, and tell how it ended."""
-        self._listen()
-        if not self._begin():
+        try:
+            self._listen()
+            self._begin()
+        except Refused as refused:
+            self._caller.tell({"is": "refused", "what": refused.what, "errno": refused.errno})
+            return
+        except OSError as error:
+            self._caller.tell({"is": "refused", "what": "supervisor", "errno": error.errno})
             return
         while not self._alone:
-            self._turn()
+            self._waiting.turn()
         self._conclude()
 
     def _listen(self) -> None:
@@ -105,8 +109,8 @@ class Supervisor:
         set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal(SIGCHLD, lambda number, frame: None)
         pthread_sigmask(SIG_SETMASK, all_but(SIGCHLD))
-        self._watch(reading, lambda: self._children_changed(reading))
-        self._watch(CONTROL, self._hear)
+        self._waiting.watch(reading, lambda: self._children_changed(reading))
+        self._waiting.watch(CONTROL, self._hear)
         caller = self._process
         if caller is None:
             try:
@@ -114,11 +118,11 @@ class Supervisor:
             except (OSError, AttributeError):
                 return
         # Somebody that the caller forked may hold its end of the socket open; this cannot be held open.
-        self._watch(caller, self._caller_died)
+        self._waiting.watch(caller, self._caller_died)
         if self._process is None and os.getppid() != self._plan.caller:
             self._caller_died()
 
-    def _begin(self) -> bool:
+    def _begin(self) -> None:
         plan = self._plan
         self._channel = ScriptChannel(self._caller)
         descriptors = [-1, -1]
@@ -129,50 +133,19 @@ class Supervisor:
             ]
             descriptors = [output.writing for output in self._outputs]
         self._began = monotonic()
-        try:
-            self._script = self._start(descriptors, self._channel.writing)
-        except Refused as refused:
-            self._caller.tell({"is": "refused", "what": refused.what, "errno": refused.errno})
-            return False
+        self._script = self._start(descriptors, self._channel.writing)
         if not plan.captured:
             let_go_of_streams()
         for pump in self._pumps():
             pump.begun()
-            self._watch(pump.reading, self._pumping(pump))
+            self._waiting.watch(pump.reading, self._pumping(pump))
         self._caller.tell({"is": "started", "pid": self._script})
         if plan.timeout is not None:
-            self._at(self._began + plan.timeout, lambda: self._end("timed-out"))
+            self._waiting.at(self._began + plan.timeout, self._time_is_over)
         if self._capping is not None:
-            if self._capping.watches_memory:
+            if self._capping.must_not_be_late:
                 kernel.come_first()
-            self._at(self._began, self._look_at_caps)
-        return True
-
-    def _watch(self, descriptor: int, action: Callable[[], None]) -> None:
-        self._actions[descriptor] = action
-        self._poll.register(descriptor, select.POLLIN)
-
-    def _forget(self, descriptor: int) -> None:
-        if self._actions.pop(descriptor, None) is not None:
-            self._poll.unregister(descriptor)
-
-    def _at(self, moment: float, action: Callable[[], None]) -> None:
-        self._due.append((moment, action))
-
-    def _turn(self) -> None:
-        """Wait for the next thing to happen, and see to it."""
-        wait = None
-        if self._due:
-            wait = max(0.0, min(moment for moment, _ in self._due) - monotonic()) * 1000 + 1
-        for descriptor, _ in self._poll.poll(wait):
-            action = self._actions.get(descriptor)
-            if action is not None:
-                action()
-        now = monotonic()
-        due = [action for moment, action in self._due if moment <= now]
-        self._due = [(moment, action) for moment, action in self._due if moment > now]
-        for action in due:
-            action()
+            self._waiting.at(self._began, self._look_at_caps)
 
     def _pumps(self) -> list[Pump]:
         assert self._channel is not None
@@ -181,7 +154,7 @@ class Supervisor:
     def _pumping(self, pump: Pump) -> Callable[[], None]:
         def action() -> None:
             if not pump.pump():
-                self._forget(pump.reading)
+                self._waiting.forget(pump.reading)
 
         return action
 
@@ -199,10 +172,8 @@ class Supervisor:
             kernel.signal_all([self._script], int(words[1]))
 
     def _caller_died(self) -> None:
-        self._forget(CONTROL)
-        for descriptor, action in list(self._actions.items()):
-            if action == self._caller_died:
-                self._forget(descriptor)
+        self._waiting.forget(CONTROL)
+        self._waiting.forget_all(self._caller_died)
         self._end("caller-died", grace=min(1.0, self._plan.grace))
 
     def _children_changed(self, wakeup: int) -> None:
@@ -211,6 +182,9 @@ class Supervisor:
                 pass
         except BlockingIOError:
             pass
+        self._see_children()
+
+    def _see_children(self) -> None:
         while True:
             try:
                 pid, status, used = os.wait4(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
@@ -234,7 +208,12 @@ class Supervisor:
             self._status = status
             self._ended = monotonic()
             if self._why is None:
-                self._at(self._ended + LINGER_SECONDS, self._end_the_rest)
+                self._waiting.at(self._ended + LINGER_SECONDS, self._end_the_rest)
+
+    def _time_is_over(self) -> None:
+        # Whoever was stopped himself, or got no processor, finds out about both at once.
+        self._see_children()
+        self._end("timed-out")
 
     def _look_at_caps(self) -> None:
         capping = self._capping
@@ -246,7 +225,7 @@ class Supervisor:
             self._kill()
         elif over is not None and self._why is None:
             self._end(over)
-        self._at(monotonic() + capping.pause, self._look_at_caps)
+        self._waiting.at(monotonic() + capping.pause, self._look_at_caps)
 
     # --- ending ---
 
@@ -259,7 +238,7 @@ class Supervisor:
             self._ask()
         elif grace is None:
             return
-        self._at(monotonic() + (self._plan.grace if grace is None else grace), self._kill)
+        self._waiting.at(monotonic() + (self._plan.grace if grace is None else grace), self._kill)
 
     def _end_the_rest(self) -> None:
         left = kernel.descendants(os.getpid())
@@ -267,7 +246,7 @@ class Supervisor:
             return
         self._left = [kernel.name(pid) for pid in left]
         self._ask()
-        self._at(monotonic() + self._plan.grace, self._kill)
+        self._waiting.at(monotonic() + self._plan.grace, self._kill)
 
     def _ask(self) -> None:
         below = kernel.descendants(os.getpid())
@@ -284,7 +263,7 @@ class Supervisor:
             self._alone = True
             return
         kernel.signal_all(below, SIGKILL)
-        self._at(now + _AGAIN_SECONDS, self._kill)
+        self._waiting.at(now + _AGAIN_SECONDS, self._kill)
 
     # --- reporting ---
 
@@ -294,7 +273,10 @@ class Supervisor:
             drain(pump, _DRAIN_BYTES)
             pump.finish()
         over = self._capping and self._capping.conclude()
+        for output in self._outputs:
+            self._caller.hand_over(output.name, output.kept)
         self._plan.conclude(
+            self._caller,
             ended=time(),
             seconds=(self._ended or monotonic()) - self._began,
             pid=self._script,

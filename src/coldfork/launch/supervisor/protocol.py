@@ -26,6 +26,8 @@ PLAN = 4
 LOCK = 5
 LONGEST = 65_536
 """No message is longer than this."""
+_PIECE = 8192
+"""So many bytes fit into a message, of whatever characters they are."""
 
 
 class Caller:
@@ -55,6 +57,13 @@ class Caller:
         if self._wake is not None:
             self._wake()
         return True
+
+    def hand_over(self, what: str, content: bytes) -> None:
+        """Send something of any length."""
+        for start in range(0, len(content), _PIECE):
+            piece = content[start : start + _PIECE].decode("latin-1")
+            if not self.tell({"is": "kept", "what": what, "piece": piece}):
+                return
 
     def heard(self) -> list[str] | None:
         """The words of the next message; None when the caller is gone."""
@@ -97,8 +106,10 @@ class SupervisedRun:
         self.at_terminal: bool = not self.captured
         """Whether the caller waits for signals, and hears messages only when it gets one."""
 
-    def conclude(self, *, ended: float, heard: dict[str, Any], status: int | None, **facts: Any) -> None:
-        """Complete the report."""
+    def conclude(
+        self, caller: Caller, *, ended: float, heard: dict[str, Any], status: int | None, **facts: Any
+    ) -> None:
+        """Complete the report, write it and give it to the caller."""
         number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         left = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
         facts = {
@@ -118,10 +129,12 @@ class SupervisedRun:
         }
         report_file.settle(self._report, facts)
         try:
-            report_file.write(self.folder, self._report)
+            report_file.write_last(self.folder, self._report)
         except OSError as error:
             # A full disk, or a folder that somebody deleted: the caller hears what the file cannot say.
-            Caller().tell({"is": "unwritten", "errno": error.errno})
+            caller.tell({"is": "unwritten", "errno": error.errno})
+        # Written or not: the caller may have no descriptor left to read it with.
+        caller.hand_over("report", encode(self._report))
 
     def left_alone(self) -> None:
         """The caller is gone, and does not delete what is not to be kept."""

@@ -73,6 +73,8 @@ class Output(Pump):
         self._untold = False
         self._trouble: int | None = None
         self._end = b""
+        self.kept = b""
+        """What stood at the end and could not be written; whoever reads the file reads it behind that."""
 
     def begun(self) -> None:
         """The script has its end of the pipe, which gets as much room as there is."""
@@ -85,10 +87,10 @@ class Output(Pump):
     def finish(self) -> None:
         """Write the end of an output that was too long, and let go."""
         left_out = self.taken - self._written - len(self._end)
-        if left_out > 0:
-            self._write(b"\n[coldfork: %d bytes are left out here]\n" % left_out)
-        if self._end:
-            self._write(self._end)
+        rest = b"\n[coldfork: %d bytes are left out here]\n" % left_out if left_out > 0 else b""
+        rest += self._end
+        self.kept = rest[self._write(rest) :]
+        self._written += max(0, len(self._end) - len(self.kept))
         os.close(self._file)
         super().finish()
 
@@ -96,15 +98,16 @@ class Output(Pump):
         """How much there was, and how much of it the file does not hold."""
         return {
             "bytes": self.taken,
-            "left_out": max(0, self.taken - self._written - len(self._end)),
+            "left_out": self.taken - self._written,
             "trouble": None if self._trouble is None else os.strerror(self._trouble),
         }
 
     def _took(self, piece: bytes) -> None:
         room = self._most - self._written
         if piece and room > 0 and self._trouble is None:
-            self._written += self._write(piece[:room])
-            piece = piece[room:]
+            written = self._write(piece[:room])
+            self._written += written
+            piece = piece[written:]
         self._end = (self._end + piece)[-KEPT_END:]
         if self._caller is not None and self._untold:
             # A caller that does not keep up hears of it later: the file knows all.
@@ -128,8 +131,7 @@ class ScriptChannel(Pump):
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         reading, low = os.pipe2(os.O_CLOEXEC)
-        super().__init__(reading, fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH))
-        os.close(low)
+        super().__init__(reading, _lifted(low))
         self._rest = b""
         self.heard: dict[str, Any] = {"enforced": None, "states": None, "wakes": []}
 
@@ -159,6 +161,17 @@ class ScriptChannel(Pump):
             self._caller.tell({"is": "up"}, wait=False)
         elif kind in ("states", "exception"):
             self.heard[kind] = event[kind]
+
+
+def _lifted(descriptor: int) -> int:
+    """The same descriptor under a high number, as high as this process may have one."""
+    most = os.sysconf("SC_OPEN_MAX")
+    try:
+        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH if most < 0 else min(_HIGH, most - 1))
+    except OSError:
+        return descriptor
+    os.close(descriptor)
+    return high
 
 
 def drain(pump: Pump, most: int) -> None:

@@ -91,10 +91,26 @@ def write(folder: str, report: dict[str, Any]) -> None:
     """Replace the report in a run directory; a reader sees the old one or the new one."""
     lines = [f"  {_text(key)}: {_text(value)}" for key, value in report.items()]
     place = os.path.join(folder, _UNFINISHED)
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii"))
-    os.replace(place, os.path.join(folder, NAME))
+    try:
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii"))
+        os.replace(place, os.path.join(folder, NAME))
+    except OSError:
+        tidy(folder)
+        raise
+
+
+def write_last(folder: str, report: dict[str, Any]) -> None:
+    """Replace the report of a run that is over; where the disk is full, the old one gives way first.
+
+    The old one says that the script still runs: where there is no room, none at all is better.
+    """
+    try:
+        write(folder, report)
+    except OSError:
+        _remove(os.path.join(folder, NAME))
+        write(folder, report)
 
 
 def read(folder: str) -> dict[str, Any] | None:
@@ -123,8 +139,12 @@ def may_run(folder: str) -> bool:
 
 def tidy(folder: str) -> None:
     """Take away what somebody killed in the middle of `write` left behind."""
+    _remove(os.path.join(folder, _UNFINISHED))
+
+
+def _remove(place: str) -> None:
     try:
-        os.unlink(os.path.join(folder, _UNFINISHED))
+        os.unlink(place)
     except OSError:
         pass
 

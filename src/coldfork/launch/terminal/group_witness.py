@@ -7,13 +7,14 @@ meant for everybody, and has reached the program without us.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import struct
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from typing import NoReturn
+
+from coldfork.launch.readiness import readable
 
 _NOTE = struct.Struct("=Bd")
 _PATIENCE_SECONDS = 0.02
@@ -43,7 +44,7 @@ class GroupWitness:
                     self._notes.remove(note)
                     return True
             left = began + _PATIENCE_SECONDS - monotonic()
-            if left <= 0 or not select.select([self._reading], [], [], left)[0]:
+            if left <= 0 or not readable([self._reading], left):
                 return False
 
     def forget(self, number: int) -> None:

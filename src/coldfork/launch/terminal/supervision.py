@@ -66,6 +66,12 @@ class Attended(Protocol):
     def news(self) -> Iterator[Stopped | Continued | Ending]:
         """What has happened to it since the last time, without waiting."""
 
+    def left(self) -> float | None:
+        """Seconds until somebody has to look after it, whatever is heard; None for never."""
+
+    def look(self) -> None:
+        """Look after it."""
+
     def hand_on(self, number: int) -> None:
         """Send it a signal."""
 
@@ -167,9 +173,12 @@ class _Attendance:
     def until_its_end(self) -> Ending:
         """Wait for the program, and hand on what is sent to us meanwhile."""
         while True:
-            number, by_terminal = _next_signal(self._taken)
-            self._received(number)
-            if number == signal.SIGCHLD:
+            number, by_terminal = _next_signal(self._taken, self._child.left())
+            if number is not None:
+                self._received(number)
+            if number is None:
+                self._child.look()
+            elif number == signal.SIGCHLD:
                 ending = self._look()
                 if ending is not None:
                     return ending
@@ -234,16 +243,24 @@ class _Child:
                 return
             yield Stopped(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else Continued()
 
+    def left(self) -> None:
+        """It is never looked after."""
+
+    def look(self) -> None:
+        """Nothing is to be done."""
+
     def hand_on(self, number: int) -> None:
         """Send it a signal."""
         with suppress(ProcessLookupError, PermissionError):
             os.kill(self._pid, number)
 
 
-def _next_signal(taken: frozenset[int]) -> tuple[int, bool]:
-    """The next signal, and whether a terminal sent it to the program as well."""
+def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | None, bool]:
+    """The next signal, and whether a terminal sent it to the program as well; None when the time is up."""
     if _CAN_TELL:
-        received = signal.sigwaitinfo(taken)
+        received = signal.sigwaitinfo(taken) if seconds is None else signal.sigtimedwait(taken, seconds)
+        if received is None:
+            return None, False
         return received.si_signo, received.si_code == _SI_KERNEL
     number = signal.sigwait(taken)
     return number, number in _OF_TERMINALS and _in_foreground()

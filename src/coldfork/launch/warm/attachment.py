@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch import memory_file
-from coldfork.launch.supervisor.client import Supervised, own_interpreter
+from coldfork.launch.readiness import readable
+from coldfork.launch.supervisor.client import Supervised, duplicate, own_interpreter
 from coldfork.launch.supervisor.posix_spawn import spawn
 from coldfork.launch.supervisor.protocol import outside
 from coldfork.launch.warm import place, protocol
@@ -145,7 +146,7 @@ def _held(opened: ExitStack, content: bytes) -> int:
 
 
 def _answer(connection: socket.socket) -> Message:
-    if not messages.readable([connection.fileno()], PATIENCE):
+    if not readable([connection.fileno()], PATIENCE):
         return {"is": "cold", "why": f"no server has answered within {PATIENCE:g} s"}
     received = messages.receive(connection)
     return {"is": "cold", "why": "its server has ended"} if received is None else received[0]
@@ -243,7 +244,7 @@ def _spawn(folder: str, idle: float, listening: int) -> None:
     lifted = {}
     try:
         for number, descriptor in {0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}.items():
-            lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+            lifted[number] = duplicate(descriptor, _ABOVE)
         python = own_interpreter(sys.executable)
         kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
         variables = {name: os.environ[name] for name in kept if name in os.environ}

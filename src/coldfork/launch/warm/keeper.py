@@ -52,11 +52,7 @@ class Keeper:
         self._last = monotonic()
         self._over = False
         self._unlinked = False
-        self._log = os.open(
-            os.path.join(folder, place.LOG),
-            os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC,
-            0o600,
-        )
+        self._log = _log(os.path.join(folder, place.LOG))
 
     def run(self) -> None:
         """Keep servers until nobody has asked for one for long, or it is told to stop."""
@@ -303,6 +299,14 @@ def _is_old(server: HeldServer) -> bool:
 def _say(connection: socket.socket, message: Message) -> None:
     with suppress(OSError):
         messages.send(connection, message)
+
+
+def _log(path: str) -> int:
+    """What servers write to; nothing is kept of it where the disk has no room for another file."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def _own_files() -> list[str]:

@@ -7,7 +7,6 @@ travels with the message. None of the sockets has a name: they are reached by in
 from __future__ import annotations
 
 import array
-import select
 import socket
 
 from coldfork.observe.recording.events import decode, encode
@@ -53,11 +52,3 @@ def receive(source: socket.socket, flags: int = 0) -> tuple[Message, list[int]] 
     if not content:
         return None
     return decode(content.decode("ascii")), list(descriptors)
-
-
-def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
-    """Which of these can be read, waiting for the first; none when the time is up."""
-    poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    return [descriptor for descriptor, _ in poll.poll(None if seconds is None else seconds * 1000)]

@@ -8,6 +8,7 @@ import socket
 from multiprocessing import context as contexts
 from multiprocessing import popen_fork, process, reduction, spawn, util
 
+from coldfork.launch.readiness import readable
 from coldfork.launch.zygote import messages
 from coldfork.launch.zygote.arrivals import Arrived
 
@@ -93,7 +94,7 @@ class Popen(popen_fork.Popen):
         if self._statuses is None:
             return super().poll(flag)
         if self.returncode is None:
-            if not messages.readable([self.sentinel], 0 if flag == os.WNOHANG else None):
+            if not readable([self.sentinel], 0 if flag == os.WNOHANG else None):
                 return None
             received = messages.receive(self._statuses)
             self.returncode = _LOST if received is None else int(received[0]["status"])

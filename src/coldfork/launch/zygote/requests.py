@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from coldfork.launch import memory_file
+from coldfork.launch.readiness import readable
 from coldfork.launch.zygote import messages, variables
 from coldfork.launch.zygote.circumstances import identity
 from coldfork.model.errors import ZygoteError
@@ -98,7 +99,7 @@ def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -
 def answered(reply: socket.socket, process: int | None, patience: float, pid: int | None = None) -> bool:
     """Wait for an answer; False if the server has ended first."""
     waited = [reply.fileno()] if process is None else [reply.fileno(), process]
-    ready = messages.readable(waited, patience)
+    ready = readable(waited, patience)
     if not ready:
         raise ZygoteError(f"the server{_which(pid)} has not answered for {patience:g} s{_state(pid)}")
     return reply.fileno() in ready

@@ -15,6 +15,7 @@ from multiprocessing import util
 from time import monotonic
 
 from coldfork.launch import memory_file
+from coldfork.launch.readiness import readable
 from coldfork.launch.supervisor.posix_spawn import spawn
 from coldfork.launch.zygote import messages, variables
 from coldfork.launch.zygote.circumstances import identity
@@ -131,7 +132,7 @@ class RunningServer:
         with self._lock:
             while self.answer is None:
                 left = None if until is None else max(0.0, until - monotonic())
-                if not messages.readable([self._status.fileno()], left):
+                if not readable([self._status.fileno()], left):
                     raise ZygoteError(
                         f"the server (pid {self.pid}) was not ready in time; it imports {self.importing}"
                     )
@@ -183,7 +184,7 @@ class RunningServer:
     def _answered(self, reply: socket.socket, patience: float) -> int | None:
         """The worker that has taken a request; None if it died of something before it could say so."""
         alive = answered(reply, self._process, patience, self.pid)
-        if not alive and not messages.readable([reply.fileno()], _A_MOMENT):
+        if not alive and not readable([reply.fileno()], _A_MOMENT):
             # Its spare would have taken the request by now; what it takes from here on would be done twice.
             self.end()
         try:
@@ -249,7 +250,7 @@ def _end(home: int, server: int, spares: _Spares, status: socket.socket, *others
         _reap(server)
         with suppress(OSError):
             # Its end comes when the last of the spares has told of itself.
-            while messages.readable([status.fileno()], _A_MOMENT):
+            while readable([status.fileno()], _A_MOMENT):
                 received = messages.receive(status)
                 if received is None:
                     break

@@ -16,7 +16,7 @@ from coldfork.launch.pool.local.readiness import Readiness
 from coldfork.launch.pool.local.starts import Starts
 from coldfork.launch.pool.local.worker import LocalWorker, ended_by
 from coldfork.launch.pool.transport import wire
-from coldfork.launch.zygote import messages
+from coldfork.launch.readiness import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class LocalCrew:
         for worker in list(self._workers.values()):
             worker.kill()
         for worker in list(self._workers.values()):
-            messages.readable([worker.process.sentinel], GRACE_SECONDS)
+            readable([worker.process.sentinel], GRACE_SECONDS)
             worker.leave()
             worker.let_go()
         for lease in self._leases:

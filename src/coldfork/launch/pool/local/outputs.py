@@ -11,7 +11,7 @@ from logging import getLogger
 from pathlib import Path
 
 from coldfork.launch.pool.local.readiness import Readiness
-from coldfork.launch.zygote import messages
+from coldfork.launch.readiness import readable
 
 _LOG = getLogger("coldfork")
 _AT_ONCE = 65_536
@@ -54,7 +54,7 @@ class OutputStream:
 
     def drain(self) -> None:
         """Take all that a worker that has ended had written."""
-        while messages.readable([self.reading], 0) and self.pump():
+        while readable([self.reading], 0) and self.pump():
             pass
 
     def last_lines(self) -> str:

@@ -14,8 +14,8 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import NoReturn
 
+from coldfork.launch.readiness import readable
 from coldfork.launch.supervisor import kernel
-from coldfork.launch.zygote import messages
 
 _SET_DEATH_SIGNAL = 1
 _PATIENCE = 5.0
@@ -65,7 +65,7 @@ def _watched(worker: int, caller: int) -> int:
         pass
     status = None
     while status is None:
-        if gone in messages.readable([waking, gone], None):
+        if gone in readable([waking, gone], None):
             os.kill(worker, signal.SIGKILL)
             gone = waking
         with suppress(BlockingIOError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import select
 import socket
 import sys
 from _signal import (
@@ -24,6 +23,7 @@ from _signal import (
 from time import time_ns
 
 from coldfork.launch import memory_file
+from coldfork.launch.readiness import readable
 from coldfork.launch.warm import freshness, protocol
 from coldfork.launch.warm.serving import process_title
 from coldfork.launch.warm.serving.reads import Reads
@@ -155,7 +155,7 @@ class Server:
     def wait(self) -> None:
         """Fork a supervisor for each request, until the keeper is gone."""
         while True:
-            select.select([self._keeper], [], [])
+            readable([self._keeper.fileno()], None)
             received = messages.receive(self._keeper)
             if received is None:
                 return

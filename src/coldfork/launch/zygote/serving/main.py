@@ -31,6 +31,7 @@ from _signal import (
 )
 from time import monotonic
 
+from coldfork.launch.readiness import readable
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.supervisor.start import close_above, fill_closed_streams, let_go_of_streams
 from coldfork.launch.zygote import messages, variables
@@ -310,10 +311,9 @@ class Server:
 
         The files of a process that dies are closed a moment before it is seen to have died.
         """
-        if messages.readable([CALLER], _LAST_SECONDS / 4):
+        if readable([CALLER], _LAST_SECONDS / 4):
             self._end_all()
-        if self._spare:
-            kernel.signal_all([self._spare], SIGKILL)
+        kernel.signal_all([self._spare] if self._spare else [], SIGKILL)
         os._exit(0)
 
     def _end_all(self) -> NoReturn:

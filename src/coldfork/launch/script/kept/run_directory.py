@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.script.old_runs import IN_LOG_DIR, IN_STATE_FOLDER, Kept, Room, room, runs
+from coldfork.launch.script.kept.old_runs import IN_LOG_DIR, IN_STATE_FOLDER, Kept, Room, room, runs
 from coldfork.launch.state_folder import state_folder
 from coldfork.launch.supervisor import kernel, report_file
 from coldfork.launch.supervisor.protocol import MARK, stamp
@@ -40,7 +40,12 @@ class RunDirectory:
         try:
             report_file.write(os.fspath(self.path), dict(report))
         except OSError as error:
-            raise UsageError(f"cannot write in {self.path}: {error.strerror}") from None
+            with suppress(OSError):
+                self.path.rmdir()
+            raise UsageError(
+                f"cannot write in {self.path}: {error.strerror}; nothing was started; log_dir names another "
+                "place for the run's files"
+            ) from None
 
     def let_go(self) -> None:
         """Close our hold on it; the supervisor has its own by now."""
@@ -134,9 +139,9 @@ def mark_abandoned(folder: Path) -> list[Path]:
     return list(found.values())
 
 
-def abandon(path: Path, report: dict[str, Any]) -> None:
-    """Write down that nobody saw how this run ended."""
-    report_file.settle(report, {"state": "abandoned", "outcome": "lost", "noticed": stamp(time.time())})
+def abandon(path: Path, report: dict[str, Any], outcome: str = "lost") -> None:
+    """Write down that no supervisor saw how this run ended."""
+    report_file.settle(report, {"state": "abandoned", "outcome": outcome, "noticed": stamp(time.time())})
     report_file.tidy(os.fspath(path))
     with suppress(OSError):
         report_file.write(os.fspath(path), report)

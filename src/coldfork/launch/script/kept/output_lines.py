@@ -6,7 +6,7 @@ It is read from the files, so nobody is made to wait: a slow reader stops no scr
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +54,11 @@ class OutputLines:
         for source in self._sources:
             source.behind()
 
+    def add(self, kept: Mapping[str, bytes]) -> None:
+        """What stands behind the end of the files, for which there was no room on the disk."""
+        for source in self._sources:
+            source.kept = kept.get(source.name, b"")
+
     def close(self) -> None:
         """Let go of the files."""
         for source in self._sources:
@@ -63,7 +68,8 @@ class OutputLines:
 class _Source:
     def __init__(self, file: Path, name: str) -> None:
         self._file = file
-        self._name = name
+        self.name = name
+        self.kept = b""
         self._descriptor = -1
         self._at = 0
         self._rest = b""
@@ -76,12 +82,14 @@ class _Source:
             return
         piece = os.pread(self._descriptor, _PIECE, self._at)
         self._at += len(piece)
+        if last and not self.behind():
+            piece, self.kept = piece + self.kept, b""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         if len(self._rest) > LONGEST_LINE or (last and self._rest and not self.behind()):
             lines.append(self._rest)
             self._rest = b""
         for line in lines:
-            yield OutputLine(self._name, line.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
+            yield OutputLine(self.name, line.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
         if self._descriptor >= 0:

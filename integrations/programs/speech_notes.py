@@ -2,8 +2,10 @@
 
     speech_notes.py MODEL FOLDER [OPTIONS OF THE SERVICE]
     speech_notes.py MODEL FOLDER --by-hand
+    speech_notes.py MODEL FOLDER --in-turn ROUNDS
 
-`--by-hand` runs the script alone, in a shell's place: no server, and nothing awake anywhere.
+`--by-hand` runs the script alone, in a shell's place: no server, and nothing awake anywhere. `--in-turn` has
+two services do so many jobs each, one with scripts and one with a pool, and tells how long they took.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +41,8 @@ def main(model: str, folder: str, *options: str) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as data:
         if options == ("--by-hand",):
             tell(by_hand(model, Path(data)))
+        elif options[:1] == ("--in-turn",):
+            in_turn(model, Path(data), int(options[1]))
         else:
             through_the_service(model, data, options)
 
@@ -58,6 +66,14 @@ def by_hand(model: str, data: Path) -> Any:
 
 def through_the_service(model: str, data: str, options: tuple[str, ...]) -> None:
     """Start the service, send the transcript, and follow its job to the end."""
+    with served(model, data, options) as port:
+        print(f"the server: {asked(port, 'GET', '/about')['awake'] or 'nothing'} awake", flush=True)
+        follow(port, asked(port, "POST", "/transcripts", TRANSCRIPT)["id"])
+
+
+@contextmanager
+def served(model: str, data: str, options: tuple[str, ...]) -> Iterator[int]:
+    """The port of a service that is ended with the block."""
     server = subprocess.Popen(
         [sys.executable, "-m", "speech_notes", "--port", "0", "--data", data, *ENGINE, model, *options],
         cwd=EXAMPLE,
@@ -66,12 +82,38 @@ def through_the_service(model: str, data: str, options: tuple[str, ...]) -> None
     )
     try:
         assert server.stdout is not None
-        port = int(server.stdout.readline().rpartition(":")[2])
-        print(f"the server: {asked(port, 'GET', '/about')['awake'] or 'nothing'} awake", flush=True)
-        follow(port, asked(port, "POST", "/transcripts", TRANSCRIPT)["id"])
+        yield int(server.stdout.readline().rpartition(":")[2])
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait()
+
+
+def in_turn(model: str, data: Path, rounds: int) -> None:
+    """Have two services do jobs by turns, so that what the machine is busy with weighs on both."""
+    with ExitStack() as services:
+        ports = {
+            launch: services.enter_context(served(model, str(data / launch), ("--launch", launch)))
+            for launch in ("isolated", "pool")
+        }
+        seconds: dict[str, list[float]] = {launch: [] for launch in ports}
+        for _ in range(rounds):
+            signal.alarm(PATIENCE)
+            for launch, port in ports.items():
+                began = time.monotonic()
+                ended = last(port, asked(port, "POST", "/transcripts", TRANSCRIPT)["id"])
+                assert ended["state"] == "done", ended
+                seconds[launch].append(time.monotonic() - began)
+    for launch, each in seconds.items():
+        # Not with the unit behind them: pages leave out how long something took, but for this.
+        print(f"{launch}, in seconds: {statistics.median(each):.1f} ({min(each):.1f} to {max(each):.1f})")
+
+
+def last(port: int, name: str) -> Any:
+    """A job when it has ended."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", f"/jobs/{name}/events")
+    *_, end = (json.loads(line[6:]) for line in connection.getresponse() if line.startswith(b"data: "))
+    return end
 
 
 def follow(port: int, name: str) -> None:

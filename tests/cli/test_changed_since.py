@@ -16,7 +16,7 @@ from click.testing import Result
 Run = Callable[..., Result]
 WAKE = "import torch\ntorch.cuda.get_device_name()\n"
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(shutil.which("git") is None, reason="no git")]
 
 
 class Repository:

@@ -18,6 +18,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import coldfork.report.schemas
 from coldfork.diagnose.doctor import registry
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., Result]
 SCHEMA = Path(coldfork.report.__path__[0], "schemas", "doctor.schema.json")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the driver's files are Linux's")

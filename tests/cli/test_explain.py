@@ -18,6 +18,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import coldfork.report.schemas
 from tests.diagnose import corpus
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., Result]
 SCHEMA = Path(coldfork.report.__path__[0], "schemas", "explain.schema.json")
 LOG = "import_in_child-3.11.log"

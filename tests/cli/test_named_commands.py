@@ -15,6 +15,8 @@ from coldfork.cli.main import cli
 from coldfork.rules import registry
 from coldfork.rules.pages import pages
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(coldfork.__file__).parent
 

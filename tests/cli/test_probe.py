@@ -18,6 +18,8 @@ from inline_snapshot import snapshot
 from coldfork.report.formats import FORMATS
 from tests.cli.stalled import STALL, is_gone, stalled
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., Result]
 
 ATTENTION = """\

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., Result]
 Write = Callable[[dict[str, str]], None]
 

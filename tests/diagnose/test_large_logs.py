@@ -13,6 +13,8 @@ from coldfork.diagnose.stories import registry
 from tests.diagnose.corpus import CAPTURED, captured
 from tests.diagnose.stories.test_wordings import ERRORS, LINES
 
+pytestmark = pytest.mark.once
+
 MEGABYTE = 1024 * 1024
 LINE = b"INFO 09-30 18:32:41 [loggers.py:127] GPU KV cache usage: 1.2%, CUDA graphs, a fork, no error\n"
 NOISE = LINE * (MEGABYTE // len(LINE))

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from coldfork.model.diagnosis.stories import Story
 from tests.diagnose import corpus
 
+pytestmark = pytest.mark.once
+
 LOGS = ("import_in_child-3.11.log", "truncated_speculative_decoding.log")
 PREFIXES = (
     "(EngineCore_DP0 pid=680) ERROR 09-30 18:32:41 [core.py:708] ",

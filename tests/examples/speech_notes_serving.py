@@ -22,12 +22,13 @@ ENDS = ("done", "failed", "killed", "cancelled")
 
 ENGINE = '''
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 # In the server: on a slow machine the last answers may take longer, and it is not about that.
-if hasattr(sys.modules["__main__"], "LAST_WORDS"):
+if "uvicorn" in sys.modules:
     sys.modules["__main__"].LAST_WORDS = 60
 
 from speech_notes.engines.embedded import Embedded
@@ -39,6 +40,7 @@ class Held(Embedded):
     """The embedded engine, which waits, fails or changes its mind when a passage says so."""
 
     about = "An engine of the tests."
+    seen = []
 
     def punctuate(self, passage):
         if passage.startswith("hold "):
@@ -47,9 +49,23 @@ class Held(Embedded):
                 time.sleep(0.01)
         if passage.startswith("fail "):
             raise ValueError("<img src=x onerror=stolen=1> & no such luck")
+        if passage.startswith("die "):
+            print("<b>so long</b>", "and thanks", sep="\\n", file=sys.stderr)
+            os._exit(7)
+        if passage.startswith("show "):
+            return f"Devices: {os.environ.get('CUDA_VISIBLE_DEVICES')}."
+        if passage.startswith("remember "):
+            self.seen.append(passage)
+            return f"{os.getpid()} has seen {len(self.seen)}."
+        if passage.startswith("start "):
+            child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+            (HERE / "child").write_text(str(child.pid))
+            return self.punctuate("hold on")
         return super().punctuate(passage)
 '''
 """An engine that can be stopped in the middle of its work, and from outside."""
+LAUNCHES = ("pool", "isolated")
+"""The ways in which it works beside a device that is awake."""
 
 
 def until(happened: Callable[[], Any], what: str) -> Any:
@@ -96,6 +112,8 @@ class Server:
                 "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(folder))),
                 # Side by side, so that the virtual driver is compiled once.
                 "COLDFORK_CACHE_DIR": str(folder.parent / "cache"),
+                # Whoever else leases devices meanwhile keeps none from it.
+                "COLDFORK_STATE_DIR": str(folder / "state"),
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -177,11 +195,25 @@ class Server:
             response = connection.getresponse()
             assert response.status == 200
             assert response.headers["content-type"].startswith("text/event-stream")
+            deadline = time.monotonic() + PATIENCE
             for line in response:
+                # The server says now and then that it is still there, and could do so for ever.
+                assert time.monotonic() < deadline, f"{name} has not ended"
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
 
     # --- work that is held ---
+
+    def logged(self) -> str:
+        """What the processes that did the work wrote, as far as it was kept."""
+        data = self.folder / "data"
+        return "".join(
+            path.read_text(encoding="utf-8") for path in [*data.glob("workers/*"), *data.glob("runs/*/std*")]
+        )
+
+    def left(self) -> list[Path]:
+        """The files by which a job spoke with the server that are still there."""
+        return [path for name in ("notes", "steps") for path in (self.folder / "data").glob(f"{name}/*")]
 
     def held(self) -> int:
         """The process whose engine waits, as soon as there is one; it is reported once."""

@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the locks were tried on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the locks were tried on Linux"),
+]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "kv_sharing"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.speech_notes_serving import EXAMPLE, MOST_BYTES, Server, alive, until
+from tests.examples.speech_notes_serving import EXAMPLE, LAUNCHES, MOST_BYTES, Server, alive, until
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -33,10 +34,17 @@ JSON = {"content-type": "application/json"}
 HTML = {"content-type": "text/html"}
 
 
+@pytest.fixture(scope="module", params=LAUNCHES)
+def launch(request: pytest.FixtureRequest) -> str:
+    """How the work is done."""
+    named: str = request.param
+    return named
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, launch: str) -> Iterator[Server]:
     """One server for the tests that leave it as it was; at its end it has complained of nothing."""
-    started = Server(tmp_path_factory.mktemp("served"), "--most-queued", "2")
+    started = Server(tmp_path_factory.mktemp("served"), "--launch", launch, "--most-queued", "2")
     try:
         assert started.port
         yield started
@@ -66,7 +74,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.must_hold
-def test_a_transcript_becomes_a_note_in_an_isolated_process(server: Server) -> None:
+def test_a_transcript_becomes_a_note_in_an_isolated_process(server: Server, launch: str) -> None:
     answer = server.ask("POST", "/transcripts", RAW.encode(), TEXT)
     assert answer.status == 202
     assert answer.json["state"] == "queued"
@@ -76,10 +84,10 @@ def test_a_transcript_becomes_a_note_in_an_isolated_process(server: Server) -> N
     assert job["note"]["paragraphs"] == [WRITTEN]
     assert job["note"]["summary"]
     assert all(sentence in WRITTEN for sentence in job["note"]["summary"])
-    assert job["process"]["launch"] == "isolated"
+    assert job["process"]["launch"] == launch
     assert (job["process"]["start_method"], job["process"]["enforced"]) == ("spawn", True)
     # What is no longer needed does not stay: neither the result file nor the run of a job that is done.
-    assert list((server.folder / "data" / "notes").iterdir()) == []
+    assert server.left() == []
     assert job["created"] <= job["started"] <= job["finished"]
 
 
@@ -125,12 +133,14 @@ def test_a_stream_of_a_job_that_has_ended_tells_the_end_and_is_not_opened_twice(
 
 
 @pytest.mark.must_hold
-def test_a_killed_job_is_reported_as_killed_and_the_next_one_is_done(held: Server) -> None:
+def test_a_killed_job_is_reported_as_killed_and_the_next_one_is_done(held: Server, launch: str) -> None:
     name = held.submit("hold on until somebody kills you")
-    os.kill(held.held(), signal.SIGKILL)
+    victim = held.held()
+    os.kill(victim, signal.SIGKILL)
     job = held.ended(name)
     assert (job["state"], job["signal"]) == ("killed", "SIGKILL")
-    assert job["error"] == "the script was killed by SIGKILL"
+    who = {"isolated": "the script", "pool": f"the worker that ran the task (pid {victim})"}[launch]
+    assert job["error"] == f"{who} was killed by SIGKILL"
     assert job["note"] is None
     held.go()
     assert held.ended(held.submit(RAW))["state"] == "done"
@@ -140,23 +150,43 @@ def test_an_engine_that_fails_fails_its_job_and_nothing_else(server: Server) -> 
     job = server.ended(server.submit("fail with a message"))
     assert job["state"] == "failed"
     assert job["error"] == "ValueError: <img src=x onerror=stolen=1> & no such luck"
-    # The run of a job that failed is kept for whoever wants to know more.
-    runs = [path.name for path in (server.folder / "data" / "runs").iterdir()]
-    assert len(runs) >= 1
+    # What the process of a job that failed wrote is kept for whoever wants to know more.
+    assert "in punctuate" in server.logged()
     assert server.ended(server.submit(RAW))["state"] == "done"
 
 
-def test_it_does_as_it_is_told_where_it_listens_and_how_long_a_job_may_take(tmp_path: Path) -> None:
-    server = Server(tmp_path, "--host", "127.0.0.2", "--timeout", "0.3")
+def test_it_does_as_it_is_told_where_it_listens_and_how_long_a_job_may_take(
+    tmp_path: Path, launch: str
+) -> None:
+    server = Server(tmp_path, "--launch", launch, "--host", "127.0.0.2", "--timeout", "0.3")
     try:
         job = server.ended(server.submit("hold on for ever"))
         assert job["state"] == "failed"
-        assert job["error"] == "the script took longer than it was given, and was ended"
+        assert re.fullmatch(TOOK_TOO_LONG[launch], job["error"])
         assert server.host == "127.0.0.2"
         with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", server.port), 10):
             pass
     finally:
         server.stop()
+
+
+TOOK_TOO_LONG = {
+    "isolated": "the script took longer than it was given, and was ended",
+    "pool": r"the task has run for 0\.3 s, and its worker \(pid \d+\) was killed",
+}
+
+
+@pytest.mark.parametrize(("named", "shown"), [("1", "GPU-b"), ("0,1", "GPU-a,GPU-b"), ("none", "-1")])
+def test_an_engine_is_shown_the_devices_that_were_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: str, named: str, shown: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    server = Server(tmp_path, "--launch", launch, "--devices", named)
+    try:
+        job = server.ended(server.submit("show them"))
+    finally:
+        server.stop()
+    assert job["note"]["paragraphs"] == [f"Devices: {shown}."]
 
 
 def test_no_more_jobs_wait_than_may(held: Server) -> None:
@@ -297,6 +327,17 @@ def test_what_is_open_to_the_network_is_known_to_be(
     assert import_module("speech_notes.same_origin").is_local(host) is local
 
 
+def test_no_step_is_held_back_until_the_one_before_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    with (
+        import_module("speech_notes.__main__")._listen("127.0.0.1", 0) as door,
+        socket.create_connection(door.getsockname(), 60),
+    ):
+        connection, _ = door.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
 def test_the_page_needs_nothing_from_elsewhere(server: Server) -> None:
     for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")):
         answer = server.ask("GET", path)
@@ -350,13 +391,15 @@ def hang_up(server: Server, started: bytes, *, reset: bool) -> None:
 
 
 @pytest.mark.must_hold
-def test_only_its_owner_can_read_what_it_keeps_also_in_a_folder_that_was_there(tmp_path: Path) -> None:
+def test_only_its_owner_can_read_what_it_keeps_also_in_a_folder_that_was_there(
+    tmp_path: Path, launch: str
+) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o755)
     (data / "jobs.sqlite3").touch(mode=0o644)
     previous = os.umask(0o022)
     try:
-        server = Server(tmp_path)
+        server = Server(tmp_path, "--launch", launch)
     finally:
         os.umask(previous)
     try:
@@ -374,7 +417,9 @@ def test_only_its_owner_can_read_what_it_keeps_also_in_a_folder_that_was_there(t
         found |= {path.relative_to(data): path.stat().st_mode & 0o077 for path in data.rglob("*")}
     finally:
         server.stop()
-    assert {Path("jobs.sqlite3"), Path("jobs.sqlite3-wal"), Path("lock"), Path("runs")} <= found.keys()
+    logs = Path({"isolated": "runs", "pool": "workers"}[launch])
+    assert {Path("jobs.sqlite3"), Path("jobs.sqlite3-wal"), Path("lock"), logs} <= found.keys()
+    assert [path for path in found if logs in path.parents] != []
     # What lies in a folder that nobody else may enter is out of their reach, whatever its own mode says.
     shut = {path for path, mode in found.items() if mode == 0}
     assert [path for path in found if path not in shut and not shut & set(path.parents)] == []
@@ -398,15 +443,15 @@ def test_its_health_is_what_it_is(held: Server) -> None:
 
 @pytest.mark.must_hold
 @pytest.mark.once
-def test_jobs_survive_a_server_that_dies_and_one_that_is_stopped(folder: Path) -> None:
-    first = Server(folder)
+def test_jobs_survive_a_server_that_dies_and_one_that_is_stopped(folder: Path, launch: str) -> None:
+    first = Server(folder, "--launch", launch)
     before = first.ended(first.submit(RAW))
     running, waiting = first.submit("hold the worker now"), first.submit("hold behind it")
     script = first.held()
     first.kill()
     until(lambda: not alive(script), "the script of a dead server has ended")
 
-    second = Server(folder)
+    second = Server(folder, "--launch", launch)
     assert second.port
     assert second.said[0] == "jobs that ran when the server died: 1 begun again, 0 given up"
     assert second.job(before["id"]) == before
@@ -424,7 +469,7 @@ def test_jobs_survive_a_server_that_dies_and_one_that_is_stopped(folder: Path) -
     # The stream was open all the while, and whoever reads it sees its end.
     assert [job["state"] for job in stream] in ([], ["running"])
 
-    third = Server(folder)
+    third = Server(folder, "--launch", launch)
     third.go()
     for name in (running, waiting):
         assert third.ended(name)["state"] == "done"
@@ -453,7 +498,9 @@ def test_what_cannot_work_is_said_at_once(tmp_path: Path, server: Server) -> Non
 def test_beside_a_device_that_is_awake_a_fork_fails_and_an_isolated_process_works(tmp_path: Path) -> None:
     """The trouble that this example is about, and its end."""
     pytest.importorskip("torch")
-    launches = {launch: Server(tmp_path / launch, *AWAKE, launch, engine="embedded") for launch in LAUNCHES}
+    launches = {
+        launch: Server(tmp_path / launch, *AWAKE, launch, engine="embedded") for launch in ("fork", *LAUNCHES)
+    }
     try:
         jobs = {launch: server.submit(RAW) for launch, server in launches.items()}
         ends: dict[str, Any] = {launch: launches[launch].ended(name) for launch, name in jobs.items()}
@@ -464,13 +511,13 @@ def test_beside_a_device_that_is_awake_a_fork_fails_and_an_isolated_process_work
             server.stop()
     assert ends["fork"]["state"] == "failed"
     assert ends["fork"]["error"].startswith("RuntimeError: Cannot re-initialize CUDA in forked subprocess.")
-    assert ends["isolated"]["state"] == "done", ends["isolated"]
-    assert ends["isolated"]["note"]["paragraphs"] == [WRITTEN]
-    # Not spared the device: the engine has claimed it for itself, and got it.
-    assert ends["isolated"]["process"]["awake"] == ["cuda"]
+    for launch in LAUNCHES:
+        assert ends[launch]["state"] == "done", ends[launch]
+        assert ends[launch]["note"]["paragraphs"] == [WRITTEN]
+        # Not spared the device: the engine has claimed it for itself, and got it.
+        assert ends[launch]["process"]["awake"] == ["cuda"]
 
 
-LAUNCHES = ("fork", "isolated")
 AWAKE = ("--awake", "h100", "--launch")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.speech_notes_serving import MOST_BYTES, Server, alive, until
+from tests.examples.speech_notes_serving import LAUNCHES, MOST_BYTES, Server, alive, until
 from tests.report import browser
 from tests.report.browser import Browser
 from tests.report.test_recording_browser import CONTRAST
@@ -28,10 +29,17 @@ HOSTILE = (
 )
 
 
+@pytest.fixture(scope="module", params=LAUNCHES)
+def launch(request: pytest.FixtureRequest) -> str:
+    """How the work is done."""
+    named: str = request.param
+    return named
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, launch: str) -> Iterator[Server]:
     """One server, whose engine the tests can hold."""
-    started = Server(tmp_path_factory.mktemp("served"))
+    started = Server(tmp_path_factory.mktemp("served"), "--launch", launch)
     yield started
     started.go()
     started.stop()
@@ -89,7 +97,7 @@ def state(page: Browser, wanted: str) -> None:
     until(lambda: text(page, "state") == wanted, f"the page says {wanted}")
 
 
-def test_a_person_pastes_a_text_and_watches_the_note_come(page: Browser, server: Server) -> None:
+def test_a_person_pastes_a_text_and_watches_the_note_come(page: Browser, server: Server, launch: str) -> None:
     server.hold()
     paste(page, f"hold on {RAW}")
     assert text(page, "size") == f"{len(RAW) + 8} of 20,000 bytes"
@@ -102,8 +110,12 @@ def test_a_person_pastes_a_text_and_watches_the_note_come(page: Browser, server:
     state(page, "done")
     assert texts(page, "#paragraphs p") == [f"Hold on {WRITTEN[0].lower()}{WRITTEN[1:]}"]
     assert texts(page, "#summary li")
-    assert text(page, "process").startswith("It ran in a process of its own: ")
-    assert "start method spawn" in text(page, "process")
+    told = {
+        "isolated": r"It ran in a process of its own: [\d.]+ m?s, start method spawn\.",
+        "pool": r"It ran in a warm worker of its own, process \d+: [\d.]+ m?s\.",
+    }[launch]
+    assert re.fullmatch(told, text(page, "process"))
+    assert text(page, "server").startswith("Each transcript is done in ")
 
 
 def test_everything_can_be_done_with_the_keyboard(page: Browser) -> None:
@@ -234,6 +246,30 @@ def test_a_hostile_error_is_shown_and_not_obeyed(page: Browser) -> None:
     assert page.evaluate("document.images.length") == 0
 
 
+def test_a_process_that_ends_by_itself_fails_its_job_and_its_last_words_are_shown(
+    page: Browser, launch: str
+) -> None:
+    paste(page, "die now")
+    click(page, "send")
+    state(page, "failed")
+    shown = text(page, "trouble")
+    assert "ended with status 7" in shown
+    assert shown.endswith("and thanks")
+    if launch == "pool":
+        # As the pool has put it, line for line, and not obeyed.
+        assert re.fullmatch(WORKER_DIED, shown), shown
+        assert texts(page, "#trouble b") == []
+    paste(page, RAW)
+    click(page, "send")
+    state(page, "done")
+
+
+WORKER_DIED = (
+    r"the worker that ran the task \(pid \d+\) ended with status 7; its last lines were:\n"
+    r"<b>so long</b>\nand thanks"
+)
+
+
 def test_a_killed_job_is_seen_to_be_killed(page: Browser, server: Server) -> None:
     server.hold()
     paste(page, "hold on")
@@ -296,15 +332,19 @@ def test_no_width_makes_the_page_scroll_sideways(page: Browser) -> None:
         page.resize(1000, 900)
 
 
-def test_a_server_that_dies_is_missed_and_its_successor_is_heard(chromium: Browser, tmp_path: Path) -> None:
-    first = Server(tmp_path)
+def test_a_server_that_dies_is_missed_and_its_successor_is_heard(
+    chromium: Browser, tmp_path: Path, launch: str
+) -> None:
+    first = Server(tmp_path, "--launch", launch)
     chromium.open(first.address)
     paste(chromium, f"hold on {RAW}")
     click(chromium, "send")
     first.held()
+    # The engine may be at it before the page has heard that there is a job.
+    state(chromium, "running")
     first.kill()
     until(lambda: text(chromium, "words") == "The server does not answer; trying again.", "it is missed")
-    second = Server(tmp_path, "--port", str(first.port))
+    second = Server(tmp_path, "--launch", launch, "--port", str(first.port))
     assert second.port == first.port
     second.go()
     state(chromium, "done")

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.examples.speech_notes_serving import EXAMPLE, Server, alive, until
+from tests.examples.speech_notes_serving import EXAMPLE, LAUNCHES, Server, alive, until
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@pytest.fixture(scope="module", params=LAUNCHES)
+def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
     """One server, whose engine the tests hold."""
-    started = Server(tmp_path_factory.mktemp("served"))
+    started = Server(tmp_path_factory.mktemp("served"), "--launch", request.param)
     try:
         yield started
     finally:
@@ -44,9 +44,19 @@ def test_a_running_job_that_is_cancelled_ends_with_its_process(server: Server) -
     assert answer.json["finished"] >= answer.json["started"]
     until(lambda: not alive(script), "the process of a cancelled job has ended")
     assert server.job(name) == answer.json
-    assert list((server.folder / "data" / "notes").iterdir()) == []
+    assert server.left() == []
     server.go()
     assert server.ended(server.submit("and now the next one"))["state"] == "done"
+
+
+def test_what_a_cancelled_job_has_started_ends_with_it(server: Server) -> None:
+    server.hold()
+    name = server.submit("start something of your own")
+    server.held()
+    child = int((server.folder / "child").read_text(encoding="utf-8"))
+    assert alive(child)
+    cancel(server, name)
+    until(lambda: not alive(child), "what it had started has ended")
 
 
 def test_a_waiting_job_that_is_cancelled_never_begins(server: Server) -> None:

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.once
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "speech_notes"
 KNOWN = [
     "i",

@@ -173,6 +173,13 @@ def test_a_database_of_another_version_is_left_alone(store: Any, tmp_path: Path)
         module.Store(tmp_path / "no" / "folder")
 
 
+def test_a_call_does_not_wait_for_the_disk_to_have_everything(store: Any, tmp_path: Path) -> None:
+    # Who closes a database last writes all of it, and the store is open between its calls.
+    store.submit("text", 10)
+    store.take()
+    assert (tmp_path / "jobs.sqlite3-wal").stat().st_size > 0
+
+
 def test_no_other_state_can_be_written(store: Any, tmp_path: Path) -> None:
     store.submit("text", 10)
     database = sqlite3.connect(tmp_path / "jobs.sqlite3")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 SOURCES = Path(__file__).parents[2] / "src"
 
 

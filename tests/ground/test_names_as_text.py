@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 PROGRAMS = ("src", "tests", "integrations", "benchmarks", "tools", "hardware", "examples")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 MADE = {".git", ".venv", ".bench", ".cache", ".hypothesis", "site", "dist", "__pycache__"}
 # Put together here, so that this file does not hold what it looks for.

@@ -13,7 +13,10 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
 
-pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="the tools are not part of an installed package")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not TOOLS.exists(), reason="the tools are not part of an installed package"),
+]
 
 CUDA = """
 import contextlib

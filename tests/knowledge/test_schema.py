@@ -17,6 +17,8 @@ from coldfork.knowledge.schema import read
 from coldfork.model.errors import KnowledgeError
 from coldfork.model.profiles import PROFILES
 
+pytestmark = pytest.mark.once
+
 GOOD: dict[str, Any] = {"calls": ["acme.wake"], "does": "creates-context", "accelerator": "cuda"}
 
 

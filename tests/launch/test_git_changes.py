@@ -13,7 +13,7 @@ import pytest
 from coldfork.launch.git_changes import changes_since
 from coldfork.model.errors import UsageError
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(shutil.which("git") is None, reason="no git")]
 
 Git = Callable[..., str]
 

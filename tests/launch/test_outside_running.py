@@ -20,7 +20,10 @@ from coldfork.launch.outside.kernel import RunningKernel
 from coldfork.model.running.processes import Census, StartedBy
 from coldfork.model.states import Status
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc"),
+]
 
 WORKERS = """
 import multiprocessing, os, sys, threading, time

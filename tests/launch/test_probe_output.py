@@ -23,6 +23,8 @@ from coldfork.report.formats import FORMATS, renderer
 from coldfork.report.probes import json_format
 from coldfork.report.shared.options import Options
 
+pytestmark = pytest.mark.once
+
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
 Make = Callable[..., Any]
 

@@ -25,6 +25,8 @@ from coldfork.observe import probing
 from coldfork.observe.bootstrap import VARIABLE
 from tests.limits import overrun
 
+pytestmark = pytest.mark.once
+
 WAKE = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
 Make = Callable[..., Any]
 

@@ -76,6 +76,7 @@ def test_a_module_that_closes_every_file_is_not_called_cold(write: Make, probed:
     assert probed("engine").status in (ProbeStatus.WOKEN, ProbeStatus.FAILED)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "text", ["import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)", "while True: pass"]
 )

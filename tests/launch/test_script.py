@@ -235,6 +235,7 @@ def test_lines_and_progress_arrive_while_the_script_runs(bench: Bench) -> None:
     assert sorted(heard[1:])[-2:] == ["stderr: second", "stdout: without an end"]
 
 
+@pytest.mark.once
 def test_quick_steps_are_all_told_and_those_of_a_tight_loop_are_not(bench: Bench) -> None:
     script = """
         import coldfork
@@ -254,6 +255,7 @@ def test_progress_in_a_program_of_its_own_does_nothing() -> None:
     coldfork.progress(1, 2)
 
 
+@pytest.mark.once
 @pytest.mark.must_hold
 def test_a_gigabyte_of_output_is_read_and_its_ends_are_kept(bench: Bench) -> None:
     before = _resident()

@@ -22,6 +22,7 @@ from coldfork.knowledge.troubles import seen_in
 from tests.launch.scripting import Bench, variables
 
 pytestmark = [
+    pytest.mark.once,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
     pytest.mark.must_hold,
 ]

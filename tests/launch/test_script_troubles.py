@@ -14,7 +14,10 @@ from coldfork.launch.script.result import quoted, troubles_of
 from tests.launch.scripting import Bench
 from tests.launch.sidebyside import said_by
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
+]
 
 TWICE = """
 import multiprocessing

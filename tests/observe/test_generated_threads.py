@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from tests.observe.planting_threads import Threaded, threaded
 from tests.observe.processes import Event, imported, kinds, write
 
+pytestmark = pytest.mark.once
+
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "20"))
 
 

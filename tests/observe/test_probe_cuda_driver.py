@@ -10,6 +10,8 @@ import pytest
 
 from tests.observe.probing import ask
 
+pytestmark = pytest.mark.once
+
 # The codes are those of cuda.h; what is asked when is told to the test through a count of calls to cuInit.
 DRIVER = r"""
 #include <pthread.h>

@@ -13,7 +13,10 @@ import pytest
 
 from tests.observe.probing import SOURCES, ask
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux's dynamic loader")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(sys.platform != "linux", reason="asks Linux's dynamic loader"),
+]
 
 LIBRARIES = """
 import ctypes

@@ -13,7 +13,7 @@ import pytest
 
 from tests.observe.probing import SOURCES, ask
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")]
 
 WORK = """
 def work():

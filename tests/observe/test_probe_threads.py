@@ -12,7 +12,7 @@ import pytest
 
 from tests.observe.probing import ask
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")]
 
 WORKERS = r"""
 #include <pthread.h>

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 HERE = Path(__file__).parent
 SOURCES = HERE.parent.parent / "src"
 REPEATS = int(os.environ.get("COLDFORK_REPEATS", "2"))

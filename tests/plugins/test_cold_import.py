@@ -10,6 +10,8 @@ from inline_snapshot import snapshot
 from tests.limits import overrun
 from tests.plugins.conftest import DRIVER, ENGINE, Result, Run
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.must_hold
 def test_a_waking_import_fails_with_what_the_probe_says(suite: Run) -> None:

@@ -9,6 +9,8 @@ from inline_snapshot import snapshot
 
 from tests.plugins.conftest import DRIVER, ENGINE, WATCHED, Run
 
+pytestmark = pytest.mark.once
+
 WAKING = {**ENGINE, "tests/test_api.py": "import engine.api\n\n\ndef test_it():\n    pass\n"}
 ACCOUNT = snapshot("""\
 == ERRORS ==

@@ -6,6 +6,8 @@ import pytest
 
 from coldfork.source.syntax.capture_hints import calls_of, capturing, places
 
+pytestmark = pytest.mark.once
+
 CAPTURING = [
     "with torch.cuda.graph(g): pass",
     "with device.graph(g): pass",

@@ -13,6 +13,8 @@ from inline_snapshot import snapshot
 from tests.source.capturing import BACKEND, MANAGER, RULES, check, renamed, steps
 from tests.source.expectations import findings_of, lay_out
 
+pytestmark = pytest.mark.once
+
 STATE = "# expect: capture-reuses-warmup-state"
 
 #: #42444: the state is built once, warmed up, and captured.

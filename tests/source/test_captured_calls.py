@@ -26,6 +26,8 @@ from tests.source.captured_programs.nested import NESTED
 from tests.source.captured_programs.truths import TRUTHS
 from tests.source.expectations import findings_of, lay_out
 
+pytestmark = pytest.mark.once
+
 PROGRAM = """import torch
 
 {definitions}

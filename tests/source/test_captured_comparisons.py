@@ -9,6 +9,8 @@ import pytest
 from tests.source.expectations import findings_of, lay_out
 from tests.source.test_captured_calls import reported
 
+pytestmark = pytest.mark.once
+
 PROGRAM = """import torch
 from elsewhere import Foreign, mode
 

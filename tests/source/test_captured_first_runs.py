@@ -8,6 +8,8 @@ import pytest
 
 from tests.source.expectations import findings_of, lay_out
 
+pytestmark = pytest.mark.once
+
 PROGRAM = """import torch
 
 class Engine:

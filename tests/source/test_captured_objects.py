@@ -9,6 +9,8 @@ import pytest
 from tests.source.capturing import check
 from tests.source.test_captured_calls import reported
 
+pytestmark = pytest.mark.once
+
 ENGINE = """import enum
 
 import torch

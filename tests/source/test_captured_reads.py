@@ -9,6 +9,8 @@ import pytest
 from tests.source.expectations import findings_of, lay_out
 from tests.source.test_captured_tensors import verdict
 
+pytestmark = pytest.mark.once
+
 #: Statements that certainly run `y.item()`.
 READING = [
     "thing[y.item()]",

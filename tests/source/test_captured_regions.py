@@ -8,6 +8,8 @@ import pytest
 
 from tests.source.capturing import check
 
+pytestmark = pytest.mark.once
+
 HEAD = "import torch\n\n\n"
 SYNC = "# expect: sync-in-captured-region"
 LAZY = "# expect: lazy-init-in-captured-region"

@@ -11,6 +11,8 @@ from tests.source.captured_programs.states import Program, programs
 from tests.source.capturing import RULES
 from tests.source.expectations import findings_of, write
 
+pytestmark = pytest.mark.once
+
 PROGRAMS = programs()
 NAMES = [one.name for one in PROGRAMS]
 

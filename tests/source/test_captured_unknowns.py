@@ -8,6 +8,8 @@ import pytest
 
 from tests.source.test_captured_calls import reported
 
+pytestmark = pytest.mark.once
+
 #: Programs, each with the lines that may read a tensor under capture and how sure that is.
 UNKNOWN = {
     "a base that a function makes": (

@@ -371,6 +371,7 @@ BY_HAND = (
 )
 
 
+@pytest.mark.once
 def test_generated_text_agrees_or_is_declined() -> None:
     """And most of it is good for something: texts that are all declined would prove nothing."""
     used: list[bool] = []
@@ -404,6 +405,7 @@ _TOKENS = (
 )  # fmt: skip
 
 
+@pytest.mark.once
 @pytest.mark.skipif(compiled_skeleton is None, reason="nothing was compiled for this Python")
 def test_the_compiled_skeleton_is_the_interpreted_one_for_any_tokens() -> None:
     @settings(max_examples=10 * EXAMPLES, deadline=None, database=None)
@@ -414,6 +416,7 @@ def test_the_compiled_skeleton_is_the_interpreted_one_for_any_tokens() -> None:
     look()
 
 
+@pytest.mark.once
 @pytest.mark.skipif(compiled_words is None, reason="nothing was compiled for this Python")
 def test_the_compiled_words_are_the_interpreted_ones() -> None:
     assert compiled_words is not None

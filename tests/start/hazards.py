@@ -126,8 +126,8 @@ def again(name: str) -> None:
     WORKS[name](2)
 
 
-def forked(name: str) -> dict[str, Any]:
-    """How a plainly forked child ends that does the work, and how much processor time it took."""
+def forked(name: str) -> int:
+    """The process id of a plainly forked child that does the work."""
     sys.stdout.flush()
     child = os.fork()
     if not child:
@@ -136,6 +136,11 @@ def forked(name: str) -> dict[str, Any]:
         signal.alarm(SECONDS)
         again(name)
         os._exit(0)
+    return child
+
+
+def ended(child: int) -> dict[str, Any]:
+    """How it ends, and how much processor time it took."""
     _, status, usage = os.wait4(child, 0)
     return {
         "status": os.waitstatus_to_exitcode(status),
@@ -156,6 +161,9 @@ def main(name: str) -> None:
     process = context.Process(target=again, args=(name,))
     process.start()
     process.join(60)
+    # Both may hang until their time is over, and that at the same time.
+    child = forked(name)
+    answer = coldfork.canary(3)
     told = {
         "method": decision.method,
         "codes": [reason.code for reason in decision.against("fork")],
@@ -163,8 +171,8 @@ def main(name: str) -> None:
         "started by": context.get_start_method(),
         "ours": process.exitcode,
         "owners": owners,
-        "plain": forked(name),
-        "canary": str(answer := coldfork.canary(3)),
+        "plain": ended(child),
+        "canary": str(answer),
         "expected": [one.code for one in answer.against if one.judgement == "breaks"],
     }
     print(json.dumps(told), flush=True)

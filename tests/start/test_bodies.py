@@ -97,6 +97,9 @@ UNCERTAIN = {
     "tensors of the CPU": "torch.zeros(1, device='cpu').sum()",
 }
 
+OWN = ("made_of_bodies", "helper_of_bodies")
+"""Torch's classes are many, and reading about them takes a second."""
+
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
@@ -118,10 +121,12 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 def touched(function: object) -> list[str]:
-    """The places at which a function is certain to touch cuda."""
+    """The places at which a function is certain to touch cuda in a program of these modules and torch."""
     (body,) = bodies.of_purpose("process", function)
     question = questions.question_of(body)
     assert question is not None
+    for kind in ("modules", "classes"):
+        question[kind] = {name: held for name, held in question[kind].items() if name in OWN}
     found = read_body(Question.read(json.loads(json.dumps(question))))
     return [f"{Path(one.steps[-1][0]).stem}:{one.steps[-1][2]}" for one in found.touches]
 

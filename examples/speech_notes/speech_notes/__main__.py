@@ -15,7 +15,7 @@ import uvicorn
 import coldfork
 from speech_notes.app import create
 from speech_notes.engines import EngineError, find
-from speech_notes.launch import explain_missing
+from speech_notes.launch.choice import LAUNCHES, explain_missing, launcher
 from speech_notes.same_origin import is_local
 from speech_notes.settings import Settings
 from speech_notes.store import Store, StoreError
@@ -57,12 +57,13 @@ def main() -> int:
         if settings.awake is not None:
             _touch_the_device(settings.awake)
         door = _listen(settings.host, settings.port)
+        launch = launcher(settings)
     except (OSError, StoreError, EngineError, coldfork.ColdforkError, ImportError) as error:
         return _no(str(error))
     with held, door:
         watching = Watching()
         config = uvicorn.Config(
-            create(settings, watching),
+            create(settings, watching, launch),
             log_level="info",
             access_log=False,
             server_header=False,
@@ -102,9 +103,12 @@ def _touch_the_device(name: str) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server(
+        door = socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=LISTENING
         )
+        # Else what follows on the heels of something is held back until that has arrived, for 40 ms at times.
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return door
     except OSError as error:
         raise OSError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
@@ -138,9 +142,10 @@ def _settings() -> Settings:
     )
     parser.add_argument(
         "--launch",
-        choices=["isolated", "fork"],
+        choices=LAUNCHES,
         default=usual.launch,
-        help="fork shows how the work fails without coldfork, beside a device that is awake",
+        help="in a pool of warm workers, in a script that is started for each job, or in a fork, which shows "
+        "how the work fails without coldfork, beside a device that is awake",
     )
     given = vars(parser.parse_args())
     given["data"] = given["data"].expanduser().absolute()

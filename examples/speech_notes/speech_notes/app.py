@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 import coldfork
 from speech_notes import bodies, engines
 from speech_notes.jobs import ENDS, Job, State, view
-from speech_notes.launch import launcher
+from speech_notes.launch.launcher import Launcher
 from speech_notes.running import Running
 from speech_notes.same_origin import SameOriginOnly
 from speech_notes.settings import Settings
@@ -38,11 +38,12 @@ KEEP_ALIVE = 15.0
 class Service:
     """What the routes work with."""
 
-    def __init__(self, settings: Settings, watching: Watching) -> None:
+    def __init__(self, settings: Settings, watching: Watching, launcher: Launcher) -> None:
         self.settings = settings
         self.watching = watching
+        self.launcher = launcher
         self.store = Store(settings.data / "jobs.sqlite3")
-        self.running = Running(settings, self.store, launcher(settings), watching)
+        self.running = Running(settings, self.store, launcher, watching)
         self.about = engines.find(settings.engine).about
 
     def shown(self, job: Job) -> dict[str, Any]:
@@ -50,15 +51,17 @@ class Service:
         return view(job, self.watching.progress(job.id))
 
 
-def create(settings: Settings, watching: Watching) -> FastAPI:
+def create(settings: Settings, watching: Watching, launcher: Launcher) -> FastAPI:
     """The application; it begins to work when it is started, and not before."""
-    service = Service(settings, watching)
+    service = Service(settings, watching, launcher)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.running.start()
         yield
         await service.running.stop()
+        await asyncio.to_thread(service.launcher.close)
+        service.store.close()
 
     # FastAPI's own pages would be fetched from elsewhere; this server shows only what it holds.
     app = FastAPI(title="Speech notes", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -159,11 +162,16 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
     @app.api_route("/health", methods=READING)
     async def health() -> JSONResponse:
-        """Whether jobs are being done: 503 if a worker is gone or the database cannot be read."""
+        """Whether jobs are being done: 503 if a worker is gone or the database cannot be read.
+
+        With a pool it is shown how that stands, and 503 as well where none of its workers can be started.
+        """
         try:
             counts = await asyncio.to_thread(service.store.counts)
         except Exception as error:
             return JSONResponse({"healthy": False, "why": str(error)}, 503)
         alive, wanted = service.running.alive, service.settings.workers
-        fit = alive == wanted
-        return JSONResponse({"healthy": fit, "workers": alive, "jobs": counts}, 200 if fit else 503)
+        pool = service.launcher.health()
+        fit = alive == wanted and (pool is None or pool["fit"])
+        told = {"healthy": fit, "workers": alive, "jobs": counts, "pool": pool}
+        return JSONResponse(told, 200 if fit else 503)

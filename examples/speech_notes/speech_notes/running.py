@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from speech_notes.jobs import Ending, Job, State
-from speech_notes.launch import Launcher
+from speech_notes.launch.launcher import Launcher
 from speech_notes.settings import Settings
 from speech_notes.store import Store
 from speech_notes.watching import Watching

@@ -16,7 +16,7 @@ class Settings:
     engine: str = "embedded"
     model: str | None = None
     devices: str | None = None
-    launch: str = "isolated"
+    launch: str = "pool"
     awake: str | None = None
     workers: int = 1
     timeout: float = 600.0

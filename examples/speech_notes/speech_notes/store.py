@@ -7,6 +7,7 @@ import os
 import secrets
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,14 @@ class Store:
             if found == 1:
                 database.executescript(_FROM_VERSION_1)
             database.executescript(_SCHEMA)
+        # Who closes a database last waits until all of it is on the disk, and that would be each call.
+        held = sqlite3.connect(file, check_same_thread=False)
+        held.execute("PRAGMA user_version").fetchone()
+        self._let_go = weakref.finalize(self, held.close)
+
+    def close(self) -> None:
+        """Have everything in one file, if nobody else has it open."""
+        self._let_go()
 
     def submit(self, transcript: str, most_queued: int) -> Job | None:
         """A new job; None if so many are waiting already."""

@@ -24,6 +24,8 @@ from coldfork.model.errors import UsageError
 from tests.launch.figures.test_scripts import collected
 from tests.launch.pool import targets
 
+pytestmark = pytest.mark.once
+
 LIMIT = 60.0
 
 

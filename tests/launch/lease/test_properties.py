@@ -16,7 +16,10 @@ from coldfork.launch.lease.leases import DevicesWanted, FreeDevices, take_of
 from coldfork.model.errors import ColdforkError
 from coldfork.model.running.visibility import visible
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="devices are leased on Linux")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="devices are leased on Linux"),
+]
 CUDA = "CUDA_VISIBLE_DEVICES"
 UUIDS = [f"GPU-{number}{'ab'[number % 2]}-5eed" for number in range(4)]
 ENTRIES = st.sampled_from(

@@ -12,6 +12,8 @@ from coldfork.model.errors import LeaseError, UsageError
 from coldfork.virtual.management import GIB, VirtualBoard, VirtualInstance, boards
 from tests.launch.lease.conftest import Host
 
+pytestmark = pytest.mark.once
+
 CUDA = "CUDA_VISIBLE_DEVICES"
 LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 

@@ -17,6 +17,8 @@ from coldfork.model.errors import UsageError
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
 
+pytestmark = pytest.mark.once
+
 
 def descriptors() -> set[str]:
     return {entry.name for entry in Path("/proc/self/fd").iterdir()}

@@ -10,6 +10,8 @@ from coldfork.launch.pool.pool import WorkerPool
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
 
+pytestmark = pytest.mark.once
+
 
 def test_who_holds_too_much_is_killed_and_replaced() -> None:
     with WorkerPool(2, max_memory="256 MiB") as pool:

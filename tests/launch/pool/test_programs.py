@@ -76,8 +76,15 @@ def test_a_main_that_has_no_file(how: str) -> None:
     assert (ended.stdout, ended.stderr, ended.returncode) == ("True 42\n42\n", "", 0)
 
 
-def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
-    ended = run(script(tmp_path, PLAIN))
+def test_a_script_without_a_guard_is_not_imported_by_its_workers(tmp_path: Path) -> None:
+    ended = run(
+        script(tmp_path, f"{PLAIN}\n    import logging\n    logging.getLogger(__name__)\n    print('once')")
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("True 42\n42\nonce\n", "", 0)
+
+
+def test_a_pool_before_the_guard_is_told_what_to_do(tmp_path: Path) -> None:
+    ended = run(script(tmp_path, f"{PLAIN}\n    if __name__ == '__main__':\n        print('too late')"))
     assert ended.returncode == 1
     assert 'put what the program does under `if __name__ == "__main__":`' in ended.stderr
 

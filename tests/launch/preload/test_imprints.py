@@ -10,6 +10,8 @@ import pytest
 from coldfork.launch.preload.trying.remains.imprints import imprint
 from tests.launch.preload.conftest import Fill
 
+pytestmark = pytest.mark.once
+
 SAME = "import os\n\nown_found = os.environ.get('OWN')\nIS_LAST = own_found == 'never'\n"
 
 

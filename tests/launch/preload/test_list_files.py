@@ -20,6 +20,8 @@ from tests.launch.preload.conftest import Fill
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 
+pytestmark = pytest.mark.once
+
 
 def test_what_is_written_is_read() -> None:
     listed = PreloadList(

@@ -12,6 +12,8 @@ from coldfork.model.forking.preloads import Stain
 from tests.launch.preload import stained
 from tests.launch.preload.conftest import Fill, Search
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.must_hold
 def test_each_stain_is_left_out_with_its_line_and_what_is_clean_beside_it_is_kept(

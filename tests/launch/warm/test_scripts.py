@@ -18,6 +18,7 @@ from coldfork.launch.script.call import ScriptResult
 from coldfork.launch.script.result import Outcome
 from tests.launch.scripting import SECONDS, alive, until
 from tests.launch.warm.conftest import WarmBench
+from tests.limits import overrun
 
 PROGRAMS = {
     "words": "import sys; print(sys.argv, sys.orig_argv[1:], sys.executable, sys.flags)",
@@ -199,7 +200,10 @@ def test_a_time_limit_and_a_cancellation_end_it_with_all_it_started(ready: WarmB
         print(os.getpid(), flush=True)
         time.sleep(600)
         """
-    result = ready.warm(text, timeout=1, grace=0.2)
+    _, result = overrun(
+        lambda limit: ready.warm(text, timeout=limit, grace=0.2),
+        lambda result: len(result.stdout.split()) == 2,
+    )
     assert result.outcome is Outcome.TIMED_OUT
     pids = [int(word) for word in result.stdout.split()]
     assert len(pids) == 2
@@ -255,6 +259,7 @@ def test_a_killed_caller_leaves_nothing(ready: WarmBench, tmp_path: Path) -> Non
     until(lambda: not any(map(alive, started)), "the end of the script's processes")
 
 
+@pytest.mark.once
 def test_a_hundred_starts_leave_nothing(ready: WarmBench) -> None:
     from coldfork.launch.warm import control
 
@@ -289,6 +294,7 @@ def test_torch_has_the_threads_that_it_would_have_had(ready: WarmBench) -> None:
         assert said(warm) == said(ready.run(text, env=env))
 
 
+@pytest.mark.once
 def test_a_warm_script_is_held_to_its_caps(ready: WarmBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without a control group, into which it is forked."""
     growing = "held = []\nwhile True:\n    held.append(b'x' * 262144)"

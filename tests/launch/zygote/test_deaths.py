@@ -21,6 +21,8 @@ from coldfork.model.errors import ZygoteError
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 
+pytestmark = pytest.mark.once
+
 CALLER = Path(__file__).with_name("dying_caller.py")
 
 Ended = Callable[[Iterable[int]], list[int]]

@@ -14,6 +14,8 @@ from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 from tests.launch.zygote.test_deaths import children
 
+pytestmark = pytest.mark.once
+
 STARTS = 1000 if os.environ.get("COLDFORK_TEST_EXAMPLES") else 200
 AT_ONCE = 4
 

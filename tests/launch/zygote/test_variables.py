@@ -63,6 +63,7 @@ def test_a_variable_that_the_interpreter_has_read_means_another_server(
         assert made.pid == another
 
 
+@pytest.mark.once
 def test_so_does_one_that_a_preloaded_module_has_read_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_so_does_one_that_a_preloaded_module_has_read_and_no_other(
         assert made.pid != before
 
 
+@pytest.mark.once
 def test_other_rights_mean_another_server(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

@@ -11,7 +11,11 @@ class Engine(Protocol):
     """Turns raw transcripts into text; made in the isolated process, and never in the server."""
 
     about: str
-    """What it does, and what not: shown on the page, read from the class without making an engine."""
+    """What it does, and what not: shown on the page, read from the class without making an engine.
+
+    Beside it a class may name in `preload` modules that take long to import and that its own module does not
+    import at once. The workers of a pool find them imported, unless that wakes a device or starts a thread.
+    """
 
     def punctuate(self, passage: str) -> str:
         """The same words with punctuation and capitals."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from speech_notes.engines.punctuation import passages
 
 PASSAGE_WORDS = 80
 SCHEMA_VERSION = 1
+LARGEST_NOTE = 16 << 20
 
 
 def units(transcript: str) -> list[str]:
@@ -38,3 +40,18 @@ def process(
         "summary": summary,
         "remarks": list(engine.remarks()),
     }
+
+
+def read(content: bytes) -> dict[str, Any] | None:
+    """A note as another process has written it down, if it is what was agreed on."""
+    try:
+        note = json.loads(content) if len(content) <= LARGEST_NOTE else None
+    except (ValueError, RecursionError):
+        return None
+    lists = ("paragraphs", "summary", "remarks")
+    if not isinstance(note, dict) or note.get("schema_version") != SCHEMA_VERSION:
+        return None
+    whole = all(
+        isinstance(note.get(name), list) and all(isinstance(one, str) for one in note[name]) for name in lists
+    )
+    return {name: note[name] for name in lists} if whole else None

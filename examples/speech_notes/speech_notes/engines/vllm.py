@@ -30,6 +30,8 @@ class VllmEngine:
         "instead. The summary is in the model's own words, and a model can be wrong."
     )
 
+    preload = ("vllm.entrypoints.llm",)
+
     def __init__(self, model: str | None = None) -> None:
         if model is None:
             raise EngineError("the engine vllm needs a model: --model FOLDER")

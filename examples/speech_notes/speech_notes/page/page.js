@@ -143,11 +143,14 @@ function show(job) {
   if (job.note) write(job.note);
 }
 
+const time = (seconds) => seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
+
 function about(process) {
   if (process.launch === "fork") return "It ran in a process forked from the server.";
-  const awake = process.awake.length ? `, ${process.awake.join(" and ")} awake in it` : "";
+  const awake = process.awake?.length ? `, ${process.awake.join(" and ")} awake in it` : "";
+  if (process.launch === "pool") return `It ran in a warm worker of its own, process ${process.pid}: ${time(process.seconds)}${awake}.`;
   const method = `${process.start_method}${process.enforced ? "" : " (not confirmed)"}`;
-  return `It ran in a process of its own: ${process.seconds.toFixed(1)} s, start method ${method}${awake}.`;
+  return `It ran in a process of its own: ${time(process.seconds)}, start method ${method}${awake}.`;
 }
 
 function write(note) {
@@ -182,9 +185,11 @@ async function introduce() {
   measure();
   find("about").textContent = `Engine ${server.engine}${server.model ? ` with ${server.model}` : ""}. ${server.about}`;
   const awake = server.awake.length ? `The server holds a device awake (${server.awake.join(", ")}). ` : "";
-  const how = server.launch === "fork"
-    ? "Each transcript is done in a process forked from it, to show what comes of that."
-    : "Each transcript is done in an isolated process of its own.";
+  const how = {
+    fork: "Each transcript is done in a process forked from it, to show what comes of that.",
+    isolated: "Each transcript is done in an isolated process of its own.",
+    pool: "Each transcript is done in a warm worker of its own, which had touched no device and no other transcript before.",
+  }[server.launch];
   find("server").textContent = awake + how;
 }
 

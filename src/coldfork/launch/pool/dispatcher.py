@@ -15,29 +15,21 @@ from coldfork.launch.pool.assignments import Assignments
 from coldfork.launch.pool.durations import Durations
 from coldfork.launch.pool.errors import PoolBrokenError, PoolError, TaskKilledError, TaskTimeoutError, kind
 from coldfork.launch.pool.health import Counts, PoolHealth
+from coldfork.launch.pool.outcomes import Outcomes
 from coldfork.launch.pool.seats import Seat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
 
-    from coldfork.launch.pool.seats import Worker
+    from coldfork.launch.pool.seats import Crew, Worker
     from coldfork.launch.pool.tasks import Task
-
-    class Crew(Protocol):
-        """What starts workers for a dispatcher."""
-
-        def start(self, place: int) -> None:
-            """Start a worker for one of the places, by and by."""
-
-        def wake(self) -> None:
-            """There is something to be seen to: a deadline that comes sooner, or the end."""
-
 
 _LOG = getLogger("coldfork")
 _MORE_FAILURES = 2
 """So many more starts than there are workers may fail in a row, while none is ready, until it is hopeless."""
+_LONGEST_START = 5.0
+"""So long the first task of a pool waits for a worker when all is cancelled."""
 _MANY = 16
 
 
@@ -56,7 +48,10 @@ class Dispatcher:
         self._last_failure = ""
         self._broken: PoolBrokenError | None = None
         self._closing = False
+        self._last_chance: float | None = None
+        """Until then the first worker may still come, though what waits was cancelled."""
         self._counts = Counts()
+        self._outcomes = Outcomes(self._counts, self._lock)
 
     # --- what callers ask ---
 
@@ -64,10 +59,9 @@ class Dispatcher:
         """Take a task on; `PoolError` where none is taken on any more."""
         with self._lock:
             self._check()
-            if self._max_queue is not None:
-                while len(self._assigned.waiting) >= self._max_queue:
-                    self._changed.wait()
-                    self._check()
+            while self._max_queue is not None and len(self._assigned.waiting) >= self._max_queue:
+                self._changed.wait()
+                self._check()
             self._counts.submitted += 1
             if self._assigned.durations is not None:
                 task.submitted = monotonic()
@@ -105,19 +99,15 @@ class Dispatcher:
             waiting = self._assigned.waiting
             if cancel or kill:
                 dropped = [task for task in waiting if kill or not task.begun]
-                if not (kill or self._counts.started):
+                if dropped and not (kill or self._counts.started or self._last_chance is not None):
                     # Another executor would have begun by now, and who has submitted this relies on it.
-                    del dropped[:1]
+                    del dropped[0]
+                    self._last_chance = monotonic() + _LONGEST_START
                 for task in dropped:
                     waiting.remove(task)
             self._let_go_when_done()
             self._changed.notify_all()
-        for task in dropped:
-            if task.future.cancel():
-                task.future.set_running_or_notify_cancel()
-                task.payload.close()
-            else:
-                self.settle(task, error=TaskKilledError("the pool was ended before the task had begun"))
+        self._outcomes.drop(dropped)
         self._crew.wake()
 
     def await_workers(self, wanted: int, timeout: float | None) -> bool:
@@ -150,8 +140,8 @@ class Dispatcher:
     def measure(self) -> Durations:
         """Count durations from now on, or go on with it; where they are counted."""
         with self._lock:
-            self._assigned.durations = self._assigned.durations or Durations()
-            return self._assigned.durations
+            durations = self._assigned.durations = self._assigned.durations or Durations()
+            return durations
 
     # --- workers that come and go ---
 
@@ -187,8 +177,8 @@ class Dispatcher:
             self._failures += 1
             self._counts.failed_starts += 1
             self._last_failure = why
-            none = not self._assigned.seats
-            hopeless = for_good or (none and self._failures >= self._workers + _MORE_FAILURES)
+            many = self._failures >= self._workers + _MORE_FAILURES
+            hopeless = for_good or (many and not self._assigned.seats)
             self._changed.notify_all()
         _LOG.warning("a worker of the pool could not be started: %s", why)
         if hopeless:
@@ -325,21 +315,24 @@ class Dispatcher:
     @property
     def has_deadlines(self) -> bool:
         """Whether any task that was given out may run only so long."""
-        return self._assigned.timed > 0
+        return self._assigned.timed > 0 or self._last_chance is not None
 
     def next_deadline(self) -> float | None:
         """When there is something to be seen to at the latest."""
         with self._lock:
-            return self._assigned.next_deadline()
+            moments = (self._assigned.next_deadline(), self._last_chance)
+            return min((moment for moment in moments if moment is not None), default=None)
 
     def see_to_deadlines(self) -> None:
         """End what has run too long."""
         with self._lock:
             for seat in self._assigned.overdue():
-                said = (
-                    f"the task has run for {seat.given[0].timeout:g} s, and its worker (pid {seat.pid}) was"
-                )
-                self._end(seat, TaskTimeoutError(f"{said} killed"))
+                ran = f"the task has run for {seat.given[0].timeout:g} s"
+                self._end(seat, TaskTimeoutError(f"{ran}, and its worker (pid {seat.pid}) was killed"))
+            if self._last_chance is None or not (self._counts.started or monotonic() >= self._last_chance):
+                return
+        self.close(cancel=True)
+        self._last_chance = None
 
     @property
     def many_wait(self) -> bool:
@@ -354,16 +347,4 @@ class Dispatcher:
 
     def settle(self, task: Task, value: object = None, error: BaseException | None = None) -> None:
         """Tell a task's caller how it ended."""
-        task.payload.close()
-        future = task.future
-        # Or the two would keep each other until somebody collects garbage.
-        future._killer = None
-        if error is None:
-            self._counts.done += 1
-            future.set_result(value)
-            return
-        with self._lock:
-            self._counts.failed += 1
-            self._counts.failures[kind(error)] += 1
-        if task.begun or future.set_running_or_notify_cancel():
-            future.set_exception(error)
+        self._outcomes.settle(task, value, error)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from coldfork.launch.caps.sizes import parse_size
+from coldfork.launch.pool.backends import LOCAL, check, opened, usual_workers
 from coldfork.launch.pool.calls import awaited, call_all, chunked, mapped, streamed
 from coldfork.launch.pool.errors import PoolError
 from coldfork.launch.pool.tasks import PoolFuture, Task
@@ -30,14 +31,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from coldfork.launch.lease.leases import DevicesWanted
+    from coldfork.launch.pool.backends import Crew
     from coldfork.launch.pool.durations import Durations
     from coldfork.launch.pool.health import PoolHealth
-    from coldfork.launch.pool.local.crew import LocalCrew
     from coldfork.launch.pool.progress import Progress
     from coldfork.launch.pool.terms import Lease
 
 _LOG = getLogger("coldfork")
-BACKENDS = ("local", "ray")
 
 
 class WorkerPool(Executor):
@@ -78,25 +78,25 @@ class WorkerPool(Executor):
         max_device_memory: int | str | None = None,
     ) -> None:
         _refuse_in_import()
-        workers = _counted("workers", workers, len(os.sched_getaffinity(0)))
-        assert workers is not None
         self._timeout = _seconds("timeout", timeout)
         self._retries = retries
         if retries < 0:
             raise UsageError(
                 f"retries is how often a task may be done again, and {retries} is no such number"
             )
-        if backend not in BACKENDS:
-            raise UsageError(f"there is no backend {backend!r}; it is one of {', '.join(BACKENDS)}")
+        check(backend, max_memory=max_memory, log_dir=log_dir, max_device_memory=max_device_memory)
         if initializer is not None and not callable(initializer):
             raise UsageError("initializer has to be something that can be called")
+        workers = _counted("workers", workers, None) or usual_workers(backend)
+        is_local = backend == LOCAL
         env = _capped(env or {}, max_device_memory)
         terms = PoolTerms(
             workers=workers,
             preload=preload,
-            main=preparation(),
+            # The nodes of a cluster have no such file, or another one.
+            main=preparation() if is_local else {},
             env=dict(env),
-            leases=_leases(devices, workers, env),
+            leases=_leases(devices, workers, env) if is_local else (),
             initializer=initializer,
             initargs=tuple(initargs),
             max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
@@ -109,7 +109,7 @@ class WorkerPool(Executor):
         self._dumps = by_reference if terms.main else by_value
         self._home = os.getpid()
         self._numbers = count(1)
-        self._crew = _opened(terms)
+        self._crew = opened(backend, terms, devices)
         self._submit = self._crew.dispatcher.submit
         self._kill = self._crew.dispatcher.kill
         self._closed = weakref.finalize(self, _abandon, self._crew, os.getpid())
@@ -239,14 +239,6 @@ class WorkerPool(Executor):
         return f"<coldfork.WorkerPool: {self.health()}>"
 
 
-def _opened(terms: PoolTerms) -> LocalCrew:
-    from coldfork.launch.pool.local.crew import LocalCrew
-
-    crew = LocalCrew(terms)
-    crew.open()
-    return crew
-
-
 def _leases(devices: DevicesWanted, workers: int, env: Mapping[str, str | None]) -> tuple[Lease, ...]:
     """A lease for each worker, on devices that this process and they may see."""
     if devices is None:
@@ -302,18 +294,21 @@ def _log_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _abandon(crew: LocalCrew, home: int) -> None:
+def _abandon(crew: Crew, home: int) -> None:
     """Nobody has the pool any more: it ends when what it has taken on is done."""
     if os.getpid() == home:
         crew.dispatcher.close(cancel=False)
 
 
 @cache
-def _living(_home: int) -> weakref.WeakSet[LocalCrew]:
+def _living(home: int) -> weakref.WeakSet[Crew]:
     """The crews of this process, which are waited for at its end as those of `concurrent.futures` are."""
-    living: weakref.WeakSet[LocalCrew] = weakref.WeakSet()
+    living: weakref.WeakSet[Crew] = weakref.WeakSet()
 
     def end() -> None:
+        if os.getpid() != home:
+            # A child of this process has it with its memory, and none of the threads that it waits for.
+            return
         for crew in list(living):
             # After a Ctrl-C that nobody has caught, nobody waits for what was to be done.
             interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
@@ -326,5 +321,5 @@ def _living(_home: int) -> weakref.WeakSet[LocalCrew]:
     return living
 
 
-def _end_at_exit(crew: LocalCrew) -> None:
+def _end_at_exit(crew: Crew) -> None:
     _living(os.getpid()).add(crew)

@@ -37,6 +37,15 @@ if TYPE_CHECKING:
         def finish(self) -> None:
             """Let it end, for no more tasks come."""
 
+    class Crew(Protocol):
+        """What starts workers for a dispatcher."""
+
+        def start(self, place: int) -> None:
+            """Start a worker for one of the places, by and by."""
+
+        def wake(self) -> None:
+            """There is something to be seen to: a deadline that comes sooner, or the end."""
+
 
 class Seat:
     """One worker and its tasks."""

@@ -88,16 +88,23 @@ class Zygote:
 
     def start(self) -> Zygote:
         """Start the server, unless it runs, and do not wait for it."""
-        if self._closed:
-            raise ZygoteError("this zygote was closed")
+        self._require_open()
         if self._home != os.getpid():
             # A forked child: what its parent has of the server is not for it, nor is a lock held by a thread
             # that it has not.
             self._home, self._server, self._lock = os.getpid(), None, threading.RLock()
         if self._server is None:
-            wanted = [name for name in self.preload if name not in self._left_out]
-            self._server = RunningServer(self._terms, wanted)
+            with self._lock:
+                # Another thread may have closed it or started the server by now.
+                self._require_open()
+                if self._server is None:
+                    wanted = [name for name in self.preload if name not in self._left_out]
+                    self._server = RunningServer(self._terms, wanted)
         return self
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ZygoteError("this zygote was closed")
 
     def wait(self, timeout: float | None = None) -> Zygote:
         """Wait until the server is ready; `ZygoteError` says why it is not fit to be one."""

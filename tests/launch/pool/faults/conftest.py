@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,5 +79,7 @@ def script(tmp_path: Path) -> Iterator[Script]:
 
     yield start
     for program in started:
-        program.kill()
+        # Its forks have its pipes, and would keep the end of its output from coming.
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
         program.communicate()

@@ -55,7 +55,7 @@ def children() -> list[int]:
     found: list[int] = []
     for task in Path("/proc/self/task").iterdir():
         found += [int(pid) for pid in (task / "children").read_text(encoding="ascii").split()]
-    return [pid for pid in found if b"resource_tracker" not in _command(pid)]
+    return [pid for pid in found if b"resource_tracker" not in command(pid)]
 
 
 def descendants(root: int) -> set[int]:
@@ -97,7 +97,7 @@ def _descriptors() -> Iterable[tuple[int, str]]:
             continue
 
 
-def _command(pid: int) -> bytes:
+def command(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

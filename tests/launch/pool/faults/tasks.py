@@ -339,7 +339,7 @@ def fill(buffer: bytearray, value: int) -> bytearray:
 
 def many_pieces(megabytes: int) -> list[bytes]:
     """So much, in pieces that are copied once more when they are sent."""
-    return [b"x" * 1000 for _ in range(megabytes * 1000)]
+    return [number.to_bytes(4, "big") * 250 for number in range(megabytes * 1000)]
 
 
 def append(path: str, text: str) -> None:

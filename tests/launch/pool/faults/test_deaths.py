@@ -15,6 +15,8 @@ from tests.launch.pool.faults import tasks
 from tests.launch.pool.faults.leftovers import not_ended
 from tests.launch.pool.faults.tasks import LIMIT
 
+pytestmark = pytest.mark.once
+
 Make = Callable[..., Any]
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.once
 
 Make = Callable[..., Any]
 MANY = os.environ.get("COLDFORK_TEST_EXAMPLES")
-TASKS = int(MANY or 500)
+TASKS = int(MANY or 200)
 SEEDS = [random.SystemRandom().randrange(10**9)] if MANY else [1, 2, 3]
 WORKERS = 3
 

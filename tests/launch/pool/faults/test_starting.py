@@ -17,6 +17,8 @@ from coldfork.model.errors import ColdforkError
 from tests.launch.pool.faults import tasks
 from tests.launch.pool.faults.tasks import LIMIT
 
+pytestmark = pytest.mark.once
+
 Make = Callable[..., Any]
 Module = Callable[[str, str], str]
 

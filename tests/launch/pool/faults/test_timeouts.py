@@ -16,6 +16,8 @@ from tests.launch.pool.faults import tasks
 from tests.launch.pool.faults.leftovers import not_ended
 from tests.launch.pool.faults.tasks import LIMIT
 
+pytestmark = pytest.mark.once
+
 Make = Callable[..., Any]
 
 HANGS = ["wait_for_ever", "compute_for_ever", "wait_without_python", "ignore_signals", "stop_itself"]

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import os
-import select
 import threading
 from contextlib import suppress
+from functools import partial
 from logging import getLogger
 from time import monotonic
 
+from coldfork.launch.pool.answers import settle
 from coldfork.launch.pool.dispatcher import Dispatcher
-from coldfork.launch.pool.errors import RemoteError
 from coldfork.launch.pool.local.memory_watch import WorkersMemory
+from coldfork.launch.pool.local.readiness import Readiness
 from coldfork.launch.pool.local.starts import Starts
 from coldfork.launch.pool.local.worker import LocalWorker, ended_by
 from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.transport.payloads import unpack
-from coldfork.launch.pool.transport.raised import arrived
+from coldfork.launch.zygote import messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from coldfork.launch.pool.tasks import Task
     from coldfork.launch.pool.terms import PoolTerms
 
 _LOG = getLogger("coldfork")
@@ -38,15 +35,14 @@ class LocalCrew:
             self, terms.workers, max_tasks=terms.max_tasks, max_queue=terms.max_queue
         )
         self._leases = terms.leases
-        self._poll = select.epoll()
-        self._actions: dict[int, Callable[[], object]] = {}
+        self._starts = Starts(terms, self._begun, self._unbegun)
+        self._readiness = Readiness()
         self._workers: dict[int, LocalWorker] = {}
         self._finishing: dict[LocalWorker, float] = {}
         """Those that were told to end, and when."""
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._awake = threading.Lock()
-        self._watch(self._wake, self._woken)
-        self._starts = Starts(terms, self._begun, self._unbegun)
+        self._readiness.add(self._wake, self._woken)
         self.thread = threading.Thread(target=self._run, name="worker pool", daemon=True)
         self.over = threading.Event()
         self._memory: WorkersMemory | None = None
@@ -89,10 +85,7 @@ class LocalCrew:
             self._end()
 
     def _turn(self) -> None:
-        for descriptor, _ in self._poll.poll(self._patience()):
-            action = self._actions.get(descriptor)
-            if action is not None:
-                action()
+        self._readiness.see_to(self._patience())
         if self.dispatcher.has_deadlines:
             self.dispatcher.see_to_deadlines()
         if self._finishing:
@@ -119,26 +112,19 @@ class LocalCrew:
             if monotonic() - since > GRACE_SECONDS:
                 worker.kill()
 
-    def _watch(self, descriptor: int, action: Callable[[], object]) -> None:
-        self._actions[descriptor] = action
-        self._poll.register(descriptor, select.EPOLLIN)
-
-    def _forget(self, descriptor: int) -> None:
-        if self._actions.pop(descriptor, None) is not None:
-            self._poll.unregister(descriptor)
-
     # --- what workers say ---
 
     def _begun(self, worker: LocalWorker) -> None:
         """A worker's process runs. Called by the thread that starts them."""
         self._workers[worker.place] = worker
-        self._watch(worker.channels.answers, lambda: self._hear(worker))
-        self._watch(worker.process.sentinel, lambda: self._ended(worker))
+        self._readiness.add(worker.channels.answers, partial(self._hear, worker))
+        self._readiness.add(worker.process.sentinel, partial(self._ended, worker))
 
     def _unbegun(self, place: int, why: str, for_good: bool) -> None:
         """A worker's process could not be started. Called by the thread that starts them."""
         if self.dispatcher.failed_to_start(place, why, for_good=for_good):
             self._starts.again()
+            self.dispatcher.staff()
         self.wake()
 
     def _hear(self, worker: LocalWorker) -> bool:
@@ -149,11 +135,12 @@ class LocalCrew:
         done = []
         for kind, number, seconds, data in answers:
             if kind == wire.READY:
-                worker.is_ready = True
+                worker.is_ready, worker.pid = True, number
                 self.dispatcher.ready(worker.place, worker, monotonic() - worker.asked)
             elif kind == wire.CLEARED:
                 self.dispatcher.cleared(worker.place)
             elif kind == wire.UNFIT:
+                worker.is_unfit = True
                 why = f"the initializer raised:\n{data.decode('utf-8', 'replace')}"
                 self.dispatcher.failed_to_start(worker.place, why, for_good=True)
             else:
@@ -166,13 +153,13 @@ class LocalCrew:
                 worker.place, [(number, seconds) for number, seconds, *_ in done]
             )
             for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
-                _settle(self.dispatcher, task, kind, data, memory)
+                settle(self.dispatcher, task, kind, data, memory)
         return True
 
     def _ended(self, worker: LocalWorker) -> None:
         """A worker's process has ended: take what it has still said, and tell the dispatcher."""
-        for descriptor in (worker.channels.answers, worker.process.sentinel):
-            self._forget(descriptor)
+        self._readiness.forget(worker.channels.answers)
+        self._readiness.forget(worker.process.sentinel)
         while self._hear(worker):
             pass
         status = worker.leave()
@@ -187,7 +174,7 @@ class LocalCrew:
     def _tell_end(self, worker: LocalWorker, status: int) -> None:
         if worker.is_ready:
             self.dispatcher.died(worker.place, worker.died(status))
-        else:
+        elif not worker.is_unfit:
             said = f"process {worker.pid} {ended_by(status)} before it was ready"
             lines = worker.output.last_lines()
             why = f"{said}; its last lines were:\n{lines}" if lines else said
@@ -201,32 +188,13 @@ class LocalCrew:
         for worker in list(self._workers.values()):
             worker.kill()
         for worker in list(self._workers.values()):
-            select.select([worker.process.sentinel], [], [], GRACE_SECONDS)
+            messages.readable([worker.process.sentinel], GRACE_SECONDS)
             worker.leave()
             worker.let_go()
         for lease in self._leases:
             lease.release()
-        self._poll.close()
+        self._readiness.close()
         with self._awake:
             os.close(self._wake)
             self._wake = -1
         self.over.set()
-
-
-def _settle(dispatcher: Dispatcher, task: Task, kind: int, data: bytes, memory: int) -> None:
-    """Tell a task's caller what its worker has answered."""
-    try:
-        if memory == wire.LOST:
-            raise wire.LostDescriptorError
-        value = unpack(data, memory) if kind == wire.RETURNED else arrived(data, memory)
-    except BaseException as error:
-        unreadable = RemoteError(
-            f"the task's result cannot be read in this process: {type(error).__name__}: {error}"
-        )
-        unreadable.__cause__ = error
-        dispatcher.settle(task, error=unreadable)
-    else:
-        if kind == wire.RETURNED:
-            dispatcher.settle(task, value)
-        else:
-            dispatcher.settle(task, error=value)

@@ -7,7 +7,6 @@ import threading
 from coldfork.launch.caps.sizes import spoken, spoken_cap
 from coldfork.launch.caps.watch import MemoryWatch
 from coldfork.launch.pool.errors import MemoryCapError
-from coldfork.launch.supervisor import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class WorkersMemory:
 
     def _look(self, worker: LocalWorker, watch: MemoryWatch) -> float:
         """Look at one worker; returns how long it can be left alone."""
-        if watch.look([worker.pid, *kernel.descendants(worker.pid)]):
+        if watch.look(worker.processes()):
             held = f"killed at {spoken(watch.held)} of {spoken_cap(self._most)}"
             said = f"the worker that ran the task (pid {worker.pid}) was {held} of memory"
             error = MemoryCapError(said, worker.pid, -9, "SIGKILL", worker.device, worker.output.last_lines())

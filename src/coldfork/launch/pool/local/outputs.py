@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from logging import getLogger
 from pathlib import Path
+
+from coldfork.launch.pool.local.readiness import Readiness
+from coldfork.launch.zygote import messages
 
 _LOG = getLogger("coldfork")
 _AT_ONCE = 65_536
@@ -52,7 +54,7 @@ class OutputStream:
 
     def drain(self) -> None:
         """Take all that a worker that has ended had written."""
-        while select.select([self.reading], [], [], 0)[0] and self.pump():
+        while messages.readable([self.reading], 0) and self.pump():
             pass
 
     def last_lines(self) -> str:
@@ -72,41 +74,46 @@ class OutputPump:
     """A thread that passes on what the workers of a pool write, so that a slow reader holds up no task."""
 
     def __init__(self) -> None:
-        self._poll = select.epoll()
-        self._streams: dict[int, OutputStream] = {}
+        self._readiness = Readiness()
+        self._pumping: dict[OutputStream, Callable[[], object]] = {}
         self._thread: threading.Thread | None = None
+        self._going_on = True
         self._ending, self._end = os.pipe2(os.O_CLOEXEC)
-        self._poll.register(self._ending, select.EPOLLIN)
+        self._readiness.add(self._ending, self._stop)
 
     def add(self, stream: OutputStream) -> None:
         """Pass on what comes from there."""
-        self._streams[stream.reading] = stream
-        self._poll.register(stream.reading, select.EPOLLIN)
+        pump = self._pumping[stream] = partial(self._pump, stream)
+        self._readiness.add(stream.reading, pump)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:
-        while True:
-            for descriptor, _ in self._poll.poll():
-                if descriptor == self._ending:
-                    return
-                stream = self._streams.get(descriptor)
-                if stream is not None and not stream.pump():
-                    self.remove(stream)
+        while self._going_on:
+            self._readiness.see_to()
+
+    def _stop(self) -> None:
+        self._going_on = False
+
+    def _pump(self, stream: OutputStream) -> None:
+        if not stream.pump():
+            self.remove(stream)
 
     def remove(self, stream: OutputStream) -> None:
         """It has nothing more to say."""
-        if self._streams.pop(stream.reading, None) is not None:
-            with suppress(OSError):
-                self._poll.unregister(stream.reading)
+        pump = self._pumping.get(stream)
+        if pump is not None:
+            # Whoever comes second finds it forgotten, too: only then may it be closed.
+            self._readiness.forget(stream.reading, pump)
+            self._pumping.pop(stream, None)
 
     def end(self) -> None:
         """End the thread; the streams are closed by who has opened them."""
         os.close(self._end)
         if self._thread is not None:
             self._thread.join()
-        self._poll.close()
+        self._readiness.close()
         os.close(self._ending)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from contextlib import ExitStack
@@ -37,11 +38,12 @@ class Starts:
         begun: Callable[[LocalWorker], None],
         unbegun: Callable[[int, str, bool], None],
     ) -> None:
-        self.outputs = OutputPump()
         self._terms = terms
         self._begun = begun
         self._unbegun = unbegun
         self._zygote = Zygote({**zygote_terms(terms.preload, "fail"), "environment": dict(terms.env)})
+        # After what may be refused, for it opens files.
+        self.outputs = OutputPump()
         self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._pause = 0.0
         self._ended = threading.Event()
@@ -112,6 +114,7 @@ class Starts:
                     outputs={number: Descriptor(output.writing) for number in streams},
                     main=dict(self._terms.main),
                     initializer=_initializer(self._terms),
+                    caller=os.getpid(),
                 )
                 process = ZygoteProcess(target=serve, args=(duty,), name=f"coldfork-worker-{place}")
                 process.daemon = False

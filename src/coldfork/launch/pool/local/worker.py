@@ -44,9 +44,12 @@ class LocalWorker:
         self.device = None if lease is None else lease.device
         self.process = process
         self.pid: int = process.pid
+        """Its number, once it is ready; before, that of the process above it."""
         self.output = output
         self.asked = monotonic()
         self.is_ready = False
+        self.is_unfit = False
+        """Whether it has said itself why it cannot begin."""
         self.finishing_since: float | None = None
         self.channels = channels
         self._gone = False
@@ -87,9 +90,15 @@ class LocalWorker:
         """End it and all that it has started."""
         with self._lock:
             if not self._gone:
-                below = kernel.descendants(self.pid)
-                self._end_group()
-                kernel.signal_all([self.pid, *below], signal.SIGKILL)
+                below = self.processes()
+                kernel.signal_all(below or [self.process.pid], signal.SIGKILL)
+                if below:
+                    # It ends when they have, and finds what they have started meanwhile.
+                    kernel.signal_all([self.process.pid], signal.SIGCONT)
+
+    def processes(self) -> list[int]:
+        """Its own and all that it has started."""
+        return kernel.descendants(self.process.pid)
 
     def finish(self) -> None:
         """Let it end, for no more tasks come."""
@@ -100,16 +109,11 @@ class LocalWorker:
     def leave(self) -> int:
         """See to what is left of it, now that it has ended; the status that it left."""
         with self._lock:
-            # While nobody has waited for it, no other group can have its number.
-            self._end_group()
+            # While nobody has waited for it, no other process can have its number.
             self._gone = True
-            status = self.process.poll(0)
+            status = self.process.poll()
         self.output.drain()
         return -signal.SIGKILL if status is None else status
-
-    def _end_group(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
 
     def let_go(self) -> None:
         """Close what this process has of it."""

@@ -37,7 +37,7 @@ class Payload:
     """The pickle, or where a memory file is, what tells its pieces apart."""
     memory: int = -1
     """The descriptor of the memory file."""
-    kept: tuple[bytes, ...] = ()
+    kept: tuple[bytes | memoryview, ...] = ()
     """What the memory file is to hold, where there is none yet."""
 
     @property

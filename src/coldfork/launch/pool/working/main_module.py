@@ -7,6 +7,7 @@ and a script that takes long to import makes no worker late.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from multiprocessing import process, spawn
 from types import ModuleType
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 KEYS = ("init_main_from_name", "init_main_from_path")
 """What multiprocessing says of the main module in what it has a new process prepare."""
+_COMPARED = re.compile(rb"__name__\s*[!=]=|[!=]=\s*__name__")
 _NAMES = ("__main__", "__mp_main__")
 
 
@@ -43,7 +45,22 @@ def preparation() -> dict[str, Any]:
     if path is not None and not os.path.isfile(path):
         # What is read from standard input says that it is in a file of that name.
         return {}
+    if path is not None and not _is_guarded(path):
+        # All of it would run again in every worker.
+        return {}
+    if str(said.get("init_main_from_name")).endswith(".__main__"):
+        # multiprocessing imports no module that is there to be run.
+        return {}
     return {name: said[name] for name in KEYS if name in said}
+
+
+def _is_guarded(path: str) -> bool:
+    """Whether a script asks how it is called; one that does not cannot tell a worker from its caller."""
+    try:
+        with open(path, "rb") as stream:
+            return _COMPARED.search(stream.read()) is not None
+    except OSError:
+        return False
 
 
 def await_main(preparation: Mapping[str, Any]) -> None:

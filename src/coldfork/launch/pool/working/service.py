@@ -18,6 +18,7 @@ from coldfork.launch.pool.transport import wire
 from coldfork.launch.pool.transport.payloads import Payload, pack, unpack
 from coldfork.launch.pool.transport.pickling import by_reference, by_value
 from coldfork.launch.pool.transport.raised import raised
+from coldfork.launch.pool.working.keeper import keep
 from coldfork.launch.pool.working.main_module import await_main
 
 TYPE_CHECKING = False
@@ -97,12 +98,13 @@ class Duty:
     """How the main module is imported, as multiprocessing has it."""
     initializer: Initializer | None
     """Called before the first task."""
+    caller: int
+    """The pool's process, without which nobody needs a worker."""
 
 
 def serve(duty: Duty) -> None:
     """Do tasks until the pool closes its end."""
-    # Its own group: what a task has started is found by it, and a terminal's Ctrl-C is for the caller.
-    os.setpgid(0, 0)
+    keep(duty.caller)
     _take_outputs(duty.outputs)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     await_main(duty.main)
@@ -199,7 +201,7 @@ def _work(desk: Desk) -> None:
         if task is None:
             return
         number, began = task[0], perf_counter()
-        kind, payload = _outcome(task[1], task[2])
+        kind, payload = outcome(task[1], task[2])
         if os.getpid() != home:
             # A child that the task has forked has come back from it: the answer is its parent's to give.
             os._exit(0)
@@ -214,7 +216,8 @@ def _work(desk: Desk) -> None:
             payload.close()
 
 
-def _outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
+def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
+    """Do a task: how it ended, and what has come of it."""
     try:
         if memory == wire.LOST:
             raise wire.LostDescriptorError

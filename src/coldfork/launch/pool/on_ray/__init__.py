@@ -1,0 +1,1 @@
+"""Workers of a pool that are actors of Ray, on the nodes of its cluster."""

@@ -1,0 +1,89 @@
+"""A worker's life on Ray: an actor that is made ready once, and does the task that it is sent.
+
+It runs on a node of the cluster, which has coldfork, and the same Python, installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import sys
+import traceback
+from dataclasses import dataclass
+from time import perf_counter
+
+from coldfork.launch.pool.on_ray import parcels
+from coldfork.launch.pool.transport import wire
+from coldfork.launch.pool.working.service import outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.launch.pool.on_ray.parcels import Parcel
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a worker runs."""
+
+    pid: int
+    node: str
+    """The address of its node."""
+    node_id: str
+    devices: tuple[str, ...]
+    """The devices that Ray has given it, by its numbers."""
+
+
+class TaskActor:
+    """What Ray runs in a worker's process, call after call, in its main thread."""
+
+    def prepare(self, preload: tuple[str, ...], initializer: bytes | None) -> Whereabouts | str:
+        """Get ready for tasks; the text says why that is not possible."""
+        doing = ""
+        try:
+            for module in preload:
+                doing = f"the import of {module}, which is to be preloaded,"
+                importlib.import_module(module)
+            doing = "the initializer"
+            if initializer is not None:
+                function, arguments = pickle.loads(initializer)
+                function(*arguments)
+        except BaseException as error:
+            text = "".join(traceback.format_exception(error))
+            return f"{doing} raised:\n{text[-wire.LONGEST_TEXT :]}"
+        return _whereabouts()
+
+    def work(self, number: int, parcel: Parcel) -> tuple[int, int, float, Parcel]:
+        """Do a task; its number, how it ended, how long it took, and what has come of it."""
+        home, began = os.getpid(), perf_counter()
+        try:
+            given = parcels.received(parcel)
+        except OSError:
+            # There was no room for it, or no descriptor: the task is told as one on this machine would be.
+            kind, payload = outcome(memoryview(b""), wire.LOST)
+        else:
+            kind, payload = outcome(memoryview(given.data), given.memory)
+        if os.getpid() != home:
+            # A child that the task has forked has come back from it: the answer is its parent's to give.
+            os._exit(0)
+        try:
+            return number, kind, perf_counter() - began, parcels.sent(payload)
+        finally:
+            payload.close()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+
+    def look(self) -> None:
+        """Nothing: who can call this has a worker that lives."""
+
+
+def _whereabouts() -> Whereabouts:
+    import ray
+
+    context = ray.get_runtime_context()
+    return Whereabouts(
+        os.getpid(),
+        ray.util.get_node_ip_address(),
+        context.get_node_id(),
+        tuple(map(str, context.get_accelerator_ids().get("GPU", ()))),
+    )

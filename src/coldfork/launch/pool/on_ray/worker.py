@@ -1,0 +1,179 @@
+"""A worker of a pool as the pool's process holds it: an actor's handle, and what was given to it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+
+from coldfork.launch.pool.on_ray.deaths import death
+from coldfork.launch.pool.on_ray.parcels import sent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
+    from typing import Any
+
+    from coldfork.launch.pool.errors import WorkerDiedError
+    from coldfork.launch.pool.on_ray.actor import Whereabouts
+    from coldfork.launch.pool.on_ray.cluster import Connection
+    from coldfork.launch.pool.tasks import Task
+
+    Heard = Callable[["RayWorker", Future[Any]], None]
+    Post = Callable[[Callable[[], object]], None]
+
+
+class RayWorker:
+    """A worker that is an actor.
+
+    What it is given ahead waits here, and goes to the actor one task at a time. When the actor dies, it is
+    certain then which task it had, and that it had begun with none of the others.
+    """
+
+    def __init__(self, place: int, actor: Any, connection: Connection, post: Post) -> None:
+        """`post` has the thread of the crew call something."""
+        self.place = place
+        self.asked = monotonic()
+        self.at: Whereabouts | None = None
+        """Where it runs, once it is ready."""
+        self.finishing_since: float | None = None
+        self._actor = actor
+        self._connection = connection
+        self._post = post
+        self._answered: Heard | None = None
+        self._heard: Heard | None = None
+        self._lock = threading.Lock()
+        self._waiting: deque[Task] = deque()
+        self._at_work: Task | None = None
+        self._asked_after = False
+
+    @property
+    def pid(self) -> int:
+        """Its process, on its node."""
+        return 0 if self.at is None else self.at.pid
+
+    @property
+    def device(self) -> str | None:
+        """The devices that Ray has given it."""
+        if self.at is None or not self.at.devices:
+            return None
+        return f"GPU {', '.join(self.at.devices)}"
+
+    # --- what the crew asks ---
+
+    def prepare(self, preload: tuple[str, ...], initializer: bytes | None, heard: Heard) -> None:
+        """Have it made ready; what it says of that is told to `heard`."""
+        self._hear(self._actor.prepare.remote(preload, initializer), heard)
+
+    def begin(self, at: Whereabouts, answered: Heard, heard: Heard) -> None:
+        """It is ready. `answered` is told of each task, and `heard` when it was asked after."""
+        self.at, self._answered, self._heard = at, answered, heard
+
+    def next(self) -> int:
+        """It is done with a task, whose number this is: send what it is to do next."""
+        with self._lock:
+            done = self._at_work
+            task = self._at_work = self._waiting.popleft() if self._waiting else None
+        if task is not None:
+            self._send(task)
+        assert done is not None
+        return done.number
+
+    def look(self) -> None:
+        """Ask after it, where it has nothing to do: nothing else would tell that it has died."""
+        with self._lock:
+            if self._at_work is not None or self._asked_after:
+                return
+        self.ask_after()
+
+    def ask_after(self) -> None:
+        """Hear of it when it has come to this, or has died before."""
+        assert self._heard is not None
+        if not self._connection.lasts():
+            # The crew finds out when it next goes its round.
+            return
+        self._asked_after = True
+        try:
+            self._hear(self._actor.look.remote(), self._heard)
+        except Exception as error:
+            self._fail(self._heard, error)
+
+    def found(self) -> None:
+        """It lives."""
+        self._asked_after = False
+
+    def died(self, error: BaseException) -> WorkerDiedError:
+        """What its task is told."""
+        assert self.at is not None
+        return death(error, self.at, self.device)
+
+    def dismiss(self) -> None:
+        """End its actor, if it has not ended."""
+        self._connection.kill(self._actor)
+
+    # --- what the dispatcher asks, from any thread ---
+
+    def give(self, tasks: Sequence[Task]) -> bool:
+        """Give it tasks; it is sent the first of them now, if it has nothing to do."""
+        with self._lock:
+            self._waiting.extend(tasks)
+            if self._at_work is not None:
+                return True
+            task = self._at_work = self._waiting.popleft()
+        if task.payload.is_large:
+            # Ray copies it before it returns, and whoever gives holds the dispatcher's lock.
+            self._post(partial(self._send, task))
+        else:
+            self._send(task)
+        return True
+
+    def take_back(self, most: int | None = None) -> list[int]:
+        """Take tasks back that it was not sent."""
+        with self._lock:
+            count = len(self._waiting) if most is None else min(most, len(self._waiting))
+            return [self._waiting.popleft().number for _ in range(count)]
+
+    def clear(self) -> None:
+        """There is nothing to clear: what was taken back was never sent."""
+
+    def kill(self) -> None:
+        """End it, and what it has started in its process group."""
+        self.dismiss()
+        # A task hears of it by itself, and where there is none, somebody has to ask.
+        self._post(self.ask_after)
+
+    def finish(self) -> None:
+        """Let it end, for no more tasks come."""
+        if self.finishing_since is None:
+            self.finishing_since = monotonic()
+            if self._connection.lasts():
+                with suppress(Exception):
+                    self._actor.__ray_terminate__.remote()
+            self._post(self.ask_after)
+
+    # --- calls of the actor ---
+
+    def _send(self, task: Task) -> None:
+        assert self._answered is not None
+        if not self._connection.lasts():
+            return
+        try:
+            ref = self._actor.work.remote(task.number, sent(task.payload))
+        except Exception as error:
+            self._fail(self._answered, error)
+        else:
+            self._hear(ref, self._answered)
+
+    def _hear(self, ref: Any, heard: Heard) -> None:
+        # Ray calls this in one of its threads, which must not be kept.
+        ref.future().add_done_callback(lambda future: self._post(partial(heard, self, future)))
+
+    def _fail(self, heard: Heard, error: Exception) -> None:
+        from concurrent.futures import Future
+
+        future: Future[Any] = Future()
+        future.set_exception(error)
+        self._post(partial(heard, self, future))

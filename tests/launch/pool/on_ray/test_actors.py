@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,6 +69,16 @@ def test_a_result_that_cannot_be_pickled_is_its_own_error() -> None:
     kind, error = worked((targets.give_a_lock, ()))
     assert kind == wire.RAISED
     assert "cannot pickle" in str(error)
+
+
+def test_a_task_may_close_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(os.devnull).open("w", encoding="ascii") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert worked((_close_output, ())) == (wire.RETURNED, None)
+
+
+def _close_output() -> None:
+    sys.stdout.close()
 
 
 def test_an_initializer_that_fails_says_so() -> None:

@@ -48,6 +48,8 @@ class WorkerPool(Executor):
     a `timeout` for one task. A worker is replaced after `max_tasks` tasks, and when it holds much of
     `max_memory`; one that comes to hold more is killed. No task is ever run twice unless `retries` says how
     often it may be when its worker dies.
+
+    With `backend="ray"` the workers are actors on the nodes of a Ray cluster, and import `preload` themselves.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from coldfork.launch.pool.on_ray.actor import TaskActor, Whereabouts
 from coldfork.launch.pool.on_ray.worker import RayWorker
 from coldfork.launch.pool.tasks import PoolFuture, Task
 from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.transport.payloads import pack, unpack
+from coldfork.launch.pool.transport.payloads import INLINE, pack, unpack
 from coldfork.launch.pool.transport.pickling import by_value
 from coldfork.launch.pool.transport.raised import arrived
 from tests.launch.pool import targets
@@ -31,6 +31,7 @@ def travelled(parcel: parcels.Parcel) -> parcels.Parcel:
     """A parcel after a way on which its pieces stay out of the pickle, and arrive read-only."""
     pieces: list[pickle.PickleBuffer] = []
     content = pickle.dumps(parcel, 5, buffer_callback=pieces.append)
+    assert len(content) < 2 * INLINE
     arrived_pieces = [memoryview(bytes(piece.raw())) for piece in pieces]
     made: parcels.Parcel = pickle.loads(content, buffers=arrived_pieces)
     return made

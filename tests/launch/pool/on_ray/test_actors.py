@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from coldfork.launch.pool.on_ray.actor import TaskActor, Whereabouts
 from coldfork.launch.pool.on_ray.worker import RayWorker
 from coldfork.launch.pool.tasks import PoolFuture, Task
 from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.transport.payloads import pack, unpack
+from coldfork.launch.pool.transport.payloads import INLINE, pack, unpack
 from coldfork.launch.pool.transport.pickling import by_value
 from coldfork.launch.pool.transport.raised import arrived
 from tests.launch.pool import targets
@@ -28,6 +31,7 @@ def travelled(parcel: parcels.Parcel) -> parcels.Parcel:
     """A parcel after a way on which its pieces stay out of the pickle, and arrive read-only."""
     pieces: list[pickle.PickleBuffer] = []
     content = pickle.dumps(parcel, 5, buffer_callback=pieces.append)
+    assert len(content) < 2 * INLINE
     arrived_pieces = [memoryview(bytes(piece.raw())) for piece in pieces]
     made: parcels.Parcel = pickle.loads(content, buffers=arrived_pieces)
     return made
@@ -66,6 +70,16 @@ def test_a_result_that_cannot_be_pickled_is_its_own_error() -> None:
     kind, error = worked((targets.give_a_lock, ()))
     assert kind == wire.RAISED
     assert "cannot pickle" in str(error)
+
+
+def test_a_task_may_close_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(os.devnull).open("w", encoding="ascii") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert worked((_close_output, ())) == (wire.RETURNED, None)
+
+
+def _close_output() -> None:
+    sys.stdout.close()
 
 
 def test_an_initializer_that_fails_says_so() -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -18,7 +19,14 @@ if find_spec("ray.actor" if find_spec("ray") else "ray") is None:
 
 import ray
 
-from coldfork.launch.pool.errors import PoolBrokenError, TaskKilledError, TaskTimeoutError, WorkerDiedError
+from coldfork.launch.pool.errors import (
+    PoolBrokenError,
+    RemoteError,
+    TaskKilledError,
+    TaskTimeoutError,
+    WorkerDiedError,
+)
+from coldfork.launch.pool.on_ray import parcels
 from coldfork.launch.pool.pool import WorkerPool
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
@@ -118,6 +126,28 @@ def test_a_dead_worker_s_task_is_done_again_only_where_that_was_asked_for(tmp_pa
         assert isinstance(pool.submit(note_and_die_once, str(ran)).exception(LIMIT), WorkerDiedError)
         assert pool.submit(targets.square, 3).result(LIMIT) == 9
     assert ran.read_text() == "x"
+
+
+def test_what_ray_cannot_hand_over_fails_its_own_task_alone() -> None:
+    with WorkerPool(1, backend="ray") as pool:
+        pids = pool.wait(timeout=LIMIT).health().pids
+        error = pool.submit(lose_one_answer).exception(LIMIT)
+        assert isinstance(error, RemoteError)
+        assert "Ray could not hand over" in str(error)
+        assert "lost on its way" in str(error)
+        assert pool.submit(targets.square, 3).result(LIMIT) == 9
+        assert pool.health().pids == pids
+
+
+def lose_one_answer() -> None:
+    """Have the next answer of this worker fail where it is handed to Ray."""
+    whole = parcels.sent
+
+    def fail(_: object) -> NoReturn:
+        parcels.sent = whole
+        raise OSError("lost on its way")
+
+    vars(parcels)["sent"] = fail
 
 
 def note_and_die_once(file: str) -> int:

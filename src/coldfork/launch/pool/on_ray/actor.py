@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -70,11 +71,18 @@ class TaskActor:
             return number, kind, perf_counter() - began, parcels.sent(payload)
         finally:
             payload.close()
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
+            _flush()
 
     def look(self) -> None:
         """Nothing: who can call this has a worker that lives."""
+
+
+def _flush() -> None:
+    """What a task has printed is shown when it is done, and is there when the next one ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # A task may have closed it, or put something else there.
+        with suppress(Exception):
+            stream.flush()
 
 
 def _whereabouts() -> Whereabouts:

@@ -90,8 +90,12 @@ class RayCrew:
             self._end()
 
     def _turn(self) -> None:
-        with suppress(queue.Empty):
-            self._events.get(timeout=self._patience())()
+        try:
+            event = self._events.get(timeout=self._patience())
+        except queue.Empty:
+            pass
+        else:
+            event()
         if self.dispatcher.has_deadlines:
             self.dispatcher.see_to_deadlines()
         if self._again is not None and monotonic() >= self._again:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from coldfork.launch.pool.errors import PoolBrokenError, PoolError, TaskKilledError, WorkerDiedError
+from coldfork.launch.pool.errors import PoolBrokenError, TaskKilledError, WorkerDiedError
 from coldfork.launch.pool.pool import WorkerPool
 from coldfork.model.errors import UsageError
 from tests.launch.pool import targets
@@ -47,7 +47,7 @@ def test_what_was_submitted_is_done_before_the_end() -> None:
     with WorkerPool(2) as pool:
         futures = [pool.submit(targets.square, number) for number in range(500)]
     assert [future.result(0) for future in futures] == [n**2 for n in range(500)]
-    with pytest.raises(PoolError, match="after shutdown"):
+    with pytest.raises(RuntimeError, match="after shutdown"):
         pool.submit(targets.square, 1)
 
 

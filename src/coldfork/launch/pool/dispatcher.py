@@ -13,7 +13,7 @@ from time import monotonic
 
 from coldfork.launch.pool.assignments import Assignments
 from coldfork.launch.pool.durations import Durations
-from coldfork.launch.pool.errors import PoolBrokenError, PoolError, TaskKilledError, TaskTimeoutError, kind
+from coldfork.launch.pool.errors import PoolBrokenError, TaskKilledError, TaskTimeoutError, kind
 from coldfork.launch.pool.health import Counts, PoolHealth
 from coldfork.launch.pool.outcomes import Outcomes
 from coldfork.launch.pool.seats import Seat
@@ -56,7 +56,7 @@ class Dispatcher:
     # --- what callers ask ---
 
     def submit(self, task: Task) -> None:
-        """Take a task on; `PoolError` where none is taken on any more."""
+        """Take a task on; `RuntimeError`, as of every executor, after the end."""
         with self._lock:
             self._check()
             while self._max_queue is not None and len(self._assigned.waiting) >= self._max_queue:
@@ -71,7 +71,7 @@ class Dispatcher:
         if self._broken is not None:
             raise PoolBrokenError(str(self._broken))
         if self._closing:
-            raise PoolError("cannot schedule new futures after shutdown")
+            raise RuntimeError("cannot schedule new futures after shutdown")
 
     def kill(self, task: Task) -> bool:
         """End a task, wherever it is; False if it has ended already."""

@@ -8,7 +8,7 @@ from coldfork.model.errors import ColdforkError
 
 
 class PoolError(ColdforkError, RuntimeError):
-    """You get it where a pool cannot be used like this: shut down, full, in another process."""
+    """You get it where a pool cannot be used like this: in another process, or while it is imported."""
 
 
 class PoolBrokenError(ColdforkError, BrokenExecutor):

@@ -57,7 +57,7 @@ class WorkerPool(Executor):
     What workers write goes to a file for each of them in `log_dir`, else to standard error. A file that would
     grow beyond `most_logged` is set aside as `worker-0.older.log`, in place of the one set aside before.
 
-    With `backend="ray"` the workers are actors on the nodes of a Ray cluster, and import `preload` themselves.
+    With `backend="ray"` the workers are actors on the nodes of a Ray cluster and import `preload` themselves.
     """
 
     def __init__(

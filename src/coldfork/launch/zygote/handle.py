@@ -179,6 +179,7 @@ class Zygote:
                 try:
                     return server.start(contents, descriptors, _PATIENCE)
                 except GoneError:
+                    self._require_open()
                     why = f", because of {server.trouble}" if server.trouble else ""
                     _LOG.warning("the server (pid %d) has ended%s; another one is started", server.pid, why)
                     self._discard()

@@ -7,6 +7,8 @@ import sys
 import threading
 import weakref
 from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, count
 from logging import getLogger
@@ -98,7 +100,6 @@ class WorkerPool(Executor):
             # The nodes of a cluster have no such file, or another one.
             main=preparation() if is_local else {},
             env=dict(env),
-            leases=_leases(devices, workers, env) if is_local else (),
             initializer=initializer,
             initargs=tuple(initargs),
             max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
@@ -111,7 +112,14 @@ class WorkerPool(Executor):
         self._dumps = by_reference if terms.main else by_value
         self._home = os.getpid()
         self._numbers = count(1)
-        self._crew = opened(backend, terms, devices)
+        with ExitStack() as undoing:
+            if is_local:
+                # After all that may be refused, and given back where the pool cannot be opened.
+                terms = replace(terms, leases=_leases(devices, workers, env))
+                for lease in terms.leases:
+                    undoing.callback(lease.release)
+            self._crew = opened(backend, terms, devices)
+            undoing.pop_all()
         self._submit = self._crew.dispatcher.submit
         self._kill = self._crew.dispatcher.kill
         self._closed = weakref.finalize(self, _abandon, self._crew, os.getpid())

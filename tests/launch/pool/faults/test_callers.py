@@ -170,6 +170,29 @@ def test_nothing_is_left_however_a_program_ends(script: Script, how: str) -> Non
     assert not_ended(map(int, output.split())) == []
 
 
+DEAF = """
+    import signal
+
+    import coldfork
+    from tests.launch.pool.faults import tasks
+
+    if __name__ == "__main__":
+        signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.valid_signals()))
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        with coldfork.WorkerPool(1) as pool:
+            print(type(pool.submit(tasks.leave, 3).exception(60)).__name__, flush=True)
+            late = pool.submit(tasks.wait_for_ever, "one", timeout=0.2)
+            print(type(late.exception(60)).__name__, flush=True)
+            print(pool.submit(tasks.double, 4).result(60), flush=True)
+"""
+
+
+def test_a_caller_that_hears_no_signal_hears_of_its_workers(script: Script) -> None:
+    program = script(DEAF)
+    output, errors = program.communicate(timeout=2 * LIMIT)
+    assert output.split() == ["WorkerDiedError", "TaskTimeoutError", "8"], errors
+
+
 NO_GUARD = """
     import coldfork
     from tests.launch.pool.faults import tasks

@@ -80,6 +80,8 @@ def _woken_by_children() -> int:
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    # The pool's process may have blocked it, and this one is like it in that.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     # One may have ended before anybody listened.
     os.write(writing, b"\0")
     return reading

@@ -97,8 +97,9 @@ def test_the_time_of_children_that_ended_is_their_parents_and_a_zombies_its_own(
         parent, zombie = (usage.processor_seconds(pid) for pid in pids)
     assert parent is not None
     assert zombie is not None
-    assert 0.78 <= parent <= 1.2
-    assert 0.38 <= zombie <= 0.6
+    assert parent[0] <= 0.3
+    assert 0.78 <= sum(parent) <= 1.2
+    assert 0.38 <= sum(zombie) <= 0.6
 
 
 def test_the_time_of_a_process_is_not_rounded() -> None:
@@ -107,5 +108,5 @@ def test_the_time_of_a_process_is_not_rounded() -> None:
     seen = usage.processor_seconds(os.getpid())
     after = time.process_time()
     assert seen is not None
-    waited_for = sum(os.times()[2:4])
-    assert before - 1e-6 <= seen - waited_for <= after + 0.011
+    assert before - 1e-6 <= seen[0] <= after + 0.011
+    assert abs(seen[1] - sum(os.times()[2:4])) <= 0.011

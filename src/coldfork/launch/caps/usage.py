@@ -74,8 +74,8 @@ def faulted(pid: int) -> int:
         return 0
 
 
-def processor_seconds(pid: int) -> float | None:
-    """The processor time of a process and of the children that it has waited for; None when it is gone.
+def processor_seconds(pid: int) -> tuple[float, float] | None:
+    """The processor time of a process, and that of the children that it has waited for; None when it is gone.
 
     A zombie still has its own. That of a child whose parent does not wait for it is lost with it.
     """
@@ -84,7 +84,7 @@ def processor_seconds(pid: int) -> float | None:
             fields = stream.read(4096).rpartition(b")")[2].split()
         user, system, *of_children = map(int, fields[_TIMES])
         own = max((user + system) * _TICK_SECONDS, _on_its_clock(pid))
-        return own + sum(of_children) * _TICK_SECONDS
+        return own, sum(of_children) * _TICK_SECONDS
     except (OSError, ValueError):
         return None
 

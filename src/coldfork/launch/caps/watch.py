@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from time import process_time
+from time import monotonic, process_time
 
 from coldfork.launch.caps import usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 FASTEST = 4 * 1024**3
 """So many bytes a second one processor may come to hold; a kernel that clears small pages is slower."""
@@ -126,7 +126,10 @@ class ProcessorWatch:
         self.used = 0.0
         self.pause = _SHORTEST_PAUSE
         """Seconds until the next look."""
-        self._counted = 0.0
+        self._times: Mapping[int, tuple[float, float]] = {}
+        """What each process had used, itself and through children, when all were there to be asked."""
+        self._ended = 0.0
+        self._looked = monotonic()
         self._lost = 0.0
 
     def look(self, pids: Sequence[int], ended: float) -> bool:
@@ -134,14 +137,30 @@ class ProcessorWatch:
 
         Whether they have used more than they may.
         """
-        times = [usage.processor_seconds(pid) for pid in pids]
-        counted = ended + sum(time for time in times if time is not None)
-        if None not in times:
-            # Times are handed on to whoever waits for a child. What is missing from a whole reading is that
-            # of a child for which nobody waited, and it has been used all the same.
-            self._lost += max(0.0, self._counted - counted)
-            self._counted = counted
-        return self.take(counted + self._lost)
+        read = {pid: usage.processor_seconds(pid) for pid in pids}
+        times = {pid: time for pid, time in read.items() if time is not None}
+        if len(times) == len(read):
+            now = monotonic()
+            self._lost += self._lost_since(times, ended, now - self._looked)
+            self._times, self._ended, self._looked = times, ended, now
+        return self.take(ended + sum(map(sum, times.values())) + self._lost)
+
+    def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
+        """The time of those that have gone since, less what was handed on to whoever has waited for them.
+
+        The rest is that of children for which nobody has waited, and it has been used all the same. When they
+        ended is not known: with what they were seen to use counts half of what they may have used since.
+        """
+        gone = {pid: sum(time) for pid, time in self._times.items() if pid not in times}
+        known = sum(gone.values())
+        stayed = self._times.keys() & times.keys()
+        handed = sum(times[pid][1] - self._times[pid][1] for pid in stayed) + ended - self._ended
+        if known <= max(handed, 0.0):
+            return 0.0
+        lost = known - handed
+        running = len(gone) + sum(times[pid][0] > self._times[pid][0] for pid in stayed)
+        share = min(1.0, (os.cpu_count() or 1) / running)
+        return lost + len(gone) * lost / known * share * elapsed / 2
 
     def take(self, seconds: float) -> bool:
         """Take in what somebody else has counted; whether that is more than they may."""

@@ -137,13 +137,18 @@ class ProcessorWatch:
 
         Whether they have used more than they may.
         """
+        began = process_time()
         read = {pid: usage.processor_seconds(pid) for pid in pids}
         times = {pid: time for pid, time in read.items() if time is not None}
         if len(times) == len(read):
             now = monotonic()
             self._lost += self._lost_since(times, ended, now - self._looked)
             self._times, self._ended, self._looked = times, ended, now
-        return self.take(ended + sum(map(sum, times.values())) + self._lost)
+        over = self.take(ended + sum(map(sum, times.values())) + self._lost)
+        # Of who is not waited for, the time since the last look is lost, and of who was never seen, all.
+        longest = _LOSING_PAUSE if self._lost else _UNSEEN_PAUSE
+        self.pause = max(_EASE * (process_time() - began), min(longest, self.pause))
+        return over
 
     def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
         """The time of those that have gone since, less what was handed on to whoever has waited for them.
@@ -167,13 +172,13 @@ class ProcessorWatch:
         self.used = max(self.used, seconds)
         processors = os.cpu_count() or 1
         soonest = (self.most - self.used) / processors
-        # Of who is not waited for, the time since the last look is lost.
-        longest = _LOSING_PAUSE if self._lost else _LONGEST_PAUSE
-        self.pause = min(longest, max(_BEYOND * self.most / processors, soonest, _LEAST_PAUSE))
+        self.pause = min(_LONGEST_PAUSE, max(_BEYOND * self.most / processors, soonest, _LEAST_PAUSE))
         return self.used >= self.most
 
 
 _LEAST_PAUSE = 0.01
 """That of children that were waited for is counted in hundredths of a second."""
+_UNSEEN_PAUSE = 0.02
+"""Children that live for less are not seen, and their time is lost if nobody waits for them."""
 _LOSING_PAUSE = 0.004
 """The part of a child's time that nobody learns of is as long as this, at the most."""

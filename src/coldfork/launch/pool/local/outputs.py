@@ -76,18 +76,19 @@ class OutputPump:
     def __init__(self) -> None:
         self._readiness = Readiness()
         self._pumping: dict[OutputStream, Callable[[], object]] = {}
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
         self._ending, self._end = os.pipe2(os.O_CLOEXEC)
         self._readiness.add(self._ending, self._stop)
+
+    def open(self) -> None:
+        """Begin while there can be new threads: a program that ends has none, and its pool goes on."""
+        self._thread.start()
 
     def add(self, stream: OutputStream) -> None:
         """Pass on what comes from there."""
         pump = self._pumping[stream] = partial(self._pump, stream)
         self._readiness.add(stream.reading, pump)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
-            self._thread.start()
 
     def _run(self) -> None:
         while self._going_on:
@@ -111,7 +112,7 @@ class OutputPump:
     def end(self) -> None:
         """End the thread; the streams are closed by who has opened them."""
         os.close(self._end)
-        if self._thread is not None:
+        if self._thread.ident is not None:
             self._thread.join()
         self._readiness.close()
         os.close(self._ending)

@@ -52,6 +52,7 @@ class Starts:
     def open(self) -> None:
         """Have the server begin to import, from the thread that asks, whose end ends it, too."""
         self._zygote.start()
+        self.outputs.open()
         self._thread.start()
 
     def start(self, place: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.examples.speech_notes_serving import ENGINE, EXAMPLE, Answer, Server, alive, until
+from tests.launch.pool.faults.leftovers import descendants
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -179,8 +180,8 @@ def test_workers_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
     server = Server(tmp_path, *POOL, "--workers", "2")
     try:
         until(lambda: pool(server)["warm"] == 2, "both are warm")
-        processes = children(server)
-        assert set(warm(server)) < set(processes)
+        processes = descendants(server.process.pid)
+        assert set(warm(server)) < processes
     finally:
         server.kill()
     until(lambda: not any(map(alive, processes)), "nothing is left of it")

@@ -99,7 +99,8 @@ class Store:
     def take(self) -> tuple[Job, str] | None:
         """The oldest job that waits, now running and ours, with its transcript; None if none waits."""
         rows = self._change(
-            "UPDATE jobs SET state = 'running', attempt = attempt + 1, started = ? "
+            # The time is told before the turn to write has come, and a job may have been added in between.
+            "UPDATE jobs SET state = 'running', attempt = attempt + 1, started = max(created, ?) "
             "WHERE number = (SELECT number FROM jobs WHERE state = 'queued' ORDER BY number LIMIT 1) "
             f"AND state = 'queued' RETURNING {_SHOWN}, transcript",
             time.time(),

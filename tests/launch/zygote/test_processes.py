@@ -34,6 +34,24 @@ def test_it_can_be_waited_for_with_the_system_s_own_call(context: ZygoteContext)
     assert (waited, os.waitstatus_to_exitcode(status)) == (process.pid, 3)
 
 
+class ForeignKey(bytes):
+    """As a package keeps it that brings its own copy of multiprocessing."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("not for others")
+
+
+def test_it_starts_from_a_process_of_another_multiprocessing(
+    context: ZygoteContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    monkeypatch.setitem(config, "authkey", ForeignKey(b"secret"))
+    process = context.Process(target=targets.leave, args=(3,))
+    process.start()
+    process.join(LIMIT)
+    assert process.exitcode == 3
+
+
 @pytest.mark.parametrize("status", [0, 5])
 def test_its_exit_code_is_known(context: ZygoteContext, status: int) -> None:
     process = context.Process(target=targets.leave, args=(status,))

@@ -71,6 +71,10 @@ class Popen(popen_fork.Popen):
 
     def _launch(self, process_obj: Any) -> None:
         preparation = self._preparation(process_obj)
+        for config in (preparation, process_obj._config):
+            if "authkey" in config:
+                # That of Celery's processes is of a class of its own, which refuses to be pickled.
+                config["authkey"] = process.AuthenticationString(config["authkey"])  # type: ignore[attr-defined]
         content = io.BytesIO()
         contexts.set_spawning_popen(self)  # type: ignore[arg-type]
         try:

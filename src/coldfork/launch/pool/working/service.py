@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_AWAKE_SECONDS = 0.0002
+"""So long a worker looks for its next task before it sleeps, where there is more than one processor."""
+
+
 class Descriptor:
     """A descriptor that travels to a worker with the process that it runs."""
 
@@ -120,12 +124,14 @@ class Desk:
     def __init__(self, tasks: socket.socket, permits: int, answers: int) -> None:
         self._tasks = tasks
         self._permits = permits
+        self._eager = wire.reopened(permits)
+        self._awake_seconds = _AWAKE_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
         self._answers = answers
         self._waiting: deque[tuple[int, memoryview, int]] = deque()
 
     def next(self) -> tuple[int, memoryview, int] | None:
         """The next task's number, its data and its memory file; None when no more will come."""
-        permit = os.read(self._permits, wire.PERMIT.size)
+        permit = self._permit()
         if not permit:
             return None
         (wanted,) = wire.PERMIT.unpack(permit)
@@ -144,6 +150,17 @@ class Desk:
                 return task
             # The pool has taken it back.
             _let_go(task[2])
+
+    def _permit(self) -> bytes:
+        """The next permit; none when no more will come."""
+        # A processor that falls asleep takes longer to wake than a caller to send what comes next.
+        until = perf_counter() + self._awake_seconds
+        while True:
+            try:
+                return os.read(self._eager, wire.PERMIT.size)
+            except BlockingIOError:
+                if perf_counter() >= until:
+                    return os.read(self._permits, wire.PERMIT.size)
 
     def _clear(self) -> None:
         """Throw away what the pool has taken back."""

@@ -173,7 +173,7 @@ def send(to: socket.socket, content: bytes, memory: int = -1, flags: int = _QUIE
 def receive(source: socket.socket, flags: int = 0) -> tuple[bytes, int] | None:
     """The next message and its memory file; None when the other end is closed."""
     try:
-        content, carried, arrived, _ = source.recvmsg(_ROOM, _DESCRIPTORS, _CLOSED_ON_EXEC | flags)
+        content, carried, arrived, _ = _received(source, flags)
     except ConnectionResetError:
         return None
     if not content:
@@ -184,6 +184,14 @@ def receive(source: socket.socket, flags: int = 0) -> tuple[bytes, int] | None:
     if memory < 0 and arrived & socket.MSG_CTRUNC:
         memory = LOST
     return content, memory
+
+
+def _received(source: socket.socket, flags: int) -> tuple[bytes, list[tuple[int, int, bytes]], int, object]:
+    try:
+        return source.recvmsg(_ROOM, _DESCRIPTORS, _CLOSED_ON_EXEC | flags)
+    except ConnectionResetError:
+        # The other end was closed with something unread, which is told first, and what it had sent is there.
+        return source.recvmsg(_ROOM, _DESCRIPTORS, _CLOSED_ON_EXEC | flags)
 
 
 LOST = -2

@@ -24,9 +24,9 @@ def pool() -> Iterator[WorkerPool]:
         yield made.wait(timeout=LIMIT)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Elsewhere]:
-    """One other process for all tests: what one call leaves behind must not disturb the next."""
+    """One other process for the tests of a file: what one call leaves behind must not disturb the next."""
     process = Elsewhere()
     yield process
     process.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -21,15 +22,25 @@ AT_ONCE = 4
 
 
 def held() -> dict[str, object]:
-    """What this process has: children, descriptors, and the files that programs leave for each other."""
+    """What this process has: children, descriptors and memory files."""
     return {
         "children": children(),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
-        "files": sorted(
-            str(path) for path in [*Path("/dev/shm").iterdir(), *Path(tempfile.gettempdir()).iterdir()]
-        ),
         "mapped": sum("memfd:" in line for line in Path("/proc/self/maps").read_text().splitlines()),
     }
+
+
+def files() -> set[Path]:
+    """What programs leave for each other."""
+    return {*Path("/dev/shm").iterdir(), *Path(tempfile.gettempdir()).iterdir()}
+
+
+def stay(suspects: set[Path]) -> set[Path]:
+    """Those that do not go: other programs have such files, too, but none for as long as this waits."""
+    until = time.monotonic() + LIMIT
+    while (there := suspects & files()) and time.monotonic() < until:
+        time.sleep(0.1)
+    return there
 
 
 @pytest.fixture
@@ -45,7 +56,7 @@ def test_many_starts_leave_nothing(alone: None, ended: Callable[[Iterable[int]],
         first.start()
         first.join(LIMIT)
         first.close()
-    before = held()
+    before, before_files = held(), files()
     with zygote() as made:
         context = made.context
         server = made.wait(LIMIT).pid
@@ -63,6 +74,7 @@ def test_many_starts_leave_nothing(alone: None, ended: Callable[[Iterable[int]],
         # As many after the last as after the first, but for workers whose end it has yet to hear of.
         assert max(of_server) - min(of_server) <= 2 * AT_ONCE
     assert held() == before
+    assert stay(files() - before_files) == set()
     assert ended([server]) == []
 
 

@@ -72,7 +72,12 @@ def adopt_orphans(control: Callable[..., int]) -> bool:
 
 def die_with_parent(control: Callable[..., int]) -> None:
     """Be killed when the parent ends, or rather the thread of it that forked: it must have no other."""
-    control(_SET_DEATH_SIGNAL, int(_signal.SIGKILL), 0, 0, 0)
+    hear_of_parent(control, int(_signal.SIGKILL))
+
+
+def hear_of_parent(control: Callable[..., int], number: int) -> None:
+    """Be sent this signal when the parent ends, or the thread of it that forked."""
+    control(_SET_DEATH_SIGNAL, number, 0, 0, 0)
 
 
 def descendants(of: int) -> list[int]:

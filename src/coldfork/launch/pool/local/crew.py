@@ -6,7 +6,6 @@ import os
 import threading
 from contextlib import suppress
 from functools import partial
-from logging import getLogger
 from time import monotonic
 
 from coldfork.launch.pool.answers import settle
@@ -16,13 +15,13 @@ from coldfork.launch.pool.local.readiness import Readiness
 from coldfork.launch.pool.local.starts import Starts
 from coldfork.launch.pool.local.worker import LocalWorker, ended_by
 from coldfork.launch.pool.transport import wire
+from coldfork.launch.pool.turns import take_turns
 from coldfork.launch.readiness import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork.launch.pool.terms import PoolTerms
 
-_LOG = getLogger("coldfork")
 GRACE_SECONDS = 5.0
 """So long a worker may take to end when no more tasks come."""
 
@@ -43,7 +42,8 @@ class LocalCrew:
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._awake = threading.Lock()
         self._readiness.add(self._wake, self._woken)
-        self.thread = threading.Thread(target=self._run, name="worker pool", daemon=True)
+        todo = (self.dispatcher, self._turn, self._end)
+        self.thread = threading.Thread(target=take_turns, args=todo, name="worker pool", daemon=True)
         self.over = threading.Event()
         self._memory: WorkersMemory | None = None
         if terms.max_memory is not None:
@@ -72,17 +72,6 @@ class LocalCrew:
                 os.eventfd_write(self._wake, 1)
 
     # --- what the thread does ---
-
-    def _run(self) -> None:
-        try:
-            while not self.dispatcher.is_over:
-                self._turn()
-        except BaseException as error:
-            _LOG.exception("the pool's thread has failed")
-            self.dispatcher.give_up(f"its thread has failed: {error!r}")
-            self.dispatcher.lose_all()
-        finally:
-            self._end()
 
     def _turn(self) -> None:
         self._readiness.see_to(self._patience())

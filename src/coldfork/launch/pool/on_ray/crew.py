@@ -16,6 +16,7 @@ from coldfork.launch.pool.on_ray import deaths, parcels
 from coldfork.launch.pool.on_ray.cluster import cluster, ray_package
 from coldfork.launch.pool.on_ray.hiring import Hiring
 from coldfork.launch.pool.transport import wire
+from coldfork.launch.pool.turns import take_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class RayCrew:
         self._pause = 0.0
         self._again: float | None = None
         """When those that could not be started are asked for again."""
-        self.thread = threading.Thread(target=self._run, name="worker pool", daemon=True)
+        todo = (self.dispatcher, self._turn, self._end)
+        self.thread = threading.Thread(target=take_turns, args=todo, name="worker pool", daemon=True)
         self.over = threading.Event()
 
     def open(self) -> None:
@@ -77,17 +79,6 @@ class RayCrew:
         self._events.put(event)
 
     # --- what the thread does ---
-
-    def _run(self) -> None:
-        try:
-            while not self.dispatcher.is_over:
-                self._turn()
-        except BaseException as error:
-            _LOG.exception("the pool's thread has failed")
-            self.dispatcher.give_up(f"its thread has failed: {error!r}")
-            self.dispatcher.lose_all()
-        finally:
-            self._end()
 
     def _turn(self) -> None:
         try:

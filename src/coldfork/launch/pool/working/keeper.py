@@ -17,7 +17,6 @@ from typing import NoReturn
 from coldfork.launch.readiness import readable
 from coldfork.launch.supervisor import kernel
 
-_SET_DEATH_SIGNAL = 1
 _PATIENCE = 5.0
 """So long processes may take to end that were killed."""
 
@@ -39,7 +38,7 @@ def keep(caller: int) -> None:
         return
     try:
         # Wakes it where it was stopped: then it sees for itself that the caller has gone.
-        control(_SET_DEATH_SIGNAL, int(signal.SIGCONT), 0, 0, 0)
+        kernel.hear_of_parent(control, signal.SIGCONT)
         status = _watched(worker, caller)
     except BaseException:
         _end_all()

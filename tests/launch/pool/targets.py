@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
-import select
 import signal
 import subprocess
 import sys
@@ -109,21 +108,6 @@ def getenv(name: str) -> str | None:
 def shout(text: str) -> None:
     print(text)
     print(text.upper(), file=sys.stderr)
-
-
-def are_gone(pids: list[int], seconds: float) -> bool:
-    """Whether these processes have ended, waiting for it."""
-    for pid in pids:
-        try:
-            process = os.pidfd_open(pid)
-        except ProcessLookupError:
-            continue
-        try:
-            if not select.select([process], [], [], seconds)[0]:
-                return False
-        finally:
-            os.close(process)
-    return True
 
 
 def tell_pid(_: object) -> int:

@@ -16,6 +16,7 @@ from coldfork.launch.pool.pool import WorkerPool
 from coldfork.model.errors import UsageError
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
+from tests.launch.pool.faults.leftovers import not_ended
 
 pytestmark = pytest.mark.once
 
@@ -38,7 +39,7 @@ def test_nothing_is_left_of_a_pool() -> None:
         with pytest.raises(WorkerDiedError):
             pool.submit(targets.die_of, signal.SIGKILL).result(LIMIT)
         pids += pool.wait(timeout=LIMIT).health().pids
-    assert targets.are_gone(pids, LIMIT)
+    assert not_ended(pids) == []
     assert descriptors() == before
     assert not threads()
 
@@ -87,7 +88,7 @@ def test_a_pool_can_be_killed(tmp_path: Path) -> None:
         running.result(0)
     assert waiting.cancelled()
     assert running.worker is not None
-    assert targets.are_gone([running.worker], LIMIT)
+    assert not_ended([running.worker]) == []
 
 
 def test_workers_are_replaced_after_so_many_tasks() -> None:

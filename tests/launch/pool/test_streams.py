@@ -11,7 +11,7 @@ import pytest
 
 from coldfork.launch.pool.pool import WorkerPool
 from tests.launch.pool import targets
-from tests.launch.pool.conftest import LIMIT
+from tests.launch.pool.faults.leftovers import not_ended
 
 
 @pytest.mark.parametrize("chunksize", [1, 7, 1_000])
@@ -68,7 +68,7 @@ def test_a_stream_that_is_left_leaves_nothing_running(pool: WorkerPool, tmp_path
         result = int(await anext(stream))
         pid = int(await asyncio.to_thread(Path(began).read_text, "utf-8"))
         await stream.aclose()  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(targets.are_gone, [pid], LIMIT)
+        assert await asyncio.to_thread(not_ended, [pid]) == []
         return result
 
     assert asyncio.run(take_one()) == 9
@@ -84,6 +84,6 @@ def test_a_task_ends_when_whoever_awaits_it_is_cancelled(pool: WorkerPool, tmp_p
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(targets.are_gone, [pid], LIMIT)
+        assert await asyncio.to_thread(not_ended, [pid]) == []
 
     asyncio.run(cancel())

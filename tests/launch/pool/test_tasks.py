@@ -23,6 +23,7 @@ from coldfork.launch.pool.errors import (
 from coldfork.launch.pool.pool import WorkerPool
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
+from tests.launch.pool.faults.leftovers import not_ended
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def test_a_task_that_runs_too_long_is_ended_with_its_worker(
     process = os.pidfd_open(int(read(began)))
     with pytest.raises(TaskTimeoutError, match=r"0\.2 s"):
         future.result(LIMIT)
-    assert targets.are_gone([future.worker or 0], LIMIT)
+    assert not_ended([future.worker or 0]) == []
     os.close(process)
     assert pool.submit(targets.square, 3).result(LIMIT) == 9
 
@@ -208,7 +209,7 @@ def test_what_a_killed_task_has_started_ends_with_it(
     future = pool.submit(targets.begin_family_and_hang, began)
     family = [int(word) for word in read(began).split()]
     assert future.kill()
-    assert targets.are_gone(family, LIMIT)
+    assert not_ended(family) == []
 
 
 def test_what_a_dead_worker_has_started_ends_with_it(
@@ -220,7 +221,7 @@ def test_what_a_dead_worker_has_started_ends_with_it(
     os.kill(family[0], 9)
     with pytest.raises(WorkerDiedError):
         future.result(LIMIT)
-    assert targets.are_gone(family, LIMIT)
+    assert not_ended(family) == []
 
 
 def test_a_long_task_holds_up_none_that_was_given_ahead(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
@@ -14,6 +12,7 @@ if sys.platform != "linux":
 
 from coldfork.launch.zygote.handle import Zygote, zygote
 from coldfork.launch.zygote.processes import ZygoteContext
+from tests.launch.pool.faults.leftovers import not_ended
 
 LIMIT = 60.0
 """In seconds: no test waits so long unless something is broken."""
@@ -34,19 +33,4 @@ def context(served: Zygote) -> ZygoteContext:
 @pytest.fixture
 def ended() -> Callable[[Iterable[int]], list[int]]:
     """Wait for processes of anybody to end: `ended(pids)` are those that have not."""
-
-    def wait(pids: Iterable[int]) -> list[int]:
-        left = []
-        for pid in pids:
-            try:
-                process = os.pidfd_open(pid)
-            except ProcessLookupError:
-                continue
-            try:
-                if not select.select([process], [], [], LIMIT)[0]:
-                    left.append(pid)
-            finally:
-                os.close(process)
-        return left
-
-    return wait
+    return not_ended

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-LIMIT = float(__import__("os").environ.get("FL", 60.0))
+LIMIT = 60.0
 """In seconds: no test waits so long unless something is broken."""
 
 

@@ -30,6 +30,7 @@ from coldfork.launch.pool.on_ray import parcels
 from coldfork.launch.pool.pool import WorkerPool
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
+from tests.launch.pool.faults.leftovers import not_ended
 
 pytestmark = [pytest.mark.once, pytest.mark.filterwarnings("ignore")]
 
@@ -73,7 +74,7 @@ def test_it_does_what_every_pool_does() -> None:
         content = bytearray(b"\7" * 300_000)
         assert pool.submit(targets.fill, content).result(LIMIT) == b"\7\7\7\7"
         pids = pool.wait(timeout=LIMIT).health().pids
-    assert targets.are_gone(list(pids), LIMIT)
+    assert not_ended(pids) == []
 
 
 def test_a_dead_worker_fails_its_own_task_and_is_replaced() -> None:

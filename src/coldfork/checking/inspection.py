@@ -24,6 +24,7 @@ from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.files.site_packages import versions
+from coldfork.source.reach.keeping import Store
 
 Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
@@ -57,8 +58,10 @@ class Inspection:
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-def inspect(request: CheckRequest, progress: Progress | None = None) -> Inspection:
-    """Analyse what is asked about, and judge what is seen."""
+def inspect(
+    request: CheckRequest, progress: Progress | None = None, *, store: Store | None = None
+) -> Inspection:
+    """Analyse what is asked about, and judge what is seen; a session gives the store for what it reads."""
     missing = tuple(path for path in request.paths if not path.exists())
     present = tuple(path for path in request.paths if path not in missing)
     if not present:
@@ -67,7 +70,7 @@ def inspect(request: CheckRequest, progress: Progress | None = None) -> Inspecti
     locate = locator(present)
     asked = changes_asked(request, present)
     search, environment = environment_of(request, present)
-    observation, remedies = _observe(request, present, search, asked, progress)
+    observation, remedies = _observe(request, present, search, asked, progress, store)
     judgement = registry.judge_all(observation, request.rules, remedies)
     select = partial(select_findings, configuration=configuration, locate=locate)
     # Under a baseline an import is a way to a cause, and the cause may be an old one.
@@ -93,6 +96,7 @@ def _observe(
     search: tuple[Path, ...],
     asked: Asked | None,
     progress: Progress | None,
+    store: Store | None,
 ) -> tuple[Observation, dict[str, str]]:
     """Run the analysis; the remedies come with it because the catalogue that names them is made here."""
     profile = PROFILES[request.main_profile]
@@ -108,6 +112,8 @@ def _observe(
         cache=cache_folder() if request.cache else None,
         excluded=excluded(request.configuration),
         changed=None if asked is None or asked.everything else asked.files,
+        cancelled=request.cancelled,
+        store=store,
     )
     return analyse(question, progress), known.remedies
 

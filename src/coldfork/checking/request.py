@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +47,8 @@ class CheckRequest:
     unknown_fails: bool = False
     """Whether what was not followed makes the check fail."""
     fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
+    cancelled: Callable[[], bool] | None = None
+    """Asked between functions; once it says yes, the check ends."""
 
     @property
     def main_profile(self) -> str:
@@ -83,7 +85,7 @@ def request_of(
 
 
 def configured(
-    paths: tuple[Path, ...], asked: Mapping[str, Any], overlays: Mapping[str, bytes] = MappingProxyType({})
+    paths: tuple[Path, ...], asked: Mapping[str, Any], overlays: Mapping[str, bytes]
 ) -> CheckRequest:
     """A request as the nearest configuration has it, with what is asked for in place of that."""
     chosen = paths_or_default(paths)

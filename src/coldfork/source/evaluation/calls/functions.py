@@ -245,6 +245,7 @@ def _result(
 def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> CallResult:
     """Follow a call, within the budget, and remember what it came to."""
     budget, program = ev.budget, ev.program
+    program.pause()
     left, shared, mark = budget.left, ev.journal.shared, ev.journal.mark()
     functions_known = ev.unproductive_calls.begin(place)
     alone = not ev.joining

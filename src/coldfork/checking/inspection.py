@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from coldfork.checking import machines
 from coldfork.checking.changes import Asked, changes_asked
 from coldfork.checking.environment import environment_of
 from coldfork.checking.places import Locate, locator
 from coldfork.checking.request import CheckRequest
 from coldfork.checking.selection import excluded, select_findings
 from coldfork.knowledge import catalogue
+from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.causes import Cause
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Skipped
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Observation, Progress
-from coldfork.model.profiles import PROFILES
+from coldfork.model.profiles import PROFILES, Profile
 from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Request, analyse
@@ -98,13 +100,17 @@ def _observe(
     progress: Progress | None,
     store: Store | None,
 ) -> tuple[Observation, dict[str, str]]:
-    """Run the analysis; the remedies come with it because the catalogue that names them is made here."""
+    """Run the analysis; the remedies come with it because the catalogues that name them are made here."""
+    installed = versions(search)
+
+    def known_on(machine: Profile) -> Catalogue:
+        return catalogue.load(machine, installed, request.configuration.knowledge)
+
     profile = PROFILES[request.main_profile]
-    known = catalogue.load(profile, versions(search), request.configuration.knowledge)
     question = Request(
         paths=paths,
         profile=profile,
-        catalogue=known,
+        catalogue=known_on(profile),
         entries=request.entries,
         search=search,
         target_version=request.target_version,
@@ -115,7 +121,13 @@ def _observe(
         cancelled=request.cancelled,
         store=store,
     )
-    return analyse(question, progress), known.remedies
+    observation, remedies = analyse(question, progress), question.catalogue.remedies
+    for machine in machines.with_more(profile) if request.profile is None else ():
+        known = known_on(machine)
+        if machines.uses(observation, known, machine.accelerators - profile.accelerators):
+            more = analyse(replace(question, profile=machine, catalogue=known), progress)
+            observation, remedies = machines.joined(observation, more), remedies | known.remedies
+    return observation, remedies
 
 
 def _skipped(

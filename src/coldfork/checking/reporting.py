@@ -7,6 +7,8 @@ from pathlib import Path
 from coldfork.checking.changes import narrowed
 from coldfork.checking.inspection import Inspection
 from coldfork.model.findings import Report
+from coldfork.model.observations import Coverage
+from coldfork.model.profiles import PROFILES
 from coldfork.rules.causes.judging import restricted
 
 
@@ -35,4 +37,17 @@ def report_of(inspection: Inspection) -> Report:
         scope=scope,
         environment=inspection.environment,
         unfinished=inspection.observation.unfinished,
+        coverage=_coverage(inspection),
+        further=inspection.observation.further,
+    )
+
+
+def _coverage(inspection: Inspection) -> Coverage:
+    observation = inspection.observation
+    return Coverage(
+        modules=observation.statistics.own_modules,
+        read=observation.statistics.modules,
+        entries=inspection.request.entries,
+        unfollowed=observation.unfollowed,
+        not_asked=tuple(name for name in PROFILES if name not in observation.profiles),
     )

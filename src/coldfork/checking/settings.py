@@ -8,7 +8,7 @@ from enum import Enum
 
 from coldfork.model.causes import Audience
 from coldfork.model.effects import Verdict
-from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
+from coldfork.model.profiles import PROFILES
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES, unknown
 
@@ -109,8 +109,8 @@ SETTINGS = (
     Setting(
         "profile",
         Kind.TEXT,
-        "The machine to assume when conditions are evaluated.",
-        DEFAULT_PROFILE,
+        "The machine to assume when conditions are evaluated. By default one with an NVIDIA GPU, and with JAX "
+        "on it where the code uses JAX: cuda, and jax-gpu.",
         choices=tuple(PROFILES),
         alias="assume",
     ),

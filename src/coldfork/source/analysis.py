@@ -121,6 +121,8 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.imports,
         answer.unset,
         answer.unfinished,
+        answer.imported,
+        answer.unfollowed,
     )
 
 
@@ -176,6 +178,8 @@ def _answer(
         reporter.imports(effects),
         results.unset,
         reporter.unfinished(),
+        reporter.imported(),
+        reporter.unfollowed(),
     )
 
 

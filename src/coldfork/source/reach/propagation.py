@@ -21,6 +21,8 @@ class ModuleResult(NamedTuple):
     edges: tuple[SiteEdge, ...]
     cut: Cut | None = None
     """Where following it came to the end of its budget."""
+    unfollowed: int = 0
+    """How many lines call something unknown."""
 
 
 class Reached(NamedTuple):

@@ -232,6 +232,15 @@ class Reporter:
             for importer, one, target in towards
         ])  # fmt: skip
 
+    def imported(self) -> frozenset[str]:
+        """The top-level packages that anything of what was looked at imports."""
+        edges = (one.edge for result in self.results.values() for one in result.edges)
+        return frozenset([edge.target.partition(".")[0] for edge in edges])
+
+    def unfollowed(self) -> int:
+        """How many lines of the checked code call something unknown."""
+        return sum(self.results[name].unfollowed for name in self.found.files if name in self.results)
+
     # -- what is not an effect ----------------------------------------------------------------------
 
     def unreadable(self) -> tuple[Unreadable, ...]:

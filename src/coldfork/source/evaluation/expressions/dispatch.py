@@ -27,6 +27,7 @@ from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassRef,
     Const,
+    External,
     Function,
     Instance,
     Mapping,
@@ -92,6 +93,8 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
     frame.line, frame.column = line, column
     if frame.end_line < end_line or frame.end_line > end_line + 400:
         frame.end_line = end_line
+    if (callee is UNKNOWN or (type(callee) is External and ev.is_strange(callee.name))) and not frame.quiet:
+        ev.running.unfollowed.add((frame.module.name, line))
     return ev.call(frame, callee, tuple(given), named)
 
 

@@ -173,7 +173,17 @@ jax-gpu context: jax.random.PRNGKey
 jax-gpu context: jax.random.key jax.device_put jax.lax.iota
 jax-gpu driver: jax.distributed.initialize
 jax-gpu cold: jax.jit jax.vmap jax.numpy.dtype jax.numpy.finfo jax.numpy.issubdtype jax.tree_util.tree_map
-jax-gpu cold: jax.random.key_impl
+jax-gpu cold: jax.random.key_impl jax.numpy.isrealobj jax.numpy.reshape jax.lax.Precision
+jax-gpu context: jax.jit() jax.grad() jax.vmap() jax.numpy.vectorize() jax.jit@lower jax.linearize
+jax-gpu context: jax.debug.print jax.lax.add jax.lax.scan jax.nn.relu jax.scipy.special.erf
+jax-gpu context: jax.nn.initializers.zeros jax.dlpack.from_dlpack jax.flatten_util.ravel_pytree
+jax-gpu cold: jax.nn.initializers.normal jax.lax.stop_gradient jax.grad jax.custom_jvp() jax.jit@trace
+jax-gpu cold: jax.eval_shape() jax.make_jaxpr() jax.named_call() jax.closure_convert
+jax-gpu context: flax.nnx.Rngs flax.nnx.jit() flax.nnx.vmap() haiku.PRNGSequence
+jax-gpu cold: flax.nnx.jit flax.nnx.Param flax.linen.Dense haiku.transform equinox.nn.Dropout
+jax-gpu context: equinox.nn.LayerNorm equinox.filter_jit() equinox.filter_vmap()
+jax-gpu cold: equinox.filter_jit equinox.filter_checkpoint() equinox.filter_eval_shape
+cuda cold: jax.jit() flax.nnx.Rngs equinox.nn.LayerNorm haiku.PRNGSequence
 cuda cold: jax.devices jax.numpy.zeros jax.random.PRNGKey
 cuda context: cupy.zeros cupy.array cupy.arange cupy.random.rand cupy.cuda.Stream cupy.cuda.runtime.setDevice
 cuda context: cupy.cuda.Device@use
@@ -316,4 +326,14 @@ rocm amdsmi.amdsmi_get_processor_handles(): set
 cuda amdsmi.amdsmi_get_processor_handles(): None
 jax-gpu jax.default_backend(): 'gpu'
 jax-gpu jax.distributed.is_initialized(): False
+"""
+
+#: Makers of functions: the keyword of what they wrap, and whether the function made returns what that does.
+WRAPS = """
+fun same: jax.jit jax.checkpoint jax.named_call jax.custom_jvp jax.custom_vjp flax.nnx.jit equinox.filter_jit
+fun other: jax.grad jax.vmap jax.pmap jax.hessian jax.custom_gradient equinox.filter_grad
+f same: flax.nnx.remat
+f other: jax.shard_map flax.nnx.grad
+pyfunc other: jax.numpy.vectorize
+none: jax.eval_shape jax.make_jaxpr numba.cuda.jit
 """

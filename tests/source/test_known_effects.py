@@ -96,6 +96,31 @@ def cudaFree(pointer):
 def other():
     return _compiled.other()
 """,
+    "a known function that a decorator wraps, or does not": """
+### pkg/__init__.py
+### pkg/m.py
+import torch
+
+torch.cuda.get_device_name()  # expect: device-init-at-import
+torch.cuda.other()
+### beside/torch/__init__.py
+from . import cuda
+### beside/torch/cuda.py
+from . import _compiled
+
+def api(function):
+    def wrapper(*given):
+        return function(*given)
+    return wrapper if _compiled.flag else function
+
+@api
+def get_device_name():
+    return ""
+
+@api
+def other():
+    return ""
+""",
 }
 
 

@@ -16,6 +16,7 @@ from coldfork.knowledge.entries import (
     RemedyEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
 )
 from coldfork.knowledge.facts import (
     ArgumentTest,
@@ -25,11 +26,12 @@ from coldfork.knowledge.facts import (
     Value,
     ValueKind,
     Wildcard,
+    Wraps,
 )
 from coldfork.knowledge.selection import Selection
 from coldfork.model.profiles import Profile
 
-__all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "load"]
+__all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "Wraps", "load"]
 
 #: What complaints call the user's own table.
 EXTRA = "[tool.coldfork.knowledge]"
@@ -57,6 +59,8 @@ class Catalogue:
     call_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     attribute_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     return_wildcards: dict[str, tuple[tuple[str, frozenset[str]], ...]] = field(default_factory=dict)
+    wraps: dict[str, Wraps] = field(default_factory=dict)
+    """Calls that make functions of functions."""
     waiting: frozenset[str] = frozenset()
     """Calls whose results may wake something when they are called in their turn, as decorators are."""
 
@@ -118,6 +122,7 @@ def load(
         _frozen(selection.wild["call"]),
         _frozen(selection.wild["attribute"]),
         _frozen(selection.wild_returns),
+        selection.wraps,
         frozenset([name[:-2] for name in selection.exact["call"] if name[-1] == ")"]),
     )
 
@@ -130,6 +135,7 @@ def built_in() -> Library:
         tuple(RaisesEntry(*row) for row in compiled.RAISES),
         tuple(HarmlessEntry(*row) for row in compiled.HARMLESS),
         tuple(ReturnsEntry(*row) for row in compiled.RETURNS),
+        tuple(WrapsEntry(*row) for row in compiled.WRAPS),
         tuple(RemedyEntry(*row) for row in compiled.REMEDIES),
     )
 

@@ -25,6 +25,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "raises": (*COMMON, "calls", "needs", "presumes"),
     "harmless": (*COMMON, "prefixes"),
     "returns": (*COMMON, "calls", "except", "type"),
+    "wraps": (*COMMON, "calls", "function", "keeps_value"),
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
@@ -125,6 +126,18 @@ class ReturnsEntry(NamedTuple):
     source: str
 
 
+class WrapsEntry(NamedTuple):
+    """One `[[wraps]]`: calls that make a function of the one they are given, as `jax.jit` does."""
+
+    names: tuple[str, ...]
+    function: str
+    keeps_value: bool
+    distribution: str
+    versions: str
+    newest: bool
+    source: str
+
+
 class RemedyEntry(NamedTuple):
     """One `[[remedy]]`."""
 
@@ -140,6 +153,7 @@ class Library(NamedTuple):
     raises: tuple[RaisesEntry, ...] = ()
     harmless: tuple[HarmlessEntry, ...] = ()
     returns: tuple[ReturnsEntry, ...] = ()
+    wraps: tuple[WrapsEntry, ...] = ()
     remedies: tuple[RemedyEntry, ...] = ()
 
 

@@ -159,6 +159,17 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class Wraps:
+    """A call that makes a function of the one it is given; calling that may do more, told under `symbol()`."""
+
+    symbol: str
+    function: str
+    """The keyword of the first argument; a call without it makes a decorator."""
+    keeps_value: bool
+    """True where the new function returns what the given one does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Raises:
     """A call whose failing is settled by the machine: either it raises, or something is presumed."""
 

@@ -26,6 +26,7 @@ from coldfork.knowledge.entries import (
     RemedyEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
     admits,
     near,
 )
@@ -187,6 +188,21 @@ class Entry:
             self.source,
         )
 
+    def wraps(self) -> WrapsEntry:
+        """This table as a `[[wraps]]`."""
+        keeps_value = self.table.get("keeps_value", False)
+        if not isinstance(keeps_value, bool):
+            self.refuse(f"keeps_value must be true or false, not {keeps_value!r}")
+        return WrapsEntry(
+            self.names("calls"),
+            self.string("function"),
+            keeps_value,
+            self.distribution,
+            self.versions,
+            self.newest,
+            self.source,
+        )
+
     def remedy(self) -> RemedyEntry:
         """This table as a `[[remedy]]`."""
         return RemedyEntry(self.string("id"), " ".join(self.string("text").split()))
@@ -279,6 +295,7 @@ def read(document: Mapping[str, Any], file: str) -> Library:
         tuple(_each(document, file, "raises", Entry.raises)),
         tuple(_each(document, file, "harmless", Entry.harmless)),
         tuple(_each(document, file, "returns", Entry.returns)),
+        tuple(_each(document, file, "wraps", Entry.wraps)),
         tuple(_each(document, file, "remedy", Entry.remedy)),
     )
 

@@ -12,6 +12,7 @@ from coldfork.knowledge.entries import (
     RaisesEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
     admits,
 )
 from coldfork.knowledge.facts import (
@@ -23,9 +24,12 @@ from coldfork.knowledge.facts import (
     Value,
     ValueKind,
     Wildcard,
+    Wraps,
 )
 from coldfork.model.effects import EffectKind
 from coldfork.model.profiles import Profile
+
+Versioned = EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry | WrapsEntry
 
 _OTHERWISE = "otherwise"
 _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
@@ -46,6 +50,7 @@ class Selection:
         self.raises: dict[str, Raises] = {}
         self.returns: dict[str, str] = {}
         self.wild_returns: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self.wraps: dict[str, Wraps] = {}
         self.harmless: list[str] = []
         self.remedies: dict[str, str] = {}
         self._ranges: dict[tuple[str, str], bool] = {}
@@ -63,9 +68,13 @@ class Selection:
                 self.harmless.extend(harmless.names)
         for returning in library.returns:
             self._add_returns(returning)
+        for wrapping in library.wraps:
+            if self._applies(wrapping):
+                told = wrapping.function, wrapping.keeps_value
+                self.wraps.update((name, Wraps(name, *told)) for name in wrapping.names)
         self.remedies.update((remedy.id, remedy.text) for remedy in library.remedies)
 
-    def _applies(self, entry: EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry) -> bool:
+    def _applies(self, entry: Versioned) -> bool:
         """Whether the entry's version range admits the version installed."""
         if not entry.versions:
             return True

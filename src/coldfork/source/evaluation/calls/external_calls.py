@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.calls import known_effects, wrapping
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.frame import Frame
@@ -57,7 +57,9 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
-        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        waiting = wrapping.wrapped(ev, symbol, positional, keywords) or known_effects.waiting(
+            ev, symbol, positional, keywords
+        )
         if waiting is not None:
             return waiting
     if len(name) > _LONGEST_NAME:

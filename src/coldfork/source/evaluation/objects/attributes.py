@@ -48,6 +48,7 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 
@@ -263,6 +264,8 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
         return Partial(_bind(ev, frame, function, receiver), positional, keywords)
     if isinstance(value, Partial) and ev.program.target_version >= (3, 14):
         return Partial(value.function, (*value.positional, receiver), value.keywords)
+    if isinstance(value, Wrapped):
+        return Wrapped(value.maker, _bind(ev, frame, value.function, receiver))
     if isinstance(value, Instance):
         return _through_descriptor(
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
@@ -301,6 +304,15 @@ def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
     return _bind(ev, frame, found.value, receiver)
 
 
+def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Value:
+    """What such a function offers besides being called is the library's; the rest it has of the other one."""
+    if name in ("__wrapped__", "__func__"):
+        return value.function
+    if name.startswith("__"):
+        return ev.attribute(frame, value.function, name)
+    return external(ev, f"{value.symbol}.{name}")
+
+
 def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     return Method(value, name)
 
@@ -312,6 +324,7 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     ClassRef: _of_class,
     Instance: _of_instance,
     Super: _of_super,
+    Wrapped: _of_wrapped,
     Attributes: _of_plain,
     Sequence: _of_plain,
     Mapping: _of_plain,

@@ -106,6 +106,8 @@ torch.cuda.other()
 ### beside/torch/__init__.py
 from . import cuda
 ### beside/torch/cuda.py
+from ._names import get_device_name, other
+### beside/torch/_names.py
 from . import _compiled
 
 def api(function):

@@ -195,6 +195,9 @@ cuda context: numba.cuda.get_current_device numba.cuda.device_array numba.cuda.t
 cuda context+if func_or_sig: numba.cuda.jit()
 cuda context+if target: numba.vectorize()
 cuda context: numba.cuda.require_context()
+cuda context: numba.cuda.jit@__getitem__() numba.cuda.jit@compile numba.cuda.compile_for_current_device
+cuda context+unless target+if ftylist_or_function: numba.cuda.vectorize()
+cuda cold: numba.cuda.jit@__getitem__ numba.cuda.compile_ptx numba.cuda.declare_device
 cuda cold: numba.njit numba.cuda.grid numba.cuda.jit numba.vectorize numba.cuda.require_context
 cuda context: import pycuda.autoinit pycuda.tools.make_default_context pycuda.driver.Device@make_context
 cuda driver: pycuda.driver.init
@@ -335,5 +338,6 @@ fun other: jax.grad jax.vmap jax.pmap jax.hessian jax.custom_gradient equinox.fi
 f same: flax.nnx.remat
 f other: jax.shard_map flax.nnx.grad
 pyfunc other: jax.numpy.vectorize
-none: jax.eval_shape jax.make_jaxpr numba.cuda.jit
+func_or_sig other: numba.cuda.jit
+none: jax.eval_shape jax.make_jaxpr numba.njit
 """

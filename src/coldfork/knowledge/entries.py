@@ -29,7 +29,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
-ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith", "other_than")
+ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith", "other_than", "data")
 
 
 def near(name: str, known: Collection[str]) -> str:
@@ -54,6 +54,7 @@ class ArgumentEntry(NamedTuple):
     equals: tuple[str | int | bool, ...]
     endswith: tuple[str, ...]
     other_than: tuple[str, ...]
+    data: bool
 
 
 class EffectEntry(NamedTuple):

@@ -32,6 +32,8 @@ class ArgumentTest:
     """The argument is a string that ends with one of these, as the names of source files do."""
     other_than: tuple[str, ...] = ()
     """The argument is a string that is none of these."""
+    data: bool = False
+    """The argument is no function: a decorator that takes either compiles at once what it is told types for."""
 
     def accepts(self, value: object) -> bool:
         """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""

@@ -94,7 +94,7 @@ class Entry:
         if not found:
             self.refuse(f"{key} must name something")
         for name in found:
-            plain = name.removesuffix("()") if key in ("names", "calls") else name
+            plain = name.removesuffix("()") if key in ("names", "calls", "methods") else name
             plain = plain if key == "names" else plain.removesuffix(".*")
             parts = plain.split(".")
             if key == "names":  # what an attribute of a call's result is
@@ -253,6 +253,7 @@ class Entry:
             self._equals(table),
             self.strings("endswith", (), table),
             self.strings("other_than", (), table),
+            table.get("data") is True,
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:

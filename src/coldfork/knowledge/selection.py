@@ -203,4 +203,5 @@ def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | N
         entry.equals,
         entry.endswith,
         entry.other_than,
+        entry.data,
     )

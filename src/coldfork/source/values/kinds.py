@@ -363,5 +363,7 @@ class Union(Value):
         return hash(self.alternatives)
 
 
+#: Values that are called, and nothing else.
+FUNCTIONS = (Function, Bound, Partial, Wrapped, StaticMethod, ClassMethod)
 #: Values that are equal exactly when they are the same: what can be looked up among keys.
 SETTLED = (Const, Function, ClassRef, ModuleRef)

@@ -57,9 +57,7 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
-        waiting = wrapping.wrapped(ev, symbol, positional, keywords) or known_effects.waiting(
-            ev, symbol, positional, keywords
-        )
+        waiting = wrapping.made(ev, symbol, positional, keywords)
         if waiting is not None:
             return waiting
     if len(name) > _LONGEST_NAME:

@@ -112,9 +112,7 @@ def call_function(
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
         facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
-        waiting = wrapping.wrapped(ev, symbol, positional, keywords) or known_effects.waiting(
-            ev, symbol, positional, keywords
-        )
+        waiting = wrapping.made(ev, symbol, positional, keywords)
         if waiting is not None:
             known_effects.record_facts(ev, frame, facts)
             return waiting

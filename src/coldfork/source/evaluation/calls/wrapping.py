@@ -8,7 +8,13 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.values.kinds import UNKNOWN, External, Keywords, Partial, Value, Wrapped
 
 
-def wrapped(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def made(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """What a call makes that does something when it is called in its turn; None where nothing is known."""
+    waiting = known_effects.waiting(ev, symbol, positional, keywords)
+    return waiting or _wrapped(ev, symbol, positional, keywords)
+
+
+def _wrapped(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     """The function that calling `symbol` makes; None where the knowledge base names no such maker.
 
     Without a function to wrap the call makes a decorator: `jax.jit(static_argnums=0)`.
@@ -24,6 +30,6 @@ def call_wrapped(
     ev: Interpreter, frame: Frame, callee: Wrapped, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
     """Call such a function: it does what is known of it, and runs the one that it was made of."""
-    known_effects.record_call(ev, frame, callee.symbol, positional, keywords)
+    known_effects.record_result_call(ev, frame, callee.symbol)
     value = ev.call(frame, callee.function, positional, keywords)
     return value if ev.catalogue.wraps[callee.maker].keeps_value else UNKNOWN

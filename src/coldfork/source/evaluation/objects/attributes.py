@@ -313,6 +313,12 @@ def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Val
     return external(ev, f"{value.symbol}.{name}")
 
 
+def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
+    """Of what a known call returned, and what is remembered with the arguments of that call."""
+    made = value.function
+    return _of_external(ev, frame, made, name) if isinstance(made, External) and made.name[-1] == ")" else UNKNOWN
+
+
 def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     return Method(value, name)
 
@@ -325,6 +331,7 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Instance: _of_instance,
     Super: _of_super,
     Wrapped: _of_wrapped,
+    Partial: _of_partial,
     Attributes: _of_plain,
     Sequence: _of_plain,
     Mapping: _of_plain,

@@ -30,6 +30,7 @@ from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.requirements import requirements
 from coldfork.source.files.site_packages import versions
 
 Matches = Callable[[str], bool]
@@ -109,7 +110,7 @@ def _observe(
 ) -> tuple[Observation, dict[str, str]]:
     """Run the analysis; the remedies come with it because the catalogue that names them is made here."""
     profile = PROFILES[settings["profile"]]
-    known = catalogue.load(profile, versions(search), configuration.knowledge)
+    known = catalogue.load(profile, versions(search), configuration.knowledge, requirements(paths))
     request = Request(
         paths=paths,
         profile=profile,

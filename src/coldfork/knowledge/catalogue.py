@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from coldfork.knowledge import compiled
 from coldfork.knowledge.entries import (
+    AliasEntry,
     ArgumentEntry,
     EffectEntry,
     HarmlessEntry,
@@ -96,18 +97,23 @@ class Catalogue:
 
 
 def load(
-    profile: Profile, versions: Mapping[str, str], extra: Mapping[str, object] | None = None
+    profile: Profile,
+    versions: Mapping[str, str],
+    extra: Mapping[str, object] | None = None,
+    required: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Catalogue:
     """Load what is known under `profile` and `versions`; `extra` is `[tool.coldfork.knowledge]`.
 
-    A distribution that `versions` does not name is taken to be newer than every bound.
+    Of a distribution that `versions` does not name, those versions count that the checked project allows:
+    `required` has its specifiers. Where there are none either, it is taken to be newer than every bound.
     """
-    selection = Selection(profile, versions)
+    selection = Selection(profile, versions, required or {})
     selection.add(built_in())
     if extra:
         from coldfork.knowledge.schema import read
 
         selection.add(read(extra, EXTRA))
+    selection.finish()
     return Catalogue(
         _frozen(selection.exact["call"]),
         _frozen(selection.exact["attribute"]),
@@ -137,6 +143,7 @@ def built_in() -> Library:
         tuple(ReturnsEntry(*row) for row in compiled.RETURNS),
         tuple(WrapsEntry(*row) for row in compiled.WRAPS),
         tuple(RemedyEntry(*row) for row in compiled.REMEDIES),
+        tuple(AliasEntry(*row) for row in compiled.ALIASES),
     )
 
 
@@ -163,7 +170,7 @@ def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> 
     return () if about is None else tuple([fact for one in about for fact in one.about(symbol, name)])
 
 
-def _digest(profile: Profile, versions: Mapping[str, str | None], extra: Mapping[str, object] | None) -> str:
+def _digest(profile: Profile, versions: Mapping[str, object], extra: Mapping[str, object] | None) -> str:
     """A short name for everything the answers depend on."""
     from hashlib import blake2b
 

@@ -8,7 +8,7 @@ from typing import Any
 
 Rows = tuple[tuple[Any, ...], ...]
 
-DIGEST = '5d092075915fb0b1300c4ce0'
+DIGEST = '12c5a4950d4f991d20211377'
 
 EFFECTS: Rows = (
     ('import', ('bitsandbytes', 'bitsandbytes.cextension', 'bitsandbytes.functional'), (), (), 'creates-context', ('cuda', 'rocm'), (), (), None, None, (), '', 'bitsandbytes', '<0.43', False, 'bitsandbytes 0.41.0 bitsandbytes/cextension.py: CUDASetup.get_instance().run_cuda_setup(), cuda_setup/main.py get_compute_capabilities', 'leaf-import', '', True, ''),
@@ -416,4 +416,8 @@ REMEDIES: Rows = (
     ('autocast', 'Use it as a context manager inside the function: as a decorator it asks torch.cuda.is_available when the module is imported.'),
     ('triton-driver', 'Ask triton.runtime.driver inside the function that launches the kernel; a decorator or a module-level constant asks on import.'),
     ('triton-autotune', 'Use triton 3.4 or newer, where autotune asks for the driver on the first launch; with older ones import the kernels inside the function that launches them.'),
+)
+
+ALIASES: Rows = (
+    ('nvidia-cutlass-dsl', 'nvidia-cutlass-dsl-libs-base', 'nvidia-cutlass-dsl 4.5.0 METADATA: it requires nvidia-cutlass-dsl-libs-base of its own version'),
 )

@@ -26,6 +26,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "harmless": (*COMMON, "prefixes"),
     "returns": (*COMMON, "calls", "except", "type"),
     "wraps": (*COMMON, "calls", "function", "keeps_value"),
+    "alias": ("name", "of", "source", "note"),
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
@@ -146,6 +147,14 @@ class RemedyEntry(NamedTuple):
     text: str
 
 
+class AliasEntry(NamedTuple):
+    """One `[[alias]]`: a distribution whose versions are those of another one."""
+
+    name: str
+    of: str
+    source: str
+
+
 class Library(NamedTuple):
     """All entries of one file."""
 
@@ -156,6 +165,7 @@ class Library(NamedTuple):
     returns: tuple[ReturnsEntry, ...] = ()
     wraps: tuple[WrapsEntry, ...] = ()
     remedies: tuple[RemedyEntry, ...] = ()
+    aliases: tuple[AliasEntry, ...] = ()
 
 
 #: Stands for a library whose version nobody told us: newer than any bound an entry may name.

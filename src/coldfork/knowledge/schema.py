@@ -17,6 +17,7 @@ from coldfork.knowledge.entries import (
     OTHERWISE,
     SILENCES,
     TOP,
+    AliasEntry,
     ArgumentEntry,
     EffectEntry,
     HarmlessEntry,
@@ -203,6 +204,11 @@ class Entry:
             self.source,
         )
 
+    def alias(self) -> AliasEntry:
+        """This table as an `[[alias]]`."""
+        name, of = [self.string(key).lower().replace("_", "-") for key in ("name", "of")]
+        return AliasEntry(name, of, self.source)
+
     def remedy(self) -> RemedyEntry:
         """This table as a `[[remedy]]`."""
         return RemedyEntry(self.string("id"), " ".join(self.string("text").split()))
@@ -298,6 +304,7 @@ def read(document: Mapping[str, Any], file: str) -> Library:
         tuple(_each(document, file, "returns", Entry.returns)),
         tuple(_each(document, file, "wraps", Entry.wraps)),
         tuple(_each(document, file, "remedy", Entry.remedy)),
+        tuple(_each(document, file, "alias", Entry.alias)),
     )
 
 

@@ -185,7 +185,7 @@ jax-gpu context: equinox.nn.LayerNorm equinox.filter_jit() equinox.filter_vmap()
 jax-gpu cold: equinox.filter_jit equinox.filter_checkpoint() equinox.filter_eval_shape
 cuda cold: jax.jit() flax.nnx.Rngs equinox.nn.LayerNorm haiku.PRNGSequence
 cuda cold: jax.devices jax.numpy.zeros jax.random.PRNGKey
-cuda context: cupy.zeros cupy.array cupy.arange cupy.random.rand cupy.cuda.Stream cupy.cuda.runtime.setDevice
+cuda context: cupy.zeros cupy.array cupy.arange cupy.random.rand cupy.cuda.runtime.setDevice
 cuda context: cupy.cuda.Device@use
 cuda driver: cupy.is_available cupy.cuda.runtime.getDeviceCount
 cuda driver+unless device: cupy.cuda.Device
@@ -195,6 +195,18 @@ cuda context: numba.cuda.get_current_device numba.cuda.device_array numba.cuda.t
 cuda context+if func_or_sig: numba.cuda.jit()
 cuda context+if target: numba.vectorize()
 cuda context: numba.cuda.require_context()
+cuda context: cupy.RawModule@get_function cupy.RawKernel@compile read cupy.RawKernel().num_regs
+cuda context: read cupy.RawModule().module cupy.RawKernel() cupy.ElementwiseKernel() cupy.cuda.MemoryPool@malloc
+cuda context: cupy.cuda.runtime.setDevice cupy.cuda.runtime.memGetInfo cupy.cuda.runtime.deviceSetLimit
+cuda context: cupy_backends.cuda.api.runtime.malloc cupy.cuda.device.get_cublas_handle cupy.cuda.Event
+cuda context: read cupy.cuda.Device().compute_capability cupy.random.RandomState cupyx.empty_pinned
+cuda context+unless null+unless ptds: cupy.cuda.Stream
+cuda context+if fraction or driver+unless fraction: cupy.cuda.MemoryPool@set_limit
+cuda driver: cupy.cuda.MemoryPool@get_limit cupy.cuda.MemoryPool@used_bytes read cupy.cuda.Device().pci_bus_id
+cuda driver: cupy.cuda.runtime.deviceCanAccessPeer cupy.cuda.runtime.driverGetVersion
+cuda driver: cupy_backends.cuda.api.runtime.getDeviceCount cupy.cuda.get_current_stream cupy.cuda.MemoryAsyncPool
+cuda cold: cupy.cuda.runtime.runtimeGetVersion cupy.RawModule cupy.RawKernel cupy.cuda.MemoryPool
+cuda cold: cupy.RawModule@foo read cupy.RawKernel().name cupy.cuda.set_allocator cupy.cuda.ExternalStream
 cuda context: numba.cuda.jit@__getitem__() numba.cuda.jit@compile numba.cuda.compile_for_current_device
 cuda context+unless target+if ftylist_or_function: numba.cuda.vectorize()
 cuda cold: numba.cuda.jit@__getitem__ numba.cuda.compile_ptx numba.cuda.declare_device

@@ -23,6 +23,8 @@ ARGUMENTS = {
     "a position": "torch.load('a', 'cuda')  # expect: device-init-at-import",
     "another position": "torch.load('a', None, 'cuda')",
     "a method's position": "torch.zeros(1).to('cuda')  # expect: device-init-at-import",
+    "a context manager that is entered": "with torch.cuda.device(0): pass  # expect: device-init-at-import",
+    "a context manager that is made": "torch.cuda.device(0)",
     "a method's processor": "torch.zeros(1).to('cpu')",
 }
 

@@ -98,7 +98,7 @@ class Entry:
             plain = name.removesuffix("()") if key in ("names", "calls", "methods") else name
             plain = plain if key == "names" else plain.removesuffix(".*")
             parts = plain.split(".")
-            if key == "names":  # what an attribute of a call's result is
+            if key in ("names", "attributes"):  # what an attribute of a call's result is
                 parts = [part.removesuffix("()") for part in parts]
             if not all(part.isidentifier() for part in parts):
                 self.refuse(f"{name!r} is no dotted name; a `*` stands alone at the end")

@@ -89,7 +89,7 @@ def _external_method(
     made, _, method = name.rpartition("().")
     if method in _PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
-    if made and "." not in method and method != "__enter__":
+    if made and "." not in method:
         returned = ev.catalogue.returned(made)
         receivers = [made] if returned is None else [returned, made]
         if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from coldfork.knowledge.catalogue import Fact
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.knowledge.catalogue import ValueKind
 from coldfork.source.evaluation.frame import Frame, Raised
@@ -163,9 +164,15 @@ def _note_attribute(ev: Interpreter, frame: Frame, dotted: str) -> None:
 def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> Value:
     dotted = f"{value.name}.{name}"
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
-        for fact in ev.catalogue.attribute(dotted):
+        for fact in ev.catalogue.attribute(dotted) or _about_result(ev, value.name, name):
             ev.record_fact(frame, fact)
     return external(ev, dotted)
+
+
+def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
+    """What reading an attribute does of an object of whose class the catalogue speaks."""
+    type_ = ev.catalogue.returned(made[:-2]) if made.endswith("()") else None
+    return ev.catalogue.attributes.get(f"{type_}().{name}", ()) if type_ else ()
 
 
 def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Value:

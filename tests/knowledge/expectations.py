@@ -152,7 +152,11 @@ cuda triton==3.4.0 cold: triton.autotune
 cuda triton==3.1.0 cold: triton.autotune
 cuda cold: triton.jit triton.heuristics triton.Config triton.cdiv triton.language.constexpr
 cuda driver+env: triton.runtime.driver._create_driver
-cuda triton==3.3.1 driver+env: read triton.runtime.driver.active.utils
+cuda triton==3.3.1 driver+env: read triton.runtime.driver.active.utils triton.runtime.driver._create_driver
+cuda triton==3.7.1 driver+env: read triton.runtime.driver.active
+cuda driver+env: triton.backends.nvidia.driver.CudaDriver.is_active read triton.runtime.driver.active.utils
+cuda context+env: triton.jit@__getitem__() triton.jit@run triton.jit@warmup
+cuda cold: triton.jit@cache_key
 cuda triton==3.3.1 cold: read triton.runtime.driver.active
 cuda triton==3.9.0 driver+env: read triton.runtime.driver.active
 cuda context: triton.runtime.driver.active.get_current_target triton.testing.do_bench
@@ -345,6 +349,7 @@ jax-gpu jax.distributed.is_initialized(): False
 
 #: Makers of functions: the keyword of what they wrap, and whether the function made returns what that does.
 WRAPS = """
+fn other: triton.jit
 fun same: jax.jit jax.checkpoint jax.named_call jax.custom_jvp jax.custom_vjp flax.nnx.jit equinox.filter_jit
 fun other: jax.grad jax.vmap jax.pmap jax.hessian jax.custom_gradient equinox.filter_grad
 f same: flax.nnx.remat

@@ -75,6 +75,36 @@ runtime.setDevice(0)  # expect: device-init-at-import
 with Device(0):  # expect: device-init-at-import
     pass
 """,
+    "triton": """
+import triton
+
+@triton.jit
+def kernel(x):
+    pass
+
+@triton.autotune(configs=[], key=[])
+@triton.jit(do_not_specialize=["x"])
+def tuned(x):
+    pass
+
+def later():
+    kernel[(1,)](1)
+
+CONFIGURED = kernel[(1,)]
+
+kernel[(1,)](1)  # expect: device-init-at-import
+tuned[(1,)](1)  # expect: device-init-at-import
+CONFIGURED(1)  # expect: device-init-at-import
+kernel.warmup(1, grid=(1,))  # expect: device-init-at-import
+""",
+    "triton's driver, though NVML is asked": """
+import os
+
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+import triton
+
+DRIVER = triton.runtime.driver.active  # expect: driver-init-at-import conditional
+""",
     "rmm": """
 import rmm
 import rmm.mr

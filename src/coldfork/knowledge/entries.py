@@ -19,7 +19,7 @@ COMMON = ("distribution", "versions", "source", "note")
 KEYS: dict[str, tuple[str, ...]] = {
     "effect": (
         *COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
-        "argument", "unless_argument", "presumes", "remedy", "unversioned", "softens", "when",
+        "argument", "unless_argument", "presumes", "remedy", "unversioned", "softens", "despite", "when",
     ),
     "value": (*COMMON, "names", "is", "equals"),
     "raises": (*COMMON, "calls", "needs", "presumes"),
@@ -81,6 +81,7 @@ class EffectEntry(NamedTuple):
     unversioned: str
     softens: bool
     when: str
+    despite: str
 
 
 class ValueEntry(NamedTuple):

@@ -84,6 +84,8 @@ class Fact:
     """What has to be so on a machine of this kind, and nearly always is."""
     softens: bool = True
     """False where nothing is told of the call while the environment variable is set."""
+    despite: str = ""
+    """A condition under which it happens although the environment variable is set."""
     taken: str = ""
     """The value that an argument has to have for it, where it may have others; it is set at a call."""
 
@@ -91,6 +93,8 @@ class Fact:
         """The same call where the management library answers first, so that the device stays cold."""
         if self.condition is not None:
             return self
+        if self.despite:
+            return replace(self, condition=self.despite, unless_env=None)
         return replace(
             self,
             does=EffectKind.QUERIES_DEVICE,

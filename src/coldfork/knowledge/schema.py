@@ -142,6 +142,7 @@ class Entry:
             self.string("unversioned", ""),
             self.table.get("softens") is not False,
             self.string("when", ""),
+            self.string("despite", ""),
         )
 
     def value(self) -> ValueEntry:

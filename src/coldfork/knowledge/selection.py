@@ -190,6 +190,7 @@ class Selection:
                     entry.remedy,
                     entry.presumes,
                     entry.softens,
+                    entry.despite if accelerator == entry.accelerators[0] else "",
                 ),
             )
 

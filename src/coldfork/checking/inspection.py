@@ -25,6 +25,7 @@ from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.requirements import requirements
 from coldfork.source.files.site_packages import versions
 from coldfork.source.reach.keeping import Store
 
@@ -101,10 +102,10 @@ def _observe(
     store: Store | None,
 ) -> tuple[Observation, dict[str, str]]:
     """Run the analysis; the remedies come with it because the catalogues that name them are made here."""
-    installed = versions(search)
+    installed, required = versions(search), requirements(paths)
 
     def known_on(machine: Profile) -> Catalogue:
-        return catalogue.load(machine, installed, request.configuration.knowledge)
+        return catalogue.load(machine, installed, request.configuration.knowledge, required)
 
     profile = PROFILES[request.main_profile]
     question = Request(

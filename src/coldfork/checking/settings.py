@@ -109,8 +109,8 @@ SETTINGS = (
     Setting(
         "profile",
         Kind.TEXT,
-        "The machine to assume when conditions are evaluated. By default one with an NVIDIA GPU, and with JAX "
-        "on it where the code uses JAX: cuda, and jax-gpu.",
+        "The machine to assume when conditions are evaluated. By default one with an NVIDIA GPU, and "
+        "with JAX on it where the code uses JAX: cuda, and jax-gpu.",
         choices=tuple(PROFILES),
         alias="assume",
     ),

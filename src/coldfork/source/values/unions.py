@@ -22,6 +22,7 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 
@@ -80,7 +81,7 @@ def truth(value: Value) -> bool | None:
         return False if value.exact else None  # type: ignore[attr-defined]
     if kind is External:
         return True if value.is_module else None  # type: ignore[attr-defined]
-    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property):
+    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property, Wrapped):
         return True
     if kind is Ending:
         return True

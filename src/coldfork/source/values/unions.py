@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, all_of, any_of
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
@@ -40,9 +40,10 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
     found: dict[Value, Condition | None] = {}
     for index, value in enumerate(values):
         for alternative, inner in alternatives(value):
-            needed = inner or (condition if index else None)
-            if found.setdefault(alternative, needed) is not None and needed is None:
-                found[alternative] = needed
+            needed = all_of(condition, inner) if index else inner
+            known = found.setdefault(alternative, needed)
+            if known is not None and known is not needed:
+                found[alternative] = any_of(known, needed) if needed is not None else None
     if not found:
         return UNKNOWN
     if len(found) == 1:
@@ -63,7 +64,7 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
     room = _MOST_ALTERNATIVES - len(nominal)
     kept = others[: max(0, room - 1)]
     if others and len(kept) < len(others):
-        kept.append((UNKNOWN, others[len(kept)][1]))
+        kept.append((UNKNOWN, any_of(*[one for _, one in others[len(kept) :] if one is not None])))
     return Union((*nominal, *kept))
 
 
@@ -90,10 +91,10 @@ def truth(value: Value) -> bool | None:
 
 
 def under(value: Value, condition: Condition | None) -> Value:
-    """The value, held off the nominal path by `condition` unless something else does already."""
+    """The value, held off the nominal path by `condition` besides what else does."""
     if condition is None:
         return value
-    return Union(tuple((single, inner or condition) for single, inner in alternatives(value)))
+    return Union(tuple([(single, all_of(condition, inner)) for single, inner in alternatives(value)]))
 
 
 def joined(results: list[tuple[Value, Condition | None]]) -> Value:

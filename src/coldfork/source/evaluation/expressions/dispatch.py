@@ -7,7 +7,7 @@ from collections.abc import Callable
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.flow.truth_tests import both_ways, quoted, test_of, tested
 from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
@@ -17,7 +17,7 @@ from coldfork.source.semantics.constants import LONGEST
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, presumptions
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -36,7 +36,7 @@ from coldfork.source.values.kinds import (
     Value,
 )
 from coldfork.source.values.texts import ending
-from coldfork.source.values.unions import joined, truth, union
+from coldfork.source.values.unions import alternatives, joined, truth
 
 _LONGEST_CHAIN = 40
 
@@ -113,15 +113,16 @@ def _ifexp(ev: Interpreter, frame: Frame, node: Node) -> Value:
         return work
 
     unknown = outcome.nominal is None
+    asked = both_ways(ev, frame, test, span) if unknown else {}
     for part, wanted, off in ((body, True, outcome.when_true), (orelse, False, outcome.when_false)):
         nominal = unknown or outcome.nominal is wanted
-        condition = quoted(frame.module, span, not wanted) if unknown else None if nominal else off
+        condition = asked[wanted] if unknown else None if nominal else off
         other = outcome.when_false if wanted else outcome.when_true
         branches.follow(
             follow(part, None if nominal else off),
             condition,
             nominal,
-            other.presumes if nominal and other else "",
+            presumptions(other) if nominal else (),
         )
     branches.join()
     return joined(results)
@@ -150,21 +151,34 @@ def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
     branches = Branches(ev, frame)
     if goes_on.nominal is True:
-        presumes = goes_on.when_false.presumes if goes_on.when_false else ""
-        branches.follow(follow, None, True, presumes)
+        branches.follow(follow, None, True, presumptions(goes_on.when_false))
+        branches.pass_by(goes_on.when_false, False)
         branches.join()
-        return collected[0] if collected else UNKNOWN
+        ended = _cut_short(value, is_and)
+        return joined([(collected[0] if collected else UNKNOWN, None), *ended])
     nominal = goes_on.nominal is None
     branches.follow(
-        follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal
+        follow, quoted(ev, frame, values[0], spans[0], not is_and) if nominal else goes_on.when_true, nominal
     )
-    branches.pass_by(None, True)
+    branches.pass_by(None, True, presumes=() if nominal else presumptions(goes_on.when_true))
     branches.join()
+    ended = _cut_short(value, is_and)
     if not nominal:
-        return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])
-    # Cut short, `and` yields something false, `or` something true.
-    short = FALSE if is_and else TRUTHY if isinstance(value, Unknown) else value
-    return union([*collected, short])
+        return joined([*ended, *[(c, goes_on.when_true) for c in collected]])
+    return joined([*[(c, None) for c in collected], *ended])
+
+
+def _cut_short(value: Value, is_and: bool) -> list[tuple[Value, Condition | None]]:
+    """What `and` and `or` yield where they end at an operand: something false, and something true."""
+    ended: list[tuple[Value, Condition | None]] = []
+    for single, condition in alternatives(value):
+        outcome = truth(single)
+        if outcome is None:
+            single = FALSE if is_and else TRUTHY if isinstance(single, Unknown) else single
+        elif outcome is is_and:
+            continue
+        ended.append((single, condition))
+    return ended
 
 
 def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:

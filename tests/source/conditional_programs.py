@@ -92,7 +92,7 @@ class Writer:
     def test(self, depth: int = 2) -> str:
         kinds = ["atom", "atom", "atom", "decided"]
         if depth:
-            kinds += ["not", "and", "or", "and", "or", "ternary"]
+            kinds += ["not", "and", "or", "and", "or", *["ternary"][: self.values]]
         if self.variables:
             kinds += ["variable", "variable"]
         if self.askers:
@@ -110,7 +110,7 @@ class Writer:
             return f"not ({self.test(depth - 1)})"
         one, other = f"({self.test(depth - 1)})", f"({self.test(depth - 1)})"
         if kind == "ternary":
-            return f"{one} if {self.test(depth - 1)} else {other}"
+            return f"({one} if {self.test(depth - 1)} else {other})"
         return f"{one} {kind} {other}"
 
     def block(self, indent: int, depth: int, in_function: bool) -> None:
@@ -218,7 +218,8 @@ class Run:
         text = re.sub(r"the environment variable (\w+) is unset", r"('\1' not in os.environ)", text)
         text = re.sub(r"\b([a-z_]\w*) is not installed", r"(importlib.util.find_spec('\1') is None)", text)
         text = re.sub(r"\b([a-z_]\w*) is installed", r"(importlib.util.find_spec('\1') is not None)", text)
-        text = text.replace("not: ", "not ")
+        text = re.sub(r"(one of )?\d+ more conditions? holds?|nothing before it ends what it is a part of", "True", text)
+        text = text.replace("the same test comes out both ways", "False").replace("not: ", "not ")
         with self.inside():
             return all(bool(eval(text, {}, _Names(self.names, unset))) for unset in (True, False))
 

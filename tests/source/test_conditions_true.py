@@ -63,13 +63,20 @@ def _about_line(line: int, effects: list[Effect], run: Run, exactly: bool) -> li
     certain = [effect for effect in effects if effect.verdict is Verdict.CERTAIN]
     said = ", ".join(f"{e.verdict} {e.condition or ''} {e.presumed}" for e in effects)
     if line not in run.woken:
-        if any(run.presumes(effect.presumed) for effect in certain):
+        # Sibling ways that all wake are certain together: then another line wakes.
+        if not run.woken and any(run.presumes(effect.presumed) for effect in certain):
             return [f"line {line} does not wake, and is called {said}, in {run.world}"]
-        if exactly and any(e.condition and run.holds(e.condition) and run.presumes(e.presumed) for e in effects):
+        if exactly and any(_says_all(e) and run.holds(e.condition or "") and run.presumes(e.presumed) for e in effects):
             return [f"line {line} does not wake, and what is said holds: {said}, in {run.world}"]
     elif not certain and not any(run.holds(effect.condition or "") for effect in effects):
         return [f"line {line} wakes, and what is said is false: {said}, in {run.world}"]
     return []
+
+
+def _says_all(effect: Effect) -> bool:
+    """Whether the whole condition is printed, and not the first part of a long one."""
+    words = effect.condition or "more conditions"
+    return "more condition" not in words and "nothing before it" not in words
 
 
 @_SETTINGS

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
 from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.ways import joined
 from coldfork.source.values.conditions import Condition
 
 
@@ -138,8 +139,13 @@ def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
             continue
         reached = Reached(site.wake, site.certain, site.certain)
         known = found.get(site.wake.accelerator)
-        if known is None or reached.order < known.order:
+        if known is None:
             found[site.wake.accelerator] = reached
+            continue
+        better, other = (reached, known) if reached.order < known.order else (known, reached)
+        if not better.certain and not other.certain and better.wake.unless == other.wake.unless:
+            better = better._replace(wake=joined(better.wake, other.wake))
+        found[site.wake.accelerator] = better
     return found
 
 

@@ -97,6 +97,16 @@ def under(value: Value, condition: Condition | None) -> Value:
     return Union(tuple([(single, all_of(condition, inner)) for single, inner in alternatives(value)]))
 
 
+def needing(value: Value, *conditions: Condition | None) -> Value:
+    """The value, with what led to it said of what is off the nominal path anyway."""
+    if type(value) is not Union or not any(conditions):
+        return value
+    needed = all_of(*conditions)
+    return Union(tuple([
+        (single, None if inner is None else all_of(needed, inner)) for single, inner in value.alternatives
+    ]))  # fmt: skip
+
+
 def joined(results: list[tuple[Value, Condition | None]]) -> Value:
     """One value from results that each need a condition, or none; those of the nominal path come first."""
     results.sort(key=lambda result: result[1] is not None)

@@ -27,7 +27,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.unions import alternatives, under, union
+from coldfork.source.values.unions import alternatives, needing, under, union
 
 #: How a condition begins that says which of several values was taken.
 TAKING = "the value is"
@@ -200,6 +200,7 @@ class Branches:
         if not sure:
             return
         sites = self.frame.sites
+        promoted: list[int] = []
         for branch in branches:
             for index in range(*branch.sites):
                 site = sites[index]
@@ -210,9 +211,13 @@ class Branches:
                     and len(wake.conditions) <= 1
                     and branch.ended == FALLS
                     and not wake.possible
+                    and (not wake.conditions or wake.conditions[0] == branch.condition)
                 ):
-                    if not wake.conditions or wake.conditions[0] == branch.condition:
-                        sites[index] = site._replace(certain=True, wake=wake._replace(conditions=()))
+                    promoted.append(index)
+        presumed = dict.fromkeys(one for index in promoted for one in sites[index].wake.presumed)
+        for index in promoted:  # what one of them presumes, all of them do
+            wake = sites[index].wake._replace(conditions=(), presumed=tuple(presumed))
+            sites[index] = sites[index]._replace(certain=True, wake=wake)
 
     def _restore(self, branches: list[Branch]) -> None:
         """Variables after the join: each may hold what any of the ways left in it."""
@@ -229,13 +234,20 @@ class Branches:
             return
         every.sort(key=lambda branch: not branch.nominal)
         first = every[0]
+        before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
+        if first.nominal and first.condition is not None:
+            for name, value in merged.items():
+                if type(value) is Union and value is not before.get(name):
+                    merged[name] = needing(value, first.condition)
         for branch in every[1:] if first.nominal else every:
             assert branch.names is not None
             for name, value in branch.names.items():
                 known = merged.get(name)
                 if known is value:
                     continue  # nearly all: a way changes few variables
+                if branch.nominal and type(value) is Union and value is not before.get(name):
+                    value = needing(value, branch.condition)
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:

@@ -6,7 +6,7 @@ from coldfork.source.evaluation.flow.meanings import meaning
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition, any_of, negated
+from coldfork.source.values.conditions import Condition, any_of, contradiction, negated
 from coldfork.source.values.kinds import ClassRef, Instance, Union, Value
 from coldfork.source.values.unions import truth
 
@@ -79,3 +79,12 @@ def both_ways(ev: Interpreter, frame: Frame, node: Node, span: Span) -> dict[boo
     """The condition that a test holds, and the one that it does not."""
     holds = quoted(ev, frame, node, span, False)
     return {True: holds, False: negated(holds)}
+
+
+def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
+    """The outcome that a test must have, because of those that led here; None where it may have either."""
+    if not frame.conditions or not asked or asked[True].means is None:
+        return None
+    if contradiction((*frame.conditions, asked[False])):
+        return True
+    return False if contradiction((*frame.conditions, asked[True])) else None

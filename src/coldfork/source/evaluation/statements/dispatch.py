@@ -7,7 +7,7 @@ from collections.abc import Callable
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Branches
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
-from coldfork.source.evaluation.flow.truth_tests import both_ways
+from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
@@ -21,6 +21,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, last_line
 from coldfork.source.values.conditions import presumptions
 from coldfork.source.values.kinds import NONE, Const, Instance, Property, Value
+from coldfork.source.values.unions import needing
 
 
 def _expr(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -91,6 +92,8 @@ def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
             return ev.execute(frame, orelse)
         branches = Branches(ev, frame)
         asked = both_ways(ev, frame, test, span) if outcome.nominal is None else {}
+        if (known := known_outcome(frame, asked)) is not None:
+            return ev.execute(frame, body if known else orelse)
         if outcome.nominal is not False:
             presumes = presumptions(outcome.when_false)
             branches.follow(lambda: ev.execute(frame, body), asked.get(True), True, presumes, holding)
@@ -125,7 +128,7 @@ def _return(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, end_line, expression = node
     frame.at(line, end_line)
     value = NONE if expression is None else ev.evaluate(frame, expression)
-    frame.returns.append((value, frame.off))
+    frame.returns.append((needing(value, *frame.conditions), frame.off))
     if frame.off is None:
         frame.exit_musts.append(set(frame.must))
     return RETURNS

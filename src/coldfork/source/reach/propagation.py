@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.objects.presence import installed
 from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import joined
 from coldfork.source.values.conditions import Condition
@@ -99,7 +100,7 @@ def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
     while link.following is not None:
         link = link.following
     _, blamed, library = link.symbol.partition("import ")
-    return (Condition(words=f"{library.partition('.')[0]} is installed"),) if blamed else ()
+    return (installed(library.partition(".")[0]),) if blamed else ()
 
 
 def runs_again(importer: str, link: Link | None) -> bool:

@@ -13,6 +13,11 @@ from coldfork.source.program.program import Program
 from coldfork.source.values.conditions import Condition, together
 
 _MOST_CONDITIONS = 4
+_DENIALS = (
+    (" is not installed", " is installed"),
+    (" is installed", " is not installed"),
+    (" does not import", " imports"),
+)
 #: A text that means something else between `and` and `or`, if it is not in brackets.
 _LOOSE = re.compile(r"\b(?:or|if|lambda)\b|:=")
 
@@ -134,4 +139,7 @@ def _denied(condition: Condition) -> str:
         return f"the environment variable {condition.variable} is unset"
     if condition.words.startswith("not: "):
         return condition.words.removeprefix("not: ")
+    for said, denied in _DENIALS:
+        if condition.words.endswith(said):
+            return condition.words.removesuffix(said) + denied
     return f"not: {condition.words}"

@@ -226,7 +226,7 @@ def _asked(condition: Condition) -> list[Literal]:
     if condition.every:
         return [one for part in condition.every for one in _asked(part)]
     if condition.words:
-        return [literal(condition)] if condition.variable or condition.presumes else []
+        return [literal(condition)] if condition.variable or condition.presumes or condition.means else []
     # A test that is known by its place alone may be asked of other arguments the next time.
     found: list[Literal] = []
     pending = [(condition.means, condition.negated)] if condition.means is not None else []

@@ -8,6 +8,8 @@ program that ask for nothing else; of any other call nobody knows.
 
 from __future__ import annotations
 
+import ast
+
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import name_value
@@ -16,7 +18,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Code, Node
 from coldfork.source.syntax.walk import children, walk
 from coldfork.source.values.conditions import Meaning
-from coldfork.source.values.kinds import ClassRef, Const, External, Function, ModuleRef, Value
+from coldfork.source.values.kinds import ClassRef, Const, Env, External, Function, ModuleRef, Value
 
 _DENIALS = {"!=": "==", "is not": "is", "not in": "in"}
 #: What answers alike as long as a process lives. A name that ends in a dot stands for all below it.
@@ -41,6 +43,8 @@ _LASTING = (
     "builtins.len",
     "builtins.str",
 )
+_FIND_SPEC = "importlib.util.find_spec"
+_NONE = ("constant", "NoneType", "None")
 _DEEPEST = 6
 _PLAIN = frozenset({nodes.RETURN, nodes.IF, nodes.EXPR, nodes.ASSIGN, nodes.RAISE})
 #: Expressions whose outcome is settled with that of their parts.
@@ -103,6 +107,8 @@ class _Reading:
         if operator in ("is", "is not"):  # what a variable holds may change, not which object it is
             parts = tuple([("variable", True, *one[2:]) if one[0] == "variable" else one for one in parts])
         denied = _DENIALS.get(operator)
+        if parts[0][0] == "installed" and parts[1] == _NONE:
+            return ("not", parts[0]) if denied is None else parts[0]
         return ("not", (denied, *parts)) if denied is not None else (operator, *parts)
 
     # -- names --------------------------------------------------------------------------------------
@@ -174,26 +180,34 @@ class _Reading:
         given = self.all_of(frame, (*positional, *[value for _, value in keywords]))
         if given is None:
             return None
-        names = tuple([name or "**" for name, _ in keywords])
+        named = ("names", *[name or "**" for name, _ in keywords])
         function = self.function(frame, callee)
         if function is None:
             held = self.expression(frame, callee)
             if held is None or held[0] != "external":
                 return None
-            return "call", held[1], str(held[2]), ("names", *names), *given
+            if held[2] == _FIND_SPEC and len(given) == 1 and given[0][1] == "str":
+                return "installed", ast.literal_eval(given[0][2])
+            return "call", held[1], str(held[2]), named, *given
         code = self.ev.definitions.code_of(function)
         if code is None or function.env is not None or code.is_generator or code.is_async:
             return None
-        if not given and len(code.block) == 1 and code.block[0][0] == nodes.RETURN and self.depth < _DEEPEST:
+        names = code.parameters.positional
+        plain = all(one[0] == "constant" for one in given) and len(given) == len(names) and not keywords
+        if plain and len(code.block) == 1 and code.block[0][0] == nodes.RETURN and self.depth < _DEEPEST:
             self.depth += 1
             returned = code.block[0][3]
-            inner = Frame(function.module, None)
+            inner = Frame(function.module, Env())
+            assert inner.env is not None
+            inner.env.names = {
+                name: Const(ast.literal_eval(one[2])) for name, one in zip(names, given, strict=True)
+            }
             asked = self.expression(inner, returned) if returned is not None else None
             self.depth -= 1
             if asked is not None:
                 return asked
         settled = self.answers_alike(function.module, code)
-        return "call", settled, f"{function.module.name}:{function.line}", ("names", *names), *given
+        return "call", settled, f"{function.module.name}:{function.line}", named, *given
 
     def function(self, frame: Frame, node: Node) -> Function | None:
         """The function of the program that an expression names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program, proceed
+from coldfork.source.program.requirements import required
 from coldfork.source.reach.absent import absent_packages
 from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer
@@ -85,11 +86,12 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         request.profile,
         request.target_version,
         Distributions(request.search),
+        required(found.roots, {name.partition(".")[0] for name in found.files}),
     )
     program.pause = loader.pause = _pause(request.cancelled)
     _check_entries(request.entries, program)
     store = request.store or OnDisk()
-    remembered = Remembered(store, _packs(request, found, search, program.versions), program, loader)
+    remembered = Remembered(store, _packs(request, found, search, program), program, loader)
     try:
         answer = remembered.recall()
         if answer is None:
@@ -127,7 +129,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
 
 
 def _packs(
-    request: Request, found: Found, search: tuple[str, ...], versions: Mapping[str, str]
+    request: Request, found: Found, search: tuple[str, ...], program: Program
 ) -> Packs | None:
     """Where the run remembers things: under names that hold all that they depend on beside the sources."""
     if request.cache is None and request.store is None:
@@ -141,7 +143,7 @@ def _packs(
         folder / f"{place}-{settings}.summaries",
         folder / f"{work}.results",
         folder / f"{work}.answers",
-        digest_of(sorted(versions.items())),
+        digest_of(sorted(program.versions.items()), sorted(program.required)),
         digest_of(request.entries, sorted(found.display.items()), found.broken, request.changed),
         kin,
     )

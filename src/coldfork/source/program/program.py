@@ -30,12 +30,15 @@ class Program:
         profile: Profile,
         target_version: tuple[int, int],
         distributions: Distributions,
+        required: frozenset[str] = frozenset(),
     ) -> None:
         self.finder = finder
         self.catalogue = catalogue
         self.profile = profile
         self.target_version = target_version
         self.versions = distributions.versions
+        self.required = required
+        """Normalised names of the distributions that the checked project requires."""
         self._distributions = distributions
         self._files = files
         self._modules: dict[str, Module | None] = {}

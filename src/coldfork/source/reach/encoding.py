@@ -183,7 +183,10 @@ def _wake(wake: Wake) -> Any:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> Any:
-    return tuple([tuple(condition) for condition in conditions])
+    return tuple([
+        (*condition[:-2], _conditions(condition.every), _conditions(condition.some))
+        for condition in conditions
+    ])  # fmt: skip
 
 
 def _link(link: Link | None) -> Any:
@@ -235,7 +238,9 @@ def _to_wake(data: Any) -> Wake:
 
 
 def _to_conditions(data: Any) -> tuple[Condition, ...]:
-    return tuple([Condition(*condition) for condition in data])
+    return tuple([
+        Condition(*plain, _to_conditions(every), _to_conditions(some)) for *plain, every, some in data
+    ])  # fmt: skip
 
 
 def _to_link(data: Any) -> Link | None:

@@ -10,6 +10,7 @@ from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.ways import told
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
@@ -109,7 +110,7 @@ class Reporter:
         return blamed
 
     def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
-        for site in result.sites:
+        for site in told(result.sites):
             yield self._effect(name, site, site.wake, site.certain and not above, above, None)
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
@@ -296,7 +297,7 @@ def _unsaid(
 def _sameness(effect: Effect) -> tuple[object, ...]:
     """What is reported once: a line, and a waking site that a file's imports lead to."""
     if effect.imported is None:
-        return effect.path, effect.accelerator, effect.line
+        return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
     if waking.path == effect.path:  # nothing of the dependency's own source is at hand
         return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]

@@ -13,7 +13,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
-from coldfork.source.semantics.constants import LONGEST
+from coldfork.source.semantics.constants import LARGEST, LONGEST, is_nested_too_large
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
@@ -83,6 +83,7 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
     for name, value in keywords:
         evaluated = ev.evaluate(frame, value)
         if name is None and isinstance(evaluated, Mapping):
+            ev.budget.charge(len(evaluated.items))
             for key, item in evaluated.items.items():
                 if isinstance(key, Const):
                     named[str(key.value)] = item
@@ -90,6 +91,7 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
                 named[None] = UNKNOWN
         else:
             named[name] = evaluated
+    ev.budget.charge_display(len(given) + len(named))
     frame.line, frame.column = line, column
     if frame.end_line < end_line or frame.end_line > end_line + 400:
         frame.end_line = end_line
@@ -237,19 +239,24 @@ def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
         else:
             items.append(ev.evaluate(frame, element))
             filled = True
+    ev.budget.charge_display(len(items))
     if kind == "tuple" and exact and items and all(isinstance(item, Const) for item in items):
-        return Const(tuple(item.value for item in items))  # type: ignore[attr-defined]
+        held_items = tuple(item.value for item in items)  # type: ignore[attr-defined]
+        if not is_nested_too_large(held_items):
+            return Const(held_items)
     return Sequence(kind, tuple(items), exact, not filled)
 
 
 def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, keys, values = node
+    ev.budget.charge_display(len(values))
     items: dict[Value, Value] = {}
     exact, filled = True, False
     for key, value in zip(keys, values, strict=True):
         held = ev.evaluate(frame, value)
         if key is None:
             if isinstance(held, Mapping):
+                ev.budget.charge(len(held.items))
                 items.update(held.items)
                 exact = exact and held.exact
                 filled = filled or truth(held) is True
@@ -293,6 +300,7 @@ def _has(ev: Interpreter, value: Instance, name: str) -> bool:
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, expressions, methods = node
+    ev.budget.charge_display(len(expressions))
     parts = [ev.evaluate(frame, part) for part in expressions]
     for part in parts:
         if isinstance(part, Instance):
@@ -312,6 +320,9 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, expression)
     if is_from:
         items, exact = iterate(ev, frame, value)
+        if len(frame.yields) + len(items) > LARGEST:
+            frame.partial = True
+            return UNKNOWN
         frame.yields.extend(items if exact else (*items, UNKNOWN))
         return UNKNOWN
     frame.yields.append(value)

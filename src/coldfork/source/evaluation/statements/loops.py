@@ -108,11 +108,15 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 def _round(ev: Interpreter, frame: Frame, body: Block) -> int:
     """Follow the body once: behind it only that is sure which was, wherever it is left."""
+    if not body:
+        ev.budget.left -= 1
     outer, frame.loop_musts = frame.loop_musts, []
+    ev.budget.loops += 1
     try:
         ended = ev.execute(frame, body)
         if frame.loop_musts:
             frame.must.intersection_update(*frame.loop_musts)
     finally:
+        ev.budget.loops -= 1
         frame.loop_musts = outer
     return ended

@@ -218,7 +218,9 @@ class Run:
         text = re.sub(r"the environment variable (\w+) is unset", r"('\1' not in os.environ)", text)
         text = re.sub(r"\b([a-z_]\w*) is not installed", r"(importlib.util.find_spec('\1') is None)", text)
         text = re.sub(r"\b([a-z_]\w*) is installed", r"(importlib.util.find_spec('\1') is not None)", text)
-        text = re.sub(r"(one of )?\d+ more conditions? holds?|nothing before it ends what it is a part of", "True", text)
+        text = re.sub(
+            r"(one of )?\d+ more conditions? holds?|nothing before it ends what it is a part of", "True", text
+        )
         text = text.replace("the same test comes out both ways", "False").replace("not: ", "not ")
         with self.inside():
             return all(bool(eval(text, {}, _Names(self.names, unset))) for unset in (True, False))
@@ -254,7 +256,11 @@ class _world:
         def find_spec(name: str, package: str | None = None) -> Any:
             wanted = [atom for atom in ATOMS.values() if atom.name == name and atom.kind == "package"]
             if wanted:
-                return object() if world.get(wanted[0].text, False) is not ("is None" in wanted[0].text) else None
+                return (
+                    object()
+                    if world.get(wanted[0].text, False) is not ("is None" in wanted[0].text)
+                    else None
+                )
             return real(name, package)
 
         self._patches = [

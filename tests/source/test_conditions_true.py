@@ -66,7 +66,9 @@ def _about_line(line: int, effects: list[Effect], run: Run, exactly: bool) -> li
         # Sibling ways that all wake are certain together: then another line wakes.
         if not run.woken and any(run.presumes(effect.presumed) for effect in certain):
             return [f"line {line} does not wake, and is called {said}, in {run.world}"]
-        if exactly and any(_says_all(e) and run.holds(e.condition or "") and run.presumes(e.presumed) for e in effects):
+        if exactly and any(
+            _says_all(e) and run.holds(e.condition or "") and run.presumes(e.presumed) for e in effects
+        ):
             return [f"line {line} does not wake, and what is said holds: {said}, in {run.world}"]
     elif not certain and not any(run.holds(effect.condition or "") for effect in effects):
         return [f"line {line} wakes, and what is said is false: {said}, in {run.world}"]

@@ -87,7 +87,14 @@ INNER = (
     "keep(jax.jit({}))",
     "jax.named_call({})",
 )
-OUTER = (*INNER, "jax.hessian({})", "jax.value_and_grad({})", "vmap({})", "jax.vmap({})", "jax.checkpoint({})")
+OUTER = (
+    *INNER,
+    "jax.hessian({})",
+    "jax.value_and_grad({})",
+    "vmap({})",
+    "jax.vmap({})",
+    "jax.checkpoint({})",
+)
 PLAIN = ("double", "smooth", "lambda x: x * 5.0", "Net().eager")
 WAYS = (
     "U = {use}",

@@ -85,7 +85,12 @@ class Selection:
 
     def finish(self) -> None:
         """Add what older allowed versions do, for names of which the newest one leaves nothing to tell."""
-        told = {(entry.how, name) for entry, _ in self._older for name in entry.names if self._is_told(entry, name)}
+        told = {
+            (entry.how, name)
+            for entry, _ in self._older
+            for name in entry.names
+            if self._is_told(entry, name)
+        }
         for entry, condition in self._older:
             left = tuple([name for name in entry.names if (entry.how, name) not in told])
             if left:

@@ -141,7 +141,9 @@ def waiting(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keyword
 
 def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
     """Record what calling `symbol`, the result of a call, does whatever that call was given."""
-    record_facts(ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)]))
+    record_facts(
+        ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)])
+    )
 
 
 def _is_about_arguments(fact: Fact) -> bool:

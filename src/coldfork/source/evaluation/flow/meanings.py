@@ -275,6 +275,6 @@ def _external(name: str) -> Meaning:
 
 
 def _is_lasting(found: Meaning) -> bool:
-    return all(
-        _is_lasting(part) for part in found[1:] if isinstance(part, tuple)
-    ) and not (found[0] in ("call", "external", "variable") and not found[1])
+    return all(_is_lasting(part) for part in found[1:] if isinstance(part, tuple)) and not (
+        found[0] in ("call", "external", "variable") and not found[1]
+    )

@@ -41,6 +41,9 @@ TARGETS = (
     Target(ANY_LARGE, "CPU a megabyte", 1.0),
     Target("80 MB together", "peak memory", 700.0, "MB"),
     Target("20000 generated lines", "peak memory", 100.0, "MB"),
+    Target("a table of 20000 entries", "peak memory", 120.0, "MB"),
+    Target("a table of 40000 entries", "peak memory", 120.0, "MB"),
+    Target("20000 lines of messages", "peak memory", 120.0, "MB"),
 )
 
 

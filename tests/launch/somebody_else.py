@@ -48,14 +48,16 @@ class SomebodyElse:
 
 @contextmanager
 def somebody_else(*modules: str) -> Iterator[SomebodyElse]:
-    """Become able to run programs as another user, who can import the package and these modules of the tests."""
+    """Be able to run programs as another user, who can import the package and these modules of tests."""
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     # Neither the folder of the tests' own files nor the one that TMPDIR names is open to others.
     with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
         home = Path(temporary)
         folder, sources = home / "folder", home / "sources"
-        shutil.copytree(SOURCE / "coldfork", sources / "coldfork", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            SOURCE / "coldfork", sources / "coldfork", ignore=shutil.ignore_patterns("__pycache__")
+        )
         for module in modules:
             name = f"{module.replace('.', '/')}.py"
             (sources / name).parent.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ class Budget:
         self.cut = None
 
     def charge_display(self, elements: int) -> None:
-        """Count the elements of a display or the arguments of a call, where they may be evaluated many times."""
+        """Count the elements of a display, or the arguments of a call, where they may be evaluated again."""
         if elements > _ELEMENTS and (self.depth or self.loops):
             self.left -= elements // _ELEMENTS
 

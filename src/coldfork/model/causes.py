@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -90,6 +91,10 @@ class Cause:
     """What stays cold when only this is mended; filled for imports that are an entry of their own."""
     accepted: bool = False
     """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
+
+    def counts(self, bar: Verdict, audiences: Set[Audience]) -> bool:
+        """Whether it is as sure as the bar and concerns one of these audiences."""
+        return self.verdict.rank >= bar.rank and self.audience in audiences
 
     @property
     def warms(self) -> int:

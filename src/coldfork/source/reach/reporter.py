@@ -10,6 +10,7 @@ from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.ways import told
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
@@ -109,7 +110,7 @@ class Reporter:
         return blamed
 
     def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
-        for site in result.sites:
+        for site in told(result.sites):
             yield self._effect(name, site, site.wake, site.certain and not above, above, None)
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
@@ -232,6 +233,15 @@ class Reporter:
             for importer, one, target in towards
         ])  # fmt: skip
 
+    def imported(self) -> frozenset[str]:
+        """The top-level packages that anything of what was looked at imports."""
+        edges = (one.edge for result in self.results.values() for one in result.edges)
+        return frozenset([edge.target.partition(".")[0] for edge in edges])
+
+    def unfollowed(self) -> int:
+        """How many lines of the checked code call something unknown."""
+        return sum(self.results[name].unfollowed for name in self.found.files if name in self.results)
+
     # -- what is not an effect ----------------------------------------------------------------------
 
     def unreadable(self) -> tuple[Unreadable, ...]:
@@ -287,7 +297,7 @@ def _unsaid(
 def _sameness(effect: Effect) -> tuple[object, ...]:
     """What is reported once: a line, and a waking site that a file's imports lead to."""
     if effect.imported is None:
-        return effect.path, effect.accelerator, effect.line
+        return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
     if waking.path == effect.path:  # nothing of the dependency's own source is at hand
         return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]

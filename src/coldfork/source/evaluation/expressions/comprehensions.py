@@ -116,7 +116,8 @@ def _generate(
                 return
             if outcome.nominal is not True:
                 complete = False
-                frame.conditions = (*frame.conditions, outcome.when_true or quoted(frame.module, span, False))
+                needed = outcome.when_true or quoted(ev, frame, test, span, False)
+                frame.conditions = (*frame.conditions, needed)
         _maybe(frame, inside, len(frame.conditions) > len(saved))
         frame.conditions = saved
 

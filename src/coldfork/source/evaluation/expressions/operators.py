@@ -8,7 +8,9 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition, all_of
 from coldfork.source.values.kinds import (
+    FALSE,
     NONE,
     RELEASE,
     SETTLED,
@@ -49,13 +51,18 @@ def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, left_node, operators, comparators = node
     left = ev.evaluate(frame, left_node)
     result: Value = TRUE
+    ended: list[tuple[Value, Condition | None]] = []
     for name, right_node in zip(operators, comparators, strict=True):
         right = ev.evaluate(frame, right_node)
         result = compare_pair(ev, frame, name, left, right)
-        if len(operators) > 1 and test_of(result).nominal is not True:
-            return result if test_of(result).nominal is False else UNKNOWN
+        if len(operators) > 1:
+            outcome = test_of(result)
+            if outcome.nominal is not True:
+                return result if outcome.nominal is False and outcome.when_true is None else UNKNOWN
+            if outcome.when_false is not None:
+                ended.append((FALSE, outcome.when_false))
         left = right
-    return result
+    return joined([(result, None), *ended]) if ended else result
 
 
 def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
@@ -65,7 +72,7 @@ def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: V
         for one, first in alternatives(left):
             for other, second in alternatives(right):
                 outcome = _compare_single(ev, frame, name, one, other)
-                found.append((outcome, first or second))
+                found.append((outcome, all_of(first, second)))
         return joined(found)
     return _compare_single(ev, frame, name, left, right)
 

@@ -25,6 +25,7 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending, ending
 from coldfork.source.values.unions import alternatives, union
@@ -257,6 +258,8 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
         return UNKNOWN
     if isinstance(container, ClassRef):
         return _class_item(ev, frame, container, key)
+    if isinstance(container, Wrapped):
+        return ev.call(frame, External(f"{container.symbol}.__getitem__"), (key,))
     if isinstance(container, External):
         return _external_item(ev, frame, container, key)
     return UNKNOWN

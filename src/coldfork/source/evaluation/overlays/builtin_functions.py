@@ -37,6 +37,7 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives, union
@@ -190,7 +191,7 @@ def _issubclass(
 def _callable(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial)):
+    if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial, Wrapped)):
         return TRUE
     if positional and isinstance(positional[0], External) and callable(_builtin(positional[0])):
         return TRUE

@@ -99,7 +99,7 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
         frame.conditions = before
         return FALLS
     branches = Branches(ev, frame)
-    branches.follow(lambda: _round(ev, frame, body), quoted(frame.module, span, False), True, "", holding)
+    branches.follow(lambda: _round(ev, frame, body), quoted(ev, frame, test, span, False), True, (), holding)
     branches.follow(lambda: FALLS, None, True)
     branches.join()
     frame.conditions = before

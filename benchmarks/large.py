@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +86,7 @@ PACKAGES = (
 TOGETHER_MEGABYTES = 80.0
 TOGETHER = "80 MB together"
 GENERATED = f"{GENERATED_LINES} generated lines"
-TABLES = {
+TABLES: dict[str, Callable[[], str]] = {
     "a table of 20000 entries": lambda: table(20_000),
     "a table of 40000 entries": lambda: table(40_000),
     "20000 lines of messages": lambda: messages(20_000),

@@ -49,6 +49,8 @@ class Request:
     excluded: Callable[[str], bool] = lambda path: False
     changed: tuple[str, ...] | None = None
     """Files that changed: the observation says which modules that can affect."""
+    captures: bool = True
+    """Whether captured code is looked at too; it says the same on every machine."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
     store: Store | None = None
@@ -142,7 +144,9 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
         folder / f"{work}.results",
         folder / f"{work}.answers",
         digest_of(sorted(program.versions.items()), sorted(program.required)),
-        digest_of(request.entries, sorted(found.display.items()), found.broken, request.changed),
+        digest_of(
+            request.entries, sorted(found.display.items()), found.broken, request.changed, request.captures
+        ),
         kin,
     )
 
@@ -159,7 +163,7 @@ def _answer(
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations)
     captured = CaptureObserver(program, quotations).effects(
-        name for name in found.files if name in results.by_name
+        name for name in found.files if request.captures and name in results.by_name
     )
     affected = None
     if request.changed is not None:

@@ -31,6 +31,10 @@ TARGETS = (
     Target("vllm-0.11.0", "cold CPU / lifeguard", 0.7, "x"),
     Target("vllm-0.11.0", "warm", 0.35),
     Target("vllm-0.11.0", "edited", 0.4),
+    Target("vllm-0.11.0", "session, leaf in a buffer", 0.15),
+    Target("vllm-0.11.0", "session, leaf on disk", 0.15),
+    Target("vllm-0.11.0", "session, root in a buffer", 0.6),
+    Target("vllm-0.11.0", "session, root on disk", 0.6),
     Target("vllm-0.11.0-with-dependencies", "cold", 4.0),
     Target("vllm-0.11.0-with-dependencies", "warm", 0.8),
     Target("vllm-0.33.0-with-dependencies", "cold", 8.0),
@@ -41,6 +45,9 @@ TARGETS = (
     Target(ANY_LARGE, "CPU a megabyte", 1.0),
     Target("80 MB together", "peak memory", 700.0, "MB"),
     Target("20000 generated lines", "peak memory", 100.0, "MB"),
+    Target("a table of 20000 entries", "peak memory", 120.0, "MB"),
+    Target("a table of 40000 entries", "peak memory", 120.0, "MB"),
+    Target("20000 lines of messages", "peak memory", 120.0, "MB"),
 )
 
 

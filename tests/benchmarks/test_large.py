@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def test_twenty_packages_are_measured_and_the_promises_name_them() -> None:
     assert len(names) == len(large.PACKAGES) == 20
     assert {"sympy", "pandas"} <= names
     promised = {target.tree for target in targets.TARGETS}
-    assert {"sympy", "pandas", targets.ANY_LARGE, large.TOGETHER, large.GENERATED} <= promised
+    assert {"sympy", "pandas", targets.ANY_LARGE, large.TOGETHER, large.GENERATED, *large.TABLES} <= promised
 
 
 def test_as_many_folders_are_checked_together_as_hold_the_size(
@@ -39,6 +40,15 @@ def test_what_a_check_takes_is_held_against_the_promises(capsys: pytest.CaptureF
     dear = large.Cost("sympy", 10.0, Run(9.0, 0, 21.0))
     assert large._show(dear, of_package=True) == 2
     assert capsys.readouterr().out.count("MISSED") == 2
+
+
+def test_tables_are_made_as_large_as_their_names_say() -> None:
+    ast.parse(large.table(20))
+    assert large.table(20).count("'key_") == 20
+    made = large.messages(20_000)
+    ast.parse(large.messages(200))
+    assert 19_900 < made.count("\n") < 20_100
+    assert 1e6 < len(made) < 3e6
 
 
 def test_generated_lines_are_checked_for_real(tmp_path: Path) -> None:

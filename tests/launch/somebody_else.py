@@ -48,7 +48,7 @@ class SomebodyElse:
 
 @contextmanager
 def somebody_else(*modules: str) -> Iterator[SomebodyElse]:
-    """Become able to run programs as another user, who can import the package and these modules of the tests."""
+    """Be able to run programs as another user, who can import the package and these modules of tests."""
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     # Neither the folder of the tests' own files nor the one that TMPDIR names is open to others.

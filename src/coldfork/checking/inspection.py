@@ -134,7 +134,7 @@ def _observe(
     for machine in machines.with_more(profile) if request.profile is None else ():
         known = known_on(machine)
         if machines.uses(observation, known, machine.accelerators - profile.accelerators):
-            more = analyse(replace(question, profile=machine, catalogue=known), progress)
+            more = analyse(replace(question, profile=machine, catalogue=known, captures=False), progress)
             observation, remedies = machines.joined(observation, more), remedies | known.remedies
     return observation, remedies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -53,6 +53,8 @@ class Request:
     """Files that changed: the observation says which modules that can affect."""
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """Texts by absolute path, for files that differ from the disk or are not there."""
+    captures: bool = True
+    """Whether captured code is looked at too; it says the same on every machine."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
     store: Store | None = None
@@ -147,7 +149,9 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
         folder / f"{work}.results",
         folder / f"{work}.answers",
         digest_of(sorted(program.versions.items()), sorted(program.required)),
-        digest_of(request.entries, sorted(found.display.items()), found.broken, request.changed),
+        digest_of(
+            request.entries, sorted(found.display.items()), found.broken, request.changed, request.captures
+        ),
         kin,
     )
 
@@ -164,7 +168,7 @@ def _answer(
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations)
     captured = CaptureObserver(program, quotations).effects(
-        name for name in found.files if name in results.by_name
+        name for name in found.files if request.captures and name in results.by_name
     )
     affected = None
     if request.changed is not None:

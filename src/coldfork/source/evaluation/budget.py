@@ -10,7 +10,7 @@ _STATEMENTS = 20_000
 _STATEMENTS_OF_TESTS = 4_000
 _DEEPEST = 60
 #: Elements of a display that are evaluated in about the time of one statement.
-_ELEMENTS = 8
+FEW_ELEMENTS = 8
 #: Items of a container that are gone through or copied in about the time of one statement.
 _ITEMS = 512
 
@@ -36,9 +36,9 @@ class Budget:
         self.cut = None
 
     def charge_display(self, elements: int) -> None:
-        """Count the elements of a display or the arguments of a call, where they may be evaluated many times."""
-        if elements > _ELEMENTS and (self.depth or self.loops):
-            self.left -= elements // _ELEMENTS
+        """Count the elements of a display, or the arguments of a call, where they may be evaluated again."""
+        if self.depth or self.loops:
+            self.left -= elements // FEW_ELEMENTS
 
     def charge(self, items: int) -> None:
         """Count going through a container: many times over, a large one is work as well."""

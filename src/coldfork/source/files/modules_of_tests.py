@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=8_192)  # the same few thousand are asked about by every part of an analysis
 def is_test(name: str, path: str) -> bool:
     """True for test modules, also those inside packages."""
     parts = path.split("/")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.capture_hints import capturing
 from coldfork.source.syntax.ignore_comments import find_ignore_comments
+from coldfork.source.syntax.large_files import is_large, statements
 from coldfork.source.syntax.lazy_imports import declare, may_be_listed, may_be_spelt
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Block, Code, Node, code_of
-from coldfork.source.syntax.scopes import ImportRecord
-from coldfork.source.syntax.skeleton import skeleton
+from coldfork.source.syntax.scopes import ImportRecord, Scope
+from coldfork.source.syntax.skeleton import Skeleton, skeleton
 from coldfork.source.syntax.syntax_errors import parse
 from coldfork.source.syntax.words import FUTURE, GLOBAL, GRAPH, LAZY, MARK, words
 
@@ -70,26 +72,17 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
     # Nor may a header be left out whose default values read a name that an import binds lazily.
     lazily = bool(held & LAZY) and (may_be_listed(source, target_version) or may_be_spelt(source))
     blanked = None if lazily else skeleton(source)
-    tree = (
-        _parse_quietly(blanked.text) if blanked is not None and (blanked.spans or blanked.imports) else None
-    )
-    spans: dict[int, tuple[int, int]] = {}
-    if tree is not None and blanked is not None:
-        spans = blanked.spans
-        context = Context(
-            0,
-            postponed,
-            spans,
-            blanked.runs,
-            target_version=target_version,
-            imports=blanked.imports,
-            deferred=deferred,
-        )
-    else:
+    if blanked is not None and not blanked.spans and not blanked.imports:
+        blanked = None
+    lowered = None if lazily else _lower_quietly(source, blanked, target_version, postponed, deferred)
+    if lowered is None:
+        blanked = None
         tree = parse(source)
         lazy = declare(tree, source, target_version) if lazily else frozenset()
         context = Context(0, postponed, lazy=lazy, target_version=target_version, deferred=deferred)
-    body, scope = lower_module(context, tree.body)
+        lowered = context, *lower_module(context, tree.body)
+    context, body, scope = lowered
+    spans = blanked.spans if blanked is not None else {}
     loads = dict(scope.loads)
     if blanked is not None and spans and not postponed:
         for name, line in blanked.header_names.items():
@@ -126,11 +119,40 @@ def _rebound(source: bytes) -> set[str]:
     return found
 
 
-def _parse_quietly(source: bytes) -> ast.Module | None:
+def _lower_quietly(
+    source: bytes,
+    blanked: Skeleton | None,
+    target_version: tuple[int, int],
+    postponed: bool,
+    deferred: bool,
+) -> tuple[Context, Block, Scope] | None:
+    """Lower the skeleton of a file, or all of a large one; None where that is no Python."""
+    text = source if blanked is None else blanked.text
+    in_parts = is_large(text)
+    if blanked is None:
+        if not in_parts:
+            return None
+        context = Context(0, postponed, target_version=target_version, deferred=deferred)
+    else:
+        context = Context(
+            0,
+            postponed,
+            blanked.spans,
+            blanked.runs,
+            target_version=target_version,
+            imports=blanked.imports,
+            deferred=deferred,
+        )
+    if in_parts:
+        with suppress(SyntaxError, ValueError):
+            return context, *lower_module(context, statements(text))
+    if blanked is None:
+        return None
     try:
-        return parse_any(source)
+        tree = parse_any(text)
     except (SyntaxError, ValueError):
         return None
+    return context, *lower_module(context, tree.body)
 
 
 def function_code(source: bytes, start: int, end: int, line: int) -> Code | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from coldfork.source.evaluation.budget import FEW_ELEMENTS
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
@@ -91,7 +92,8 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
                 named[None] = UNKNOWN
         else:
             named[name] = evaluated
-    ev.budget.charge_display(len(given) + len(named))
+    if len(given) + len(named) > FEW_ELEMENTS:
+        ev.budget.charge_display(len(given) + len(named))
     frame.line, frame.column = line, column
     if frame.end_line < end_line or frame.end_line > end_line + 400:
         frame.end_line = end_line
@@ -239,7 +241,8 @@ def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
         else:
             items.append(ev.evaluate(frame, element))
             filled = True
-    ev.budget.charge_display(len(items))
+    if len(items) > FEW_ELEMENTS:
+        ev.budget.charge_display(len(items))
     if kind == "tuple" and exact and items and all(isinstance(item, Const) for item in items):
         held_items = tuple(item.value for item in items)  # type: ignore[attr-defined]
         if not is_nested_too_large(held_items):
@@ -249,7 +252,8 @@ def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, keys, values = node
-    ev.budget.charge_display(len(values))
+    if len(values) > FEW_ELEMENTS:
+        ev.budget.charge_display(len(values))
     items: dict[Value, Value] = {}
     exact, filled = True, False
     for key, value in zip(keys, values, strict=True):
@@ -300,7 +304,8 @@ def _has(ev: Interpreter, value: Instance, name: str) -> bool:
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, expressions, methods = node
-    ev.budget.charge_display(len(expressions))
+    if len(expressions) > FEW_ELEMENTS:
+        ev.budget.charge_display(len(expressions))
     parts = [ev.evaluate(frame, part) for part in expressions]
     for part in parts:
         if isinstance(part, Instance):

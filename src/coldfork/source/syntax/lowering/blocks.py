@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from coldfork.source.syntax import nodes
@@ -33,7 +33,7 @@ from coldfork.source.syntax.scopes import (
 from coldfork.source.syntax.syntax_errors import refuse_python_2
 
 
-def lower_module(context: Context, statements: Sequence[ast.stmt]) -> tuple[Block, Scope]:
+def lower_module(context: Context, statements: Iterable[ast.stmt]) -> tuple[Block, Scope]:
     """Lower a module body."""
     scope = Scope()
     block = prune(_block(context, statements, scope), scope, context.lazy)
@@ -63,7 +63,7 @@ def lower_function(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDe
     return code
 
 
-def _block(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
+def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None) -> Block:
     out: list[Node] = []
     runs, imports = context.runs, context.imports
     for node in statements:

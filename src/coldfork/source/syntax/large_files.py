@@ -1,0 +1,144 @@
+"""Parse a large file in parts, so that its whole tree is never there, and leave constants out of its tables.
+
+The tree of a generated file takes a hundred times the room of its text. A table of constants runs nothing,
+and one in which thousands of entries stand for each other tells no more than its first entry does.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+
+from coldfork.source.syntax.newer.parsing import parse_as_is
+
+#: Smaller texts are parsed as they are: what is gained would be little.
+LARGE = 200_000
+_PART = 60_000
+_LONG_RUN = 4_000
+"""Of so many bytes of entries one after another the first is kept."""
+# A statement of the module may begin here, and none that goes on with another one does.
+_BEGINNING = re.compile(rb"^(?!(?:else|elif|except|finally)\b)[A-Za-z_@]", re.MULTILINE)
+
+
+def is_large(text: bytes) -> bool:
+    """True for a text that should be parsed in parts."""
+    return len(text) >= LARGE
+
+
+def statements(text: bytes) -> Iterator[ast.stmt]:
+    """The statements of a module, parsed as they are asked for.
+
+    SyntaxError where a part does not parse, which says nothing of the whole: a part is cut off at a line
+    that looks like the beginning of a statement, and counts as one where the parser takes it for complete.
+    """
+    start = line = 0
+    while start < len(text):
+        room = _PART
+        while True:
+            end = _end(text, start + room)
+            try:
+                tree = _parse(text[start:end], line)
+                break
+            except SyntaxError:
+                if end == len(text):
+                    raise
+                room *= 2  # a string or a bracket may still be open
+        yield from tree.body
+        line += text.count(b"\n", start, end)
+        start = end
+
+
+def _parse(part: bytes, line: int) -> ast.Module:
+    """The tree of a part that stands behind so many lines; one that is long holds a long statement."""
+    before = b"\n" * line
+    if len(part) > 2 * _PART:
+        shorter = without_tables(part)
+        if shorter is not part:
+            with suppress(SyntaxError):  # some displays take nothing that is unpacked
+                return parse_as_is(before + shorter)
+    return parse_as_is(before + part)
+
+
+def _end(text: bytes, wanted: int) -> int:
+    """Where a part may end: at or behind an offset."""
+    found = _BEGINNING.search(text, wanted)
+    return len(text) if found is None else found.start()
+
+
+def without_tables(text: bytes) -> bytes:
+    """The text with long runs of constants in displays left out; every line and column stays where it is.
+
+    An entry that unpacks a number stands for them: it is no container, so nobody takes the rest for all.
+    """
+    token, entry = _token(), _entry()
+    parts: list[bytes] = []
+    written = at = 0
+    while (found := token.search(text, at)) is not None:
+        at = found.end()
+        kind = found.lastgroup
+        if kind == "stray":
+            return text
+        if kind is None or at - found.start() < _LONG_RUN:
+            continue
+        first = entry.match(text, found.start())
+        assert first is not None
+        if first.end() - found.start() >= _LONG_RUN:
+            at = found.start() + 1 if text[found.start()] in b"[({" else first.end()
+            continue
+        if at - first.end() < len(b"**0,"):
+            continue
+        parts += text[written : first.end()], b"**0," if kind == "pairs" else b"*0,"
+        parts.append(_blank(text, first.end(), at, len(parts[-1])))
+        written = at
+    return b"".join([*parts, text[written:]]) if parts else text
+
+
+def _blank(text: bytes, start: int, end: int, used: int) -> bytes:
+    """What takes as many lines and columns as a stretch of the text, of whose first line some are used."""
+    last = text.rfind(b"\n", start, end)
+    if last < 0:
+        return b" " * (end - start - used)
+    return b"\n" * text.count(b"\n", start, end) + b" " * (end - last - 1)
+
+
+_SPACE = rb"(?:[ \t\n]|\#[^\n]*\n)*+"
+_TEXT = rb"""(?:"(?!"")[^"\\\n]*+(?:\\[\s\S][^"\\\n]*+)*+"|'(?!'')[^'\\\n]*+(?:\\[\s\S][^'\\\n]*+)*+')"""
+_CONSTANT = (
+    rb"(?:(?:[bBuUrR]{0,2}%(text)b%(space)b)++|[-+]?\d[\w.]*+(?:(?<=[eE])[-+]\d++)?+%(space)b"
+    rb"|(?:True|False|None)\b%(space)b)" % {b"text": _TEXT, b"space": _SPACE}
+)
+
+
+def _nested(depth: int) -> bytes:
+    """A constant, or a display of constants of so many levels; with the space behind it."""
+    if not depth:
+        return _CONSTANT
+    within = {b"item": _nested(depth - 1), b"space": _SPACE}
+    listed = rb"%(space)b(?:%(item)b(?:,%(space)b|(?=[\])])))*+" % within
+    paired = rb"%(space)b(?:%(item)b(?::%(space)b%(item)b)?+(?:,%(space)b|(?=\})))*+" % within
+    return rb"(?:%b|(?:\[%b\]|\(%b\)|\{%b\})%b)" % (_CONSTANT, listed, listed, paired, _SPACE)
+
+
+@cache
+def _entry() -> re.Pattern[bytes]:
+    """One entry of a display, with the comma behind it."""
+    item = _nested(2)
+    return re.compile(rb"%b(?::%b%b)?+," % (item, _SPACE, item))
+
+
+@cache
+def _token() -> re.Pattern[bytes]:
+    """What has to be read as one, lest the inside of a text be taken for entries; and runs of these."""
+    item = _nested(2)
+    return re.compile(
+        rb"\#[^\n]*+"
+        rb"|[A-Za-z]{0,3}(?:\"\"\"(?:[^\\]|\\[\s\S])*?\"\"\"|'''(?:[^\\]|\\[\s\S])*?''')"
+        rb"|(?P<pairs>(?:%(item)b:%(space)b%(item)b,%(space)b)++)"
+        rb"|(?P<items>(?:%(item)b,%(space)b)++)"
+        rb"|[A-Za-z]{0,3}%(text)b"
+        rb"|\w++"
+        rb"|(?P<stray>[\"'])" % {b"item": item, b"space": _SPACE, b"text": _TEXT}
+    )

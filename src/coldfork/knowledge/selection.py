@@ -33,6 +33,7 @@ from coldfork.model.profiles import Profile
 Versioned = EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry | WrapsEntry
 
 _OTHERWISE = "otherwise"
+_LOOKED_UP = ("call", "helper", "attribute", "import")
 _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
 
 
@@ -47,8 +48,8 @@ class Selection:
         self.required = required
         self.asked: dict[str, object] = {}
         """The versions that mattered, by distribution; else those that are allowed, None where nobody told us."""
-        self.exact: dict[str, dict[str, list[Fact]]] = {"call": {}, "attribute": {}, "import": {}}
-        self.wild: dict[str, dict[str, list[Wildcard]]] = {"call": {}, "attribute": {}, "import": {}}
+        self.exact: dict[str, dict[str, list[Fact]]] = {how: {} for how in _LOOKED_UP}
+        self.wild: dict[str, dict[str, list[Wildcard]]] = {how: {} for how in _LOOKED_UP}
         self.methods: dict[str, list[MethodFact]] = {}
         self.values: dict[str, Value] = {}
         self.raises: dict[str, Raises] = {}

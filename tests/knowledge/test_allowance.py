@@ -110,5 +110,8 @@ def test_older_versions_are_silent_where_the_newest_tells() -> None:
 
 def test_requirements_change_the_digest() -> None:
     extra = {"effect": [WAKE]}
-    digests = {load(PROFILES["cuda"], {}, extra, one).digest for one in ({}, {"acme": ("==4.5",)}, {"acme": ("==4.7",)})}
+    digests = {
+        load(PROFILES["cuda"], {}, extra, one).digest
+        for one in ({}, {"acme": ("==4.5",)}, {"acme": ("==4.7",)})
+    }
     assert len(digests) == 3

@@ -209,7 +209,14 @@ def test_every_maker_is_expected() -> None:
 
 def test_every_entry_names_its_source_and_a_remedy_that_exists() -> None:
     remedies = {remedy.id for remedy in LIBRARY.remedies}
-    for entries in (LIBRARY.effects, LIBRARY.values, LIBRARY.raises, LIBRARY.harmless, LIBRARY.returns, LIBRARY.wraps):
+    for entries in (
+        LIBRARY.effects,
+        LIBRARY.values,
+        LIBRARY.raises,
+        LIBRARY.harmless,
+        LIBRARY.returns,
+        LIBRARY.wraps,
+    ):
         assert [entry.names for entry in entries if not entry.source.strip()] == []
     assert [entry.names for entry in LIBRARY.effects if entry.remedy not in remedies] == []
     assert all(remedy.text.endswith(".") for remedy in LIBRARY.remedies)

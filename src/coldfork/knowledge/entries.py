@@ -36,7 +36,17 @@ KEYS: dict[str, tuple[str, ...]] = {
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
-ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith", "other_than", "data")
+ARGUMENT = (
+    "name",
+    "position",
+    "startswith",
+    "integers",
+    "through",
+    "equals",
+    "endswith",
+    "other_than",
+    "data",
+)
 
 
 def near(name: str, known: Collection[str]) -> str:

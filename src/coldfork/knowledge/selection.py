@@ -47,7 +47,7 @@ class Selection:
         self.versions = versions
         self.required = required
         self.asked: dict[str, object] = {}
-        """The versions that mattered, by distribution; else those that are allowed, None where nobody told us."""
+        """The versions that mattered, by distribution: installed, else allowed, else None."""
         self.exact: dict[str, dict[str, list[Fact]]] = {how: {} for how in _LOOKED_UP}
         self.wild: dict[str, dict[str, list[Wildcard]]] = {how: {} for how in _LOOKED_UP}
         self.methods: dict[str, list[MethodFact]] = {}
@@ -86,7 +86,12 @@ class Selection:
 
     def finish(self) -> None:
         """Add what older allowed versions do, for names of which the newest one leaves nothing to tell."""
-        told = {(entry.how, name) for entry, _ in self._older for name in entry.names if self._is_told(entry, name)}
+        told = {
+            (entry.how, name)
+            for entry, _ in self._older
+            for name in entry.names
+            if self._is_told(entry, name)
+        }
         for entry, condition in self._older:
             left = tuple([name for name in entry.names if (entry.how, name) not in told])
             if left:

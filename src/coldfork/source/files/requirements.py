@@ -49,15 +49,21 @@ def _metadata(folder: Path, checked: Path) -> Iterator[Path]:
         yield beside[0]
     elif folder in checked.parents:
         inside = checked.relative_to(folder).as_posix().split("/")[0]
-        yield from [one for one in beside if re.search(rf"^{re.escape(inside)}[/,]", _text(one / "RECORD"), re.M)]
+        yield from [
+            one
+            for one in beside
+            if re.search(rf"^{re.escape(inside)}[/,]", _text(one / "RECORD"), re.MULTILINE)
+        ]
 
 
 def _lines(folder: Path) -> Iterator[str]:
     """Every requirement that the files of a folder state, one a line."""
     if DIST_INFO.match(folder.name):
-        yield from re.findall(r"^Requires-Dist:(.+)$", _text(folder / "METADATA"), re.M)
+        yield from re.findall(r"^Requires-Dist:(.+)$", _text(folder / "METADATA"), re.MULTILINE)
         return
-    names = [name for name in sorted(names_in(folder)) if name.startswith("requirements") and name.endswith(".txt")]
+    names = [
+        name for name in sorted(names_in(folder)) if name.startswith("requirements") and name.endswith(".txt")
+    ]
     for name in names:
         yield from _text(folder / name).splitlines()
     yield from _in_setup_cfg(_text(folder / "setup.cfg"))
@@ -93,7 +99,10 @@ def _in_pyproject(text: str) -> Iterator[str]:
     except tomllib.TOMLDecodeError:
         return
     project = _table(document, "project")
-    groups = [*_table(project, "optional-dependencies").values(), *_table(document, "dependency-groups").values()]
+    groups = [
+        *_table(project, "optional-dependencies").values(),
+        *_table(document, "dependency-groups").values(),
+    ]
     for listed in (project.get("dependencies"), *groups):
         yield from [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     poetry = _table(_table(document, "tool"), "poetry")

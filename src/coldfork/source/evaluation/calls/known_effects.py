@@ -14,7 +14,6 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
-    FUNCTIONS,
     Const,
     External,
     Keywords,
@@ -26,6 +25,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives
+from coldfork.source.values.wrapped import FUNCTIONS
 
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
@@ -146,7 +146,9 @@ def waiting(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keyword
 
 def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
     """Record what calling `symbol`, the result of a call, does whatever that call was given."""
-    record_facts(ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)]))
+    record_facts(
+        ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)])
+    )
 
 
 def _is_about_arguments(fact: Fact) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from coldfork.knowledge.catalogue import Fact
+from coldfork.knowledge.catalogue import Fact, ValueKind
 from coldfork.knowledge.catalogue import Value as KnownValue
-from coldfork.knowledge.catalogue import ValueKind
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.annotations import read_annotations
@@ -49,9 +48,9 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
-    Wrapped,
 )
 from coldfork.source.values.texts import Ending
+from coldfork.source.values.wrapped import Wrapped
 
 _LONGEST_NAME = 160
 
@@ -323,7 +322,11 @@ def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Val
 def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
     """Of what a known call returned, and what is remembered with the arguments of that call."""
     made = value.function
-    return _of_external(ev, frame, made, name) if isinstance(made, External) and made.name[-1] == ")" else UNKNOWN
+    return (
+        _of_external(ev, frame, made, name)
+        if isinstance(made, External) and made.name[-1] == ")"
+        else UNKNOWN
+    )
 
 
 def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:

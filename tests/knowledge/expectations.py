@@ -199,8 +199,25 @@ cuda context: numba.cuda.get_current_device numba.cuda.device_array numba.cuda.t
 cuda context+if func_or_sig: numba.cuda.jit()
 cuda context+if target: numba.vectorize()
 cuda context: numba.cuda.require_context()
+cuda context+unless device: ultralytics.utils.torch_utils.select_device
+cuda context: ultralytics.utils.torch_utils.get_gpu_info import bitsandbytes
+cuda bitsandbytes==0.43.0 driver+env: import bitsandbytes
+cuda driver+env: transformers.utils.is_torch_cuda_available transformers.utils.is_flash_attn_2_available
+cuda driver+env: transformers.utils.import_utils.is_flash_attn_3_available
+cuda driver+env: sentence_transformers.util.get_device_name
+cuda transformers==4.40.2 driver+env: transformers.utils.is_bitsandbytes_available
+cuda transformers==4.40.2 cold: transformers.utils.is_flash_attn_3_available
+cuda context+unless device+unless device_map or context+unless device+if device or \
+context+if device_map: transformers.pipeline
+cuda transformers==4.40.2 context+unless device+if device or context+if device_map: transformers.pipeline
+cuda context: transformers.utils.is_torch_bf16_gpu_available accelerate.utils.is_bf16_available
+cuda context+if device_map: transformers.AutoModel.from_pretrained
+cuda context+unless device or context+if device: sentence_transformers.SentenceTransformer
+cuda cold: transformers.utils.is_torch_available transformers.utils.is_bitsandbytes_available
+cpu cold: transformers.pipeline sentence_transformers.SentenceTransformer
 cuda context: cupy.RawModule@get_function cupy.RawKernel@compile read cupy.RawKernel().num_regs
-cuda context: read cupy.RawModule().module cupy.RawKernel() cupy.ElementwiseKernel() cupy.cuda.MemoryPool@malloc
+cuda context: read cupy.RawModule().module cupy.RawKernel() cupy.ElementwiseKernel()
+cuda context: cupy.cuda.MemoryPool@malloc
 cuda context: cupy.cuda.runtime.setDevice cupy.cuda.runtime.memGetInfo cupy.cuda.runtime.deviceSetLimit
 cuda context: cupy_backends.cuda.api.runtime.malloc cupy.cuda.device.get_cublas_handle cupy.cuda.Event
 cuda context: read cupy.cuda.Device().compute_capability cupy.random.RandomState cupyx.empty_pinned
@@ -208,7 +225,8 @@ cuda context+unless null+unless ptds: cupy.cuda.Stream
 cuda context+if fraction or driver+unless fraction: cupy.cuda.MemoryPool@set_limit
 cuda driver: cupy.cuda.MemoryPool@get_limit cupy.cuda.MemoryPool@used_bytes read cupy.cuda.Device().pci_bus_id
 cuda driver: cupy.cuda.runtime.deviceCanAccessPeer cupy.cuda.runtime.driverGetVersion
-cuda driver: cupy_backends.cuda.api.runtime.getDeviceCount cupy.cuda.get_current_stream cupy.cuda.MemoryAsyncPool
+cuda driver: cupy_backends.cuda.api.runtime.getDeviceCount cupy.cuda.get_current_stream
+cuda driver: cupy.cuda.MemoryAsyncPool
 cuda cold: cupy.cuda.runtime.runtimeGetVersion cupy.RawModule cupy.RawKernel cupy.cuda.MemoryPool
 cuda cold: cupy.RawModule@foo read cupy.RawKernel().name cupy.cuda.set_allocator cupy.cuda.ExternalStream
 cuda context: numba.cuda.jit@__getitem__() numba.cuda.jit@compile numba.cuda.compile_for_current_device
@@ -271,7 +289,7 @@ cuda tensorflow==1.15.0 cold: tensorflow.constant
 cuda cold: tensorflow.function tensorflow.TensorSpec
 cuda driver+env: import deepspeed deepspeed.initialize
 cuda bitsandbytes==0.41.0 context: import bitsandbytes
-cuda bitsandbytes==0.45.0 driver+env: import bitsandbytes
+cuda bitsandbytes==0.45.0 context: import bitsandbytes
 cuda flashinfer-python==0.6.8 context: import flashinfer flashinfer.compilation_context.CompilationContext
 cuda context: flashinfer.utils.get_compute_capability
 cuda driver+env: import sglang import tilelang import xgrammar import speechbrain import colbert import flair

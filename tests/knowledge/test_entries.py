@@ -74,7 +74,7 @@ def _facts(catalogue: Catalogue, symbol: str) -> tuple[Fact, ...]:
     receiver, at, method = symbol.partition("@")
     if at:
         return tuple(item.fact for item in catalogue.methods.get(method, ()) if receiver in item.receivers)
-    return catalogue.call(symbol)
+    return catalogue.call(symbol) or catalogue.helpers.get(symbol, ())
 
 
 def _outcome(fact: Fact) -> str:

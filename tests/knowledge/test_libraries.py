@@ -105,6 +105,46 @@ import triton
 
 DRIVER = triton.runtime.driver.active  # expect: driver-init-at-import conditional
 """,
+    "transformers": """
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
+from transformers.utils import is_flash_attn_2_available, is_torch_available, is_torch_cuda_available
+
+TORCH = is_torch_available()
+CUDA = is_torch_cuda_available()  # expect: driver-init-at-import
+if is_flash_attn_2_available():  # expect: driver-init-at-import conditional
+    pass
+TOKENS = AutoTokenizer.from_pretrained("x")
+MODEL = AutoModelForCausalLM.from_pretrained("x")
+MODEL.to("cpu")
+MODEL.to("cuda")  # expect: device-init-at-import
+MODEL.cuda()  # expect: device-init-at-import
+SPREAD = AutoModelForCausalLM.from_pretrained("x", device_map="auto")  # expect: device-init-at-import
+HELD = AutoModelForCausalLM.from_pretrained("x", device_map="cpu")
+FIRST = pipeline("x")  # expect: device-init-at-import
+THAT = pipeline("x", device="cuda:1")  # expect: device-init-at-import
+ZERO = pipeline("x", device=0)  # expect: device-init-at-import
+NONE = pipeline("x", device=-1)
+HOST = pipeline("x", device="cpu")
+WORDS = SentenceTransformer("x")  # expect: device-init-at-import
+CALM = SentenceTransformer("x", device="cpu")
+""",
+    "transformers with its source": """
+### m.py
+from transformers.utils import is_flash_attn_2_available, is_torch_cuda_available
+
+NO = is_flash_attn_2_available()
+YES = is_torch_cuda_available()  # expect: driver-init-at-import
+### beside/transformers/__init__.py
+### beside/transformers/utils.py
+import torch
+
+def is_flash_attn_2_available():
+    return False
+
+def is_torch_cuda_available():
+    return torch.cuda.is_available()
+""",
     "rmm": """
 import rmm
 import rmm.mr

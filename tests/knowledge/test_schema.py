@@ -36,7 +36,7 @@ GOOD: dict[str, Any] = {"calls": ["acme.wake"], "does": "creates-context", "acce
         ),
         (GOOD | {"under": ["cudda"]}, "under cannot be 'cudda'; did you mean 'cuda'?"),
         (GOOD | {"only_if": "nvml-fail"}, "only_if cannot be 'nvml-fail'; did you mean 'nvml-fails'?"),
-        (GOOD | {"imports": ["acme"]}, "needs exactly one of calls, imports, attributes, methods"),
+        (GOOD | {"imports": ["acme"]}, "needs exactly one of calls, helpers, imports, attributes, methods"),
         (GOOD | {"receivers": ["acme.Box"]}, "methods and receivers go together"),
         (GOOD | {"calls": []}, "calls must name something"),
         (GOOD | {"calls": 3}, "calls must be a list of names, not 3"),

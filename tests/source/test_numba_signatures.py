@@ -164,10 +164,10 @@ def test_what_numba_compiles_at_once_is_reported(beside: bool, tmp_path: Path) -
             places.append((name, range(start, text.count("\n") + 1)))
         lay_out(f"### {name}\n{text}", tmp_path)
     if beside:
-        os.symlink(Path(numba.__file__).parent.parent, tmp_path / "beside")
+        (tmp_path / "beside").symlink_to(Path(numba.__file__).parent.parent)
     told: dict[tuple[str, int], str] = {}
-    for one in findings_of(tmp_path, Setting(runs=False)):
-        told[one.path, one.line or 0] = one.verdict.value
+    for finding in findings_of(tmp_path, Setting(runs=False)):
+        told[finding.path, finding.line or 0] = finding.verdict.value
     answers = asked_of_numba(statements)
     wrong = []
     for (name, lines), text, answer in zip(places, statements, answers, strict=True):

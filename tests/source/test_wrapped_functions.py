@@ -206,7 +206,7 @@ def test_calling_what_a_maker_made_wakes_where_jax_says_so(beside: bool, tmp_pat
         lay_out(f"### {name}\n{text}\n", tmp_path)
         marks += [(name, line) for line, end in enumerate(text.split("\n"), 1) if end.endswith("#")]
     if beside:
-        os.symlink(Path(jax.__file__).parent.parent, tmp_path / "beside")
+        (tmp_path / "beside").symlink_to(Path(jax.__file__).parent.parent)
     findings = findings_of(tmp_path, Setting(profile="jax-gpu", runs=False))
     told = {(one.path, one.line): one.verdict.value for one in findings}
     answers = asked_of_jax(snippets)

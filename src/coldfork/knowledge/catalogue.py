@@ -45,6 +45,8 @@ class Catalogue:
     """Everything known, by dotted name. The dictionaries hold exact names; the methods try wildcards too."""
 
     calls: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    helpers: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    """Calls of functions whose own source tells as much, where that is at hand."""
     attributes: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     imports: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     methods: dict[str, tuple[MethodFact, ...]] = field(default_factory=dict)
@@ -116,6 +118,7 @@ def load(
     selection.finish()
     return Catalogue(
         _frozen(selection.exact["call"]),
+        _frozen(selection.exact["helper"]),
         _frozen(selection.exact["attribute"]),
         _frozen(selection.exact["import"]),
         _frozen(selection.methods),

@@ -13,7 +13,13 @@ NEEDS = ("nvml", *ACCELERATORS)
 SILENCES = ("nvml-fails", "amdsmi-fails")
 DOES = ("initialises-driver", "creates-context", "queries-device", "loads-driver")
 KINDS = {"none": None, "true": True, "false": False, "set": None}
-HOW = {"calls": "call", "imports": "import", "attributes": "attribute", "methods": "method"}
+HOW = {
+    "calls": "call",
+    "helpers": "helper",
+    "imports": "import",
+    "attributes": "attribute",
+    "methods": "method",
+}
 
 COMMON = ("distribution", "versions", "source", "note")
 KEYS: dict[str, tuple[str, ...]] = {

@@ -33,7 +33,7 @@ class ArgumentTest:
     other_than: tuple[str, ...] = ()
     """The argument is a string that is none of these."""
     data: bool = False
-    """The argument is no function: a decorator that takes either compiles at once what it is told types for."""
+    """The argument is no function: a decorator that takes either may compile at once for types."""
 
     def accepts(self, value: object) -> bool:
         """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
@@ -166,7 +166,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Wraps:
-    """A call that makes a function of the one it is given; calling that may do more, told under `symbol()`."""
+    """A call that makes a function of the one it is given; what that does is told under `symbol()`."""
 
     symbol: str
     function: str

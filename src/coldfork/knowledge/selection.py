@@ -33,6 +33,7 @@ from coldfork.model.profiles import Profile
 Versioned = EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry | WrapsEntry
 
 _OTHERWISE = "otherwise"
+_LOOKED_UP = ("call", "helper", "attribute", "import")
 _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
 
 
@@ -46,9 +47,9 @@ class Selection:
         self.versions = versions
         self.required = required
         self.asked: dict[str, object] = {}
-        """The versions that mattered, by distribution; else those that are allowed, None where nobody told us."""
-        self.exact: dict[str, dict[str, list[Fact]]] = {"call": {}, "attribute": {}, "import": {}}
-        self.wild: dict[str, dict[str, list[Wildcard]]] = {"call": {}, "attribute": {}, "import": {}}
+        """The versions that mattered, by distribution: installed, else allowed, else None."""
+        self.exact: dict[str, dict[str, list[Fact]]] = {how: {} for how in _LOOKED_UP}
+        self.wild: dict[str, dict[str, list[Wildcard]]] = {how: {} for how in _LOOKED_UP}
         self.methods: dict[str, list[MethodFact]] = {}
         self.values: dict[str, Value] = {}
         self.raises: dict[str, Raises] = {}

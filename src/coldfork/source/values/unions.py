@@ -22,9 +22,9 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
-    Wrapped,
 )
 from coldfork.source.values.texts import Ending
+from coldfork.source.values.wrapped import Wrapped
 
 _MOST_ALTERNATIVES = 8
 

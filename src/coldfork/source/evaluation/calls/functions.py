@@ -40,9 +40,9 @@ from coldfork.source.values.kinds import (
     StaticMethod,
     Union,
     Value,
-    Wrapped,
 )
 from coldfork.source.values.unions import under, union
+from coldfork.source.values.wrapped import Wrapped
 
 _NOTHING: frozenset[str] = frozenset()
 

@@ -14,7 +14,6 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
-    FUNCTIONS,
     Const,
     External,
     Keywords,
@@ -26,6 +25,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives
+from coldfork.source.values.wrapped import FUNCTIONS
 
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
@@ -118,11 +118,16 @@ def facts_of(
         # The profile says that it works: the other way is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
         ev.record_failure(Failure(condition, False, "other", frozenset()))
-    known = ev.catalogue.calls.get(symbol, ()) if computed else ev.catalogue.call(symbol)
+    known = ev.catalogue.calls.get(symbol, ()) if computed else _told(ev.catalogue, symbol)
     if not known:
         return ()
     fitting = [_fitting(ev, fact, positional, keywords) for fact in known]
     return tuple([fact for fact in fitting if fact is not None])
+
+
+def _told(catalogue: Catalogue, symbol: str) -> tuple[Fact, ...]:
+    """What is known of a call of which the source is not at hand."""
+    return catalogue.call(symbol) or catalogue.helpers.get(symbol, ())
 
 
 def waiting(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:

@@ -36,8 +36,8 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
-    Wrapped,
 )
+from coldfork.source.values.wrapped import Wrapped
 
 _OWN_WORK = ("builtins.", "torch.")
 """Whose functions run code of the program only where they are handed some."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.values.kinds import UNKNOWN, External, Keywords, Partial, Value, Wrapped
+from coldfork.source.values.kinds import UNKNOWN, External, Keywords, Partial, Value
+from coldfork.source.values.wrapped import Wrapped
 
 
 def made(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:

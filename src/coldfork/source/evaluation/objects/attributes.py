@@ -48,9 +48,9 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
-    Wrapped,
 )
 from coldfork.source.values.texts import Ending
+from coldfork.source.values.wrapped import Wrapped
 
 _LONGEST_NAME = 160
 

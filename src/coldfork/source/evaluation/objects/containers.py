@@ -25,10 +25,10 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
-    Wrapped,
 )
 from coldfork.source.values.texts import Ending, ending
 from coldfork.source.values.unions import alternatives, union
+from coldfork.source.values.wrapped import Wrapped
 
 # fmt: off
 _TEXT_METHODS = frozenset((

@@ -37,10 +37,10 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
-    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives, union
+from coldfork.source.values.wrapped import Wrapped
 
 
 def _getattr(

@@ -20,8 +20,9 @@ CODE = {"p/__init__.py": "", "p/m.py": "import cutlass\n"}
         ("nvidia-cutlass-dsl[cu13]==4.4.0.dev1; extra == 'cuda'", [("certain", None, [])]),
         ("nvidia-cutlass-dsl>=4.6", []),
         ("nvidia-cutlass-dsl", []),
+        ("nvidia-cutlass-dsl>=4.4", []),
         (
-            "nvidia-cutlass-dsl>=4.4",
+            "nvidia-cutlass-dsl>=4.4,<5",
             [("conditional", "nvidia-cutlass-dsl-libs-base >=4.4,<4.6 is installed", [])],
         ),
         (

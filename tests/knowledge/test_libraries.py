@@ -58,6 +58,7 @@ S1 = Stream(null=True)
 S2 = Stream(non_blocking=True)  # expect: device-init-at-import
 D = Device(0)
 CC = Device(0).compute_capability  # expect: device-init-at-import
+CC3 = device.Device(0).compute_capability  # expect: device-init-at-import
 CC2 = D.compute_capability  # expect: device-init-at-import
 I = D.id
 D.use()  # expect: device-init-at-import

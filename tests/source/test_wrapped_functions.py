@@ -139,8 +139,6 @@ OTHERS = (
 
 def snippet(draw: random.Random) -> str:
     """One use of what a maker made, with its argument."""
-    if draw.random() < 0.15:
-        return f"def case():\n    {draw.choice(OTHERS)}\ncase()  #"
     made = f"({draw.choice(PLAIN)})"
     for _ in range(draw.choice((0, 0, 1))):
         made = draw.choice(INNER).format(made)
@@ -199,9 +197,10 @@ def asked_of_jax(snippets: list[str]) -> list[str]:
 def test_calling_what_a_maker_made_wakes_where_jax_says_so(beside: bool, tmp_path: Path) -> None:
     jax = pytest.importorskip("jax")
     draw = random.Random(20261124 + EXAMPLES)
-    snippets = [snippet(draw) for _ in range(EXAMPLES)]
+    snippets = [f"def case():\n    {other}\ncase()  #" for other in OTHERS]
+    snippets += [snippet(draw) for _ in range(EXAMPLES)]
     marks = []
-    for number in range(0, EXAMPLES, TOGETHER):  # one large module would use up its steps
+    for number in range(0, len(snippets), TOGETHER):  # one large module would use up its steps
         name, text = f"m{number}.py", PRELUDE + "\n".join(snippets[number : number + TOGETHER])
         lay_out(f"### {name}\n{text}\n", tmp_path)
         marks += [(name, line) for line, end in enumerate(text.split("\n"), 1) if end.endswith("#")]

@@ -17,6 +17,7 @@ class Share(Enum):
     """Which of the allowed versions lie in a range."""
 
     ALL = auto()
+    """All, or the requirements set no upper bound and the newest of all does."""
     NEWEST = auto()
     """The newest that is allowed, which an installer takes, and not all."""
     SOME = auto()
@@ -28,10 +29,12 @@ def share(range_: str, required: Collection[str]) -> Share:
     """Say how `range_` lies to the versions that one of the `required` specifiers allows.
 
     Versions are tried: those that the specifiers name, and their neighbours on either side. Between two of
-    these neither side changes its mind.
+    these neither side changes its mind. Without an upper bound an installer takes the newest of all.
     """
     plain = [_SUFFIX.sub(r"\1", one) for one in required]
     allowed = [one for one in _tried((range_, *plain)) if any(_allows(spec, one) for spec in plain)]
+    if NEWEST in allowed:
+        return Share.ALL if admits(range_, NEWEST) else Share.NONE
     held = [admits(range_, one) for one in allowed]
     if not any(held):
         return Share.NONE

@@ -322,11 +322,8 @@ def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Val
 def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
     """Of what a known call returned, and what is remembered with the arguments of that call."""
     made = value.function
-    return (
-        _of_external(ev, frame, made, name)
-        if isinstance(made, External) and made.name[-1] == ")"
-        else UNKNOWN
-    )
+    known = isinstance(made, External) and made.name[-1] == ")"
+    return _of_external(ev, frame, made, name) if known else UNKNOWN  # type: ignore[arg-type]
 
 
 def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:

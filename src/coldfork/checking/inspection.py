@@ -115,6 +115,13 @@ def _observe(
         return catalogue.load(machine, installed, request.configuration.knowledge, required)
 
     profile = PROFILES[request.main_profile]
+    others = {
+        machine: known_on(machine) for machine in machines.with_more(profile) if request.profile is None
+    }
+    towards = {
+        machine: machines.libraries(known, machine.accelerators - profile.accelerators)
+        for machine, known in others.items()
+    }
     question = Request(
         paths=paths,
         profile=profile,
@@ -126,16 +133,17 @@ def _observe(
         cache=cache_folder() if request.cache else None,
         excluded=excluded(request.configuration),
         changed=None if asked is None or asked.everything else asked.files,
+        towards=frozenset[str]().union(*towards.values()),
         overlays=request.overlays,
         cancelled=request.cancelled,
         store=store,
     )
     observation, remedies = analyse(question, progress), question.catalogue.remedies
-    for machine in machines.with_more(profile) if request.profile is None else ():
-        known = known_on(machine)
-        if machines.uses(observation, known, machine.accelerators - profile.accelerators):
-            more = analyse(replace(question, profile=machine, catalogue=known, captures=False), progress)
-            observation, remedies = machines.joined(observation, more), remedies | known.remedies
+    for machine, known in others.items() if observation.leading else ():
+        # Nothing else can wake what only this machine has.
+        narrowed = replace(question, profile=machine, catalogue=known, roots=observation.leading)
+        observation = machines.joined(observation, analyse(narrowed, progress))
+        remedies = remedies | known.remedies
     return observation, remedies
 
 

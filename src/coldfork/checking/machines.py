@@ -18,16 +18,15 @@ def with_more(profile: Profile) -> Iterator[Profile]:
             yield other
 
 
-def uses(observation: Observation, catalogue: Catalogue, accelerators: frozenset[str]) -> bool:
-    """Whether the code imports a library of which the catalogue knows that it can wake one of these."""
-    facts = (catalogue.calls, catalogue.attributes, catalogue.imports)
-    known = {
+def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[str]:
+    """The top-level packages of which the catalogue knows that they can wake one of these."""
+    every = (catalogue.calls, catalogue.attributes, catalogue.imports)
+    return frozenset(
         symbol.partition(".")[0]
-        for each in facts
-        for symbol, about in each.items()
+        for facts in every
+        for symbol, about in facts.items()
         if any(fact.accelerator in accelerators for fact in about)
-    }
-    return not known.isdisjoint(observation.imported)
+    )
 
 
 def joined(first: Observation, second: Observation) -> Observation:

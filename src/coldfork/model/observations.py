@@ -88,8 +88,8 @@ class Observation:
     unset: tuple[tuple[str, str], ...] = ()
     """Packages, and environment variables without which some of what they import was left alone."""
     unfinished: tuple[Unfinished, ...] = ()
-    imported: frozenset[str] = frozenset()
-    """The top-level packages that the checked code, or what it imports, imports."""
+    leading: tuple[str, ...] = ()
+    """The checked modules whose import can lead to that of a package which was asked about."""
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
     further: tuple[str, ...] = ()

@@ -53,8 +53,10 @@ class Request:
     """Files that changed: the observation says which modules that can affect."""
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """Texts by absolute path, for files that differ from the disk or are not there."""
-    captures: bool = True
-    """Whether captured code is looked at too; it says the same on every machine."""
+    towards: frozenset[str] = frozenset()
+    """Packages: the observation says which checked modules can lead to their import."""
+    roots: tuple[str, ...] = ()
+    """The modules to follow, with what they import, where the others are known to have nothing to say."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
     store: Store | None = None
@@ -130,7 +132,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.imports,
         answer.unset,
         answer.unfinished,
-        answer.imported,
+        answer.leading,
         answer.unfollowed,
     )
 
@@ -150,7 +152,12 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
         folder / f"{work}.answers",
         digest_of(sorted(program.versions.items()), sorted(program.required)),
         digest_of(
-            request.entries, sorted(found.display.items()), found.broken, request.changed, request.captures
+            request.entries,
+            sorted(found.display.items()),
+            found.broken,
+            request.changed,
+            sorted(request.towards),
+            request.roots,
         ),
         kin,
     )
@@ -164,11 +171,11 @@ def _answer(
     results: Results,
     progress: Progress | None,
 ) -> Answer:
-    results.evaluate(list(request.entries or found.files), progress, found.files)
+    results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations)
     captured = CaptureObserver(program, quotations).effects(
-        name for name in found.files if request.captures and name in results.by_name
+        name for name in found.files if not request.roots and name in results.by_name
     )
     affected = None
     if request.changed is not None:
@@ -187,7 +194,7 @@ def _answer(
         reporter.imports(effects),
         results.unset,
         reporter.unfinished(),
-        reporter.imported(),
+        reporter.leading_to(request.towards),
         reporter.unfollowed(),
     )
 

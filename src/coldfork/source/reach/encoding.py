@@ -34,8 +34,8 @@ class Answer(NamedTuple):
     unset: tuple[tuple[str, str], ...] = ()
     """Packages, and environment variables without which some of what they import was left alone."""
     unfinished: tuple[Unfinished, ...] = ()
-    imported: frozenset[str] = frozenset()
-    """The top-level packages that the checked code, or what it imports, imports."""
+    leading: tuple[str, ...] = ()
+    """The checked modules whose import can lead to that of a package which was asked about."""
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
 
@@ -54,7 +54,7 @@ def encode_answer(answer: Answer) -> Any:
         [tuple(one) for one in answer.imports],
         answer.unset,
         [(u.module, u.function, u.path, u.line, u.what) for u in answer.unfinished],
-        answer.imported,
+        answer.leading,
         answer.unfollowed,
     )
 
@@ -109,7 +109,7 @@ def _effect(effect: Effect) -> Any:
 def decode_answer(data: Any) -> Answer:
     """The answer that was encoded."""
     effects, unreadable, ignores, modules, captured, absent, affected, checked, imports, unset, *rest = data
-    unfinished, imported, unfollowed = rest
+    unfinished, leading, unfollowed = rest
     return Answer(
         tuple([_to_effect(effect) for effect in effects]),
         tuple([Unreadable(*each) for each in unreadable]),
@@ -125,7 +125,7 @@ def decode_answer(data: Any) -> Answer:
         tuple([Import(*one) for one in imports]),
         unset,
         tuple([Unfinished(*each) for each in unfinished]),
-        imported,
+        leading,
         unfollowed,
     )  # fmt: skip
 

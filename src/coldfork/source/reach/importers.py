@@ -40,6 +40,18 @@ def importer_counts(names: Iterable[str], importers: Importers, own: Container[s
     return counts
 
 
+def leading_to(packages: Iterable[str], importers: Importers) -> frozenset[str]:
+    """Every module whose import can lead to that of one of these packages."""
+    seen: set[str] = set()
+    pending = list(packages)
+    while pending:
+        for importer, _ in importers.get(pending.pop(), ()):
+            if importer not in seen:
+                seen.add(importer)
+                pending.append(importer)
+    return frozenset(seen)
+
+
 def imports_towards(
     seeds: Iterable[str],
     importers: Importers,

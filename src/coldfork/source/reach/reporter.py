@@ -16,7 +16,7 @@ from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.audiences import Audiences
-from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards
+from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.propagation import (
     ModuleResult,
@@ -233,10 +233,10 @@ class Reporter:
             for importer, one, target in towards
         ])  # fmt: skip
 
-    def imported(self) -> frozenset[str]:
-        """The top-level packages that anything of what was looked at imports."""
-        edges = (one.edge for result in self.results.values() for one in result.edges)
-        return frozenset([edge.target.partition(".")[0] for edge in edges])
+    def leading_to(self, packages: Iterable[str]) -> tuple[str, ...]:
+        """The checked modules whose import can lead to that of one of these packages."""
+        leading = leading_to(packages, self._importers)
+        return tuple([name for name in self.found.files if name in leading])
 
     def unfollowed(self) -> int:
         """How many lines of the checked code call something unknown."""

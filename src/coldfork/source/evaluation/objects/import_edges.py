@@ -60,7 +60,7 @@ def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: in
     if not bound and (known or ev.program.exists(submodule)):
         ev.record_import(frame, submodule)
     elif not bound and state is not None:
-        if frame.tries and lacks(state, name):
+        if frame.tries and lacks(ev, state, name):
             raise Raised("ImportError")
         if level:
             ev.record_missing_name(frame, state, name)

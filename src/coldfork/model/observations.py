@@ -23,6 +23,8 @@ class Unreadable:
     column: int
     reason: str
     own: bool = True
+    too_large: bool = False
+    """True for a file that was left alone for its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Unfinished:
     line: int
     what: str = "budget"
     """What came to its end."""
+    own: bool = True
+    """False for a module of a dependency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class Observation:
     unset: tuple[tuple[str, str], ...] = ()
     """Packages, and environment variables without which some of what they import was left alone."""
     unfinished: tuple[Unfinished, ...] = ()
+    entries: tuple[str, ...] = ()
+    """The modules whose import was asked about; none where each module is asked about by itself."""
 
 
 class Origin(StrEnum):

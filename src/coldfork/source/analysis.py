@@ -107,6 +107,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.imports,
         answer.unset,
         answer.unfinished,
+        request.entries,
     )
 
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.effects import WAKING, Ahead, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
+from coldfork.source.reach.always_before import AlwaysBefore
 from coldfork.source.reach.audiences import Audiences
+from coldfork.source.reach.execution_order import Event, ExecutionOrder
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.propagation import (
@@ -52,6 +54,8 @@ class Reporter:
         self.entries = entries
         self._quotations = quotations
         self._importers = importers_of(self.results)
+        self._order = ExecutionOrder(self.results, entries)
+        self._always_before = AlwaysBefore()
         self._reaches = reach(self.results, self._importers, self._blamed_imports(), self._environment)
 
     # -- effects ------------------------------------------------------------------------------------
@@ -70,8 +74,13 @@ class Reporter:
             for effect in [*self._own(name, result, above), *self._imported(name, result, above)]:
                 key = _sameness(effect)
                 known = made.get(key)
-                if known is None or _order(effect) < _order(known):
+                if known is None:
                     made[key] = effect
+                    continue
+                better = effect if _order(effect) < _order(known) else known
+                if effect.imported is None:  # what is told of a line has the turn of the first on it
+                    better = replace(better, turn=min(effect.turn, known.turn))
+                made[key] = better
         effects = self._with_counts(list(made.values()))
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
 
@@ -109,14 +118,33 @@ class Reporter:
         return blamed
 
     def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
-        for site in result.sites:
-            yield self._effect(name, site, site.wake, site.certain and not above, above, None)
+        for index, site in enumerate(result.sites):
+            effect = self._effect(name, site, site.wake, site.certain and not above, above, None)
+            turn = self._order.turn(name, Event(False, index))
+            yield replace(effect, turn=turn, ahead=self._ahead(site, result.sites[:index]))
+
+    def _ahead(self, site: Site, earlier: tuple[Site, ...]) -> Ahead | None:
+        """What the line has always woken before, in the same call of a function."""
+        for one in earlier:
+            if (one.line, one.wake.accelerator) != (site.line, site.wake.accelerator):
+                continue
+            if one.wake.kind not in WAKING or site.wake.kind not in WAKING:
+                continue
+            if not set(one.wake.conditions) <= set(site.wake.conditions) or (site.certain and not one.certain):
+                continue
+            parting = _parting(one.wake.link, site.wake.link)
+            located = self.program.finder.find(parting[0]) if parting is not None else None
+            if parting is None or located is None or located.path is None:
+                continue
+            if self._always_before(located.path, *parting[1:]):
+                return Ahead(one.wake.kind, self._quotations.chain(one.wake.link))
+        return None
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
         path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
-        for site_edge in result.edges:
+        for index, site_edge in enumerate(result.edges):
             for target in targets(site_edge.edge.target, name):
                 reached = self._reaches.get(target)
                 if not reached:
@@ -144,9 +172,10 @@ class Reporter:
                         woken_elsewhere=own,
                         may_be_lazy=self._may_be_lazy(name, site_edge),
                     )
-                    yield self._effect(
+                    effect = self._effect(
                         name, site_edge, through.wake, through.certain and not above, above, imported
                     )
+                    yield replace(effect, turn=self._order.turn(name, Event(True, index)))
 
     def _may_be_lazy(self, name: str, site: SiteEdge) -> bool:
         if self.program.target_version < FIRST or not site.statement:
@@ -254,7 +283,13 @@ class Reporter:
     def unfinished(self) -> tuple[Unfinished, ...]:
         """Modules that were not followed to their end."""
         found = [
-            Unfinished(name, cut.function, self._quotations.path_of(cut.module), cut.line)
+            Unfinished(
+                name,
+                cut.function,
+                self._quotations.path_of(cut.module),
+                cut.line,
+                own=name in self.found.files,
+            )
             for name, result in self.results.items()
             if (cut := result.cut) is not None
         ]
@@ -272,6 +307,16 @@ class Reporter:
                     IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
                 )
         return tuple(found)
+
+
+def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int] | None:
+    """The module of the function in which two ways from one line part, and the line of each there."""
+    while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
+        if one.line != other.line:
+            called = one.module is not None and one.line is not None and other.line is not None
+            return (one.module or "", one.line or 0, other.line or 0) if called else None
+        one, other = one.following, other.following
+    return None
 
 
 def _unsaid(

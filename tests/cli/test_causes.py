@@ -242,10 +242,11 @@ def test_a_conditional_import_is_counted_apart(write: Write, check: Any) -> None
     )
 
 
+_KERNELS = "import flashinfer\n\n\ndef dequant(): ...\n"
 TWO_BEHIND = {
     "engine/__init__.py": "from .dequant import dequant\nfrom .quant import dequant as quant\n",
-    "engine/dequant.py": WAKING,
-    "engine/quant.py": WAKING,
+    "engine/dequant.py": _KERNELS,
+    "engine/quant.py": _KERNELS,
     "engine/shapes.py": "",
     "engine/worker.py": "from engine import shapes\n",
 }
@@ -290,6 +291,22 @@ def test_an_import_is_no_entry_where_one_line_is_behind_it(write: Write, check: 
     assert "1 cause: 1 certain" in said(check())
 
 
+def test_lines_that_are_mended_where_they_stand_come_first(write: Write, check: Any) -> None:
+    write({**TWO_BEHIND, "engine/dequant.py": WAKING, "engine/quant.py": WAKING})
+    causes = document(check("--format", "json"))["causes"]
+    assert [(one["path"], one["spares"]) for one in causes] == [
+        ("engine/dequant.py", 0),
+        ("engine/quant.py", 0),
+    ]
+
+
+def test_two_lines_of_one_file_are_one_mend(write: Write, check: Any) -> None:
+    both = "import flashinfer\nimport transformer_engine\n\n\ndef dequant(): ...\n"
+    write({**TWO_BEHIND, "engine/dequant.py": both, "engine/quant.py": "def dequant(): ...\n"})
+    causes = document(check("--format", "json"))["causes"]
+    assert [(one["path"], one["spares"]) for one in causes] == [("engine/dequant.py", 0)] * 2
+
+
 def test_a_sure_way_counts_before_a_shorter_one_on_a_condition(write: Write, check: Any) -> None:
     both = "import os\nimport engine.through\n\nif os.environ['FAST']:\n    from engine.ops import dequant\n"
     write({**OPS, "engine/through.py": "from engine.ops import dequant\n", "engine/fast.py": both})
@@ -326,7 +343,43 @@ def test_a_sure_way_counts_before_a_shorter_one_on_a_condition(write: Write, che
         ({"examples/demo.py": PROGRAM}, "example"),
         ({"benchmarks/bench.py": PROGRAM}, "example"),
         ({"examples/common.py": WAKING, "examples/demo.py": "import common\n"}, "example"),
-        ({"engine/__init__.py": "", "engine/benchmarks/latency.py": WAKING}, "library"),
+        ({"engine/__init__.py": "", "engine/benchmarks/latency.py": WAKING}, "example"),
+        ({"engine/__init__.py": "", "engine/tutorials/first.py": WAKING}, "example"),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/demos/common.py": WAKING,
+                "engine/demos/first.py": "from engine.demos import common\n",
+                "tests/test_demos.py": "from engine.demos import first\n",
+            },
+            "example",
+        ),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/benchmarks/latency.py": WAKING,
+                "engine/serve.py": "from engine.benchmarks import latency\n",
+            },
+            "library",
+        ),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/benchmarks/latency.py": WAKING,
+                "engine/benchmarks/all.py": "",
+                "engine/serve.py": "from engine.benchmarks import all\n",
+            },
+            "library",
+        ),
+        ({"engine/__init__.py": "", "engine/recipes/mix.py": WAKING}, "library"),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/recipes/mix.py": WAKING,
+                "engine/recipes/train.py": "if __name__ == '__main__':\n    print()\n",
+            },
+            "example",
+        ),
         (
             {
                 "engine/__init__.py": "",

@@ -15,32 +15,140 @@ from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.effects import Verdict
 from coldfork.model.profiles import PROFILES
 from coldfork.source.analysis import Request, analyse
-from tests.source.expectations import observe, write
 from tests.source.programs import programs
 from tests.source.recorder import Recorder
 
 _TORCH = ("torch", "torch.cuda", "torch.version")
 _WAKE = "import torch\n\n\ndef wake(value=None):\n    torch.cuda.get_device_name()\n    return value\n\n\n"
-_STATEMENTS = {
-    "decorators": "def deco(value):\n    return lambda function: function\n\n@deco(\n    wake())\n@deco(\n    wake())\ndef f(x=wake()):\n    pass\n",
-    "decorators are applied from below": "def deco(function):\n    wake()\n    return function\n\n@deco\n@deco\ndef f():\n    pass\n",
-    "a conditional expression": "x = (\n    wake(1)\n    if wake(True)\n    else wake(2)\n)\n",
-    "a comprehension": "x = [\n    wake(y)\n    for y in wake([1])\n]\n",
-    "a call behind its arguments": "x = wake(\n    wake(\n        wake()\n    )\n)\n",
-    "a target behind the value": "x = {}\nx[\n    wake(1)\n] = (\n    wake()\n)\n",
-    "an operator": "x = (\n    wake(1)\n    + wake(2)\n    * wake(3)\n)\n",
-    "a class": "class C(\n    wake(object),\n    metaclass=wake(type),\n):\n    a = wake()\n    def f(self, x=wake()):\n        pass\n",
-    "a dictionary": "x = {\n    wake(1):\n    wake(2),\n    wake(3):\n    wake(4),\n}\n",
-    "a `with`": "import contextlib\nwith (\n    contextlib.nullcontext(wake()) as a,\n    contextlib.nullcontext(wake()) as b,\n):\n    wake()\n",
-    "a `try`": "try:\n    wake()\nexcept ValueError:\n    pass\nelse:\n    wake()\nfinally:\n    wake()\n",
-    "a `for`": "for x in wake([1, 2]):\n    wake()\nelse:\n    wake()\n",
-    "keyword defaults": "def f(\n    a=wake(),\n    *,\n    b=wake(),\n    c=wake(),\n):\n    pass\n",
-    "an f-string": "x = f'{wake(1)}' + (\n    f'{wake(2)}'\n)\n",
-    "an assignment expression": "x = [\n    (y := wake(1)),\n    wake(y),\n]\n",
-    "a comparison": "x = (\n    wake(1)\n    < wake(2)\n    < wake(3)\n)\n",
-    "an augmented assignment": "x = [1]\nx[\n    wake(0)\n] += (\n    wake(1)\n)\n",
-    "an `if`": "if (\n    wake(True)\n    and wake(True)\n):\n    wake()\n",
-}  # fmt: skip
+_STATEMENTS = """\
+# -- decorators
+def deco(value):
+    return lambda function: function
+
+@deco(
+    wake())
+@deco(
+    wake())
+def f(x=wake()):
+    pass
+# -- decorators are applied from below
+def deco(function):
+    wake()
+    return function
+
+@deco
+@deco
+def f():
+    pass
+# -- a conditional expression
+x = (
+    wake(1)
+    if wake(True)
+    else wake(2)
+)
+# -- a comprehension
+x = [
+    wake(y)
+    for y in wake([1])
+]
+# -- a call behind its arguments
+x = wake(
+    wake(
+        wake()
+    )
+)
+# -- a target behind the value
+x = {}
+x[
+    wake(1)
+] = (
+    wake()
+)
+# -- an operator
+x = (
+    wake(1)
+    + wake(2)
+    * wake(3)
+)
+# -- a class
+class C(
+    wake(object),
+    metaclass=wake(type),
+):
+    a = wake()
+    def f(self, x=wake()):
+        pass
+# -- a dictionary
+x = {
+    wake(1):
+    wake(2),
+    wake(3):
+    wake(4),
+}
+# -- a `with`
+import contextlib
+with (
+    contextlib.nullcontext(wake()) as a,
+    contextlib.nullcontext(wake()) as b,
+):
+    wake()
+# -- a `try`
+try:
+    wake()
+except ValueError:
+    pass
+else:
+    wake()
+finally:
+    wake()
+# -- a `for`
+for x in wake([1, 2]):
+    wake()
+else:
+    wake()
+# -- keyword defaults
+def f(
+    a=wake(),
+    *,
+    b=wake(),
+    c=wake(),
+):
+    pass
+# -- an f-string
+x = f'{wake(1)}' + (
+    f'{wake(2)}'
+)
+# -- an assignment expression
+x = [
+    (y := wake(1)),
+    wake(y),
+]
+# -- a comparison
+x = (
+    wake(1)
+    < wake(2)
+    < wake(3)
+)
+# -- an augmented assignment
+x = [1]
+x[
+    wake(0)
+] += (
+    wake(1)
+)
+# -- an `if`
+if (
+    wake(True)
+    and wake(True)
+):
+    wake()
+"""
+
+
+def statements() -> dict[str, str]:
+    """Each statement by what it shows."""
+    parts = (part.partition("\n") for part in _STATEMENTS.split("# -- ")[1:])
+    return {name: code for name, _, code in parts}
 
 
 @functools.cache
@@ -64,7 +172,9 @@ def happened(source: str, path: Path) -> list[int]:
                 del sys.modules[name]
             else:
                 sys.modules[name] = before
-    return list(dict.fromkeys(line for call in recorder.calls for file, line in call.sites[:1] if file == str(path)))
+    return list(
+        dict.fromkeys(line for call in recorder.calls for file, line in call.sites[:1] if file == str(path))
+    )
 
 
 def compare(source: str, path: Path) -> None:
@@ -76,7 +186,7 @@ def compare(source: str, path: Path) -> None:
     assert told == [line for line in happened(source, path) if line in told]
 
 
-@pytest.mark.parametrize("statement", _STATEMENTS.values(), ids=_STATEMENTS)
+@pytest.mark.parametrize("statement", statements().values(), ids=statements())
 def test_a_statement_of_many_lines_wakes_in_the_order_of_cpython(statement: str, tmp_path: Path) -> None:
     compare(_WAKE + statement, tmp_path / "program.py")
 

@@ -52,6 +52,8 @@ class Import(NamedTuple):
     target: str
     sure: bool
     """True when no condition stands around it."""
+    tried: bool = False
+    """True inside a `try` that goes on without a library that is missing."""
 
 
 class Way(NamedTuple):
@@ -64,7 +66,15 @@ class Way(NamedTuple):
     following: str | None
     """The next module on the way; None where the module's own line wakes the device."""
     sure: bool
-    """True when no import on the way stands under a condition."""
+    """True when no import on the way stands under a condition, and nothing else is one at its end."""
+
+
+class Line(NamedTuple):
+    """A line, and what it calls."""
+
+    path: str
+    line: int
+    call: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +100,20 @@ class Cause:
     """What stays cold when only this is mended; filled for imports that are an entry of their own."""
     accepted: bool = False
     """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
+    then: tuple[Line, ...] = ()
+    """Lines of the same function that wake the device too, and that nobody gets to without this one."""
+    turn: int = 0
+    """When it happens, along the import of the entries."""
 
     @property
     def warms(self) -> int:
         """How many checked modules are warm after their import because of it."""
         return len(self.ways)
+
+    @property
+    def warms_certainly(self) -> int:
+        """How many of them are warm whatever stands around the imports on the way, and in the way."""
+        return sum(way.sure for way in self.ways) if self.verdict is Verdict.CERTAIN else 0
 
     @property
     def outermost(self) -> tuple[Way, ...]:

@@ -9,10 +9,10 @@ from coldfork.source.reach.propagation import ModuleResult, targets
 
 
 class Event(NamedTuple):
-    """A wake or an import of a module: its index among those of its kind."""
+    """A wake or an import of a module: its place among those of its kind."""
 
     is_import: bool
-    index: int
+    place: int
 
 
 class ExecutionOrder:
@@ -53,7 +53,7 @@ class ExecutionOrder:
         for event in _events(result):
             yield module, event
             if event.is_import:
-                yield from targets(result.edges[event.index].edge.target, module)
+                yield from targets(result.edges[event.place].edge.target, module)
 
 
 def _events(result: ModuleResult) -> Iterator[Event]:

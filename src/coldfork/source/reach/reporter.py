@@ -7,18 +7,20 @@ from dataclasses import replace
 
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, Ahead, Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.files.data_tables import holds_only_data
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
+from coldfork.source.files.reading import TOO_LARGE
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
-from coldfork.source.reach.always_before import AlwaysBefore
 from coldfork.source.reach.audiences import Audiences
 from coldfork.source.reach.execution_order import Event, ExecutionOrder
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards
 from coldfork.source.reach.lazy_statements import may_be_lazy
+from coldfork.source.reach.preceding import Preceding
 from coldfork.source.reach.propagation import (
     ModuleResult,
     Reached,
@@ -32,6 +34,7 @@ from coldfork.source.reach.propagation import (
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
 from coldfork.source.syntax.lazy_imports import FIRST
+from coldfork.source.syntax.syntax_errors import TOO_DEEP
 from coldfork.source.values.conditions import Condition
 
 
@@ -55,7 +58,7 @@ class Reporter:
         self._quotations = quotations
         self._importers = importers_of(self.results)
         self._order = ExecutionOrder(self.results, entries)
-        self._always_before = AlwaysBefore()
+        self._preceding = Preceding(program, self.results, quotations)
         self._reaches = reach(self.results, self._importers, self._blamed_imports(), self._environment)
 
     # -- effects ------------------------------------------------------------------------------------
@@ -120,25 +123,7 @@ class Reporter:
     def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         for index, site in enumerate(result.sites):
             effect = self._effect(name, site, site.wake, site.certain and not above, above, None)
-            turn = self._order.turn(name, Event(False, index))
-            yield replace(effect, turn=turn, ahead=self._ahead(site, result.sites[:index]))
-
-    def _ahead(self, site: Site, earlier: tuple[Site, ...]) -> Ahead | None:
-        """What the line has always woken before, in the same call of a function."""
-        for one in earlier:
-            if (one.line, one.wake.accelerator) != (site.line, site.wake.accelerator):
-                continue
-            if one.wake.kind not in WAKING or site.wake.kind not in WAKING:
-                continue
-            if not set(one.wake.conditions) <= set(site.wake.conditions) or (site.certain and not one.certain):
-                continue
-            parting = _parting(one.wake.link, site.wake.link)
-            located = self.program.finder.find(parting[0]) if parting is not None else None
-            if parting is None or located is None or located.path is None:
-                continue
-            if self._always_before(located.path, *parting[1:]):
-                return Ahead(one.wake.kind, self._quotations.chain(one.wake.link))
-        return None
+            yield replace(effect, turn=self._order.turn(name, Event(False, index)))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
@@ -228,6 +213,7 @@ class Reporter:
             imported=imported,
             test=is_test(name, path),
             remedy=wake.remedy if imported is None else None,  # an import is mended where it stands
+            ahead=self._preceding.of(wake.link),
         )
 
     def _with_counts(self, effects: list[Effect]) -> list[Effect]:
@@ -256,7 +242,12 @@ class Reporter:
         towards = imports_towards(seeds, self._importers, self._reaches, self._environment)
         return tuple([
             Import(
-                importer, self._quotations.path_of(importer), one.line, target, not one.edge.conditions
+                importer,
+                self._quotations.path_of(importer),
+                one.line,
+                target,
+                not one.edge.conditions,
+                one.tried,
             )
             for importer, one, target in towards
         ])  # fmt: skip
@@ -270,9 +261,11 @@ class Reporter:
             state = self.program.module(name)
             if state is not None and state.outline.error is not None:
                 reason, line, column = state.outline.error
-                found.append(
-                    Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
-                )
+                own, too_large = name in self.found.files, reason == TOO_LARGE
+                if own and (too_large or reason == TOO_DEEP) and holds_only_data(self.found.files[name]):
+                    continue  # nothing in it could wake a device
+                path = self._quotations.path_of(name)
+                found.append(Unreadable(path, line, column, reason, own, too_large))
         for name, (reason, line, column) in self.broken.items():
             found.append(
                 Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
@@ -307,16 +300,6 @@ class Reporter:
                     IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
                 )
         return tuple(found)
-
-
-def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int] | None:
-    """The module of the function in which two ways from one line part, and the line of each there."""
-    while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
-        if one.line != other.line:
-            called = one.module is not None and one.line is not None and other.line is not None
-            return (one.module or "", one.line or 0, other.line or 0) if called else None
-        one, other = one.following, other.following
-    return None
 
 
 def _unsaid(

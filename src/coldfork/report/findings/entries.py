@@ -26,6 +26,7 @@ from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet, column, row
+from coldfork.report.shared.wrapping import whole
 
 _INDENT = " " * 6
 _MOST_LINES = 3
@@ -33,6 +34,8 @@ _MOST_ROWS = 6
 """With more alike causes than this, several stand on a line."""
 _HANG = 5
 """A note goes on under its first word."""
+_FURTHER = len(_INDENT) + 2
+"""What is indented already, or has code below it, goes on further in."""
 
 
 class Entries:
@@ -110,7 +113,7 @@ class Entries:
         if finding.test:
             remarks.append("test code")
         behind = f"  {', '.join(remarks)}" if remarks else ""
-        yield from self._sheet.flow(f"  {self._sheet.paint('quiet', '-->')} {place}{behind}", len(_INDENT))
+        yield from self._sheet.flow(f"  {self._sheet.paint('quiet', '-->')} {place}{behind}", _FURTHER)
 
     def _quotation(self, source: str) -> Iterator[str]:
         """A line of code, never broken: it is cut where the terminal ends."""
@@ -144,7 +147,8 @@ class Entries:
     def _help(self, finding: Finding, remedy: str) -> Iterator[str]:
         if finding.fix:
             yield from self._note(f"fix: {self._sheet.say(finding.fix)}")
-        said = self._sheet.letters.clean(help_sentence(finding, remedy))
+        command = f"coldfork rule {finding.rule}"
+        said = self._sheet.letters.clean(help_sentence(finding, remedy)).replace(command, whole(command))
         yield from self._note(f"{self._sheet.paint('help', 'help:')} {said}")
 
     # -- whom it warms ------------------------------------------------------------------------------
@@ -212,7 +216,7 @@ class Entries:
         width = column((name for name, _ in rows), most=100)
         clean = self._sheet.letters.clean
         for name, behind in rows:
-            yield from self._sheet.flow(row(None, clean(name), width, clean(behind)), len(_INDENT) + 2)
+            yield from self._sheet.flow(row(None, clean(name), width, clean(behind)), _FURTHER)
 
     # -- chains -------------------------------------------------------------------------------------
 
@@ -222,10 +226,10 @@ class Entries:
         last = len(chain.steps) - 1
         for line in lines:
             if isinstance(line, Gap):
-                yield from self._sheet.flow(self._gap(line), len(_INDENT) + 2)
+                yield from self._sheet.flow(self._gap(line), _FURTHER)
                 continue
             done = effect_phrase(effect, finding.accelerator) if line.number == last else ""
-            yield from self._sheet.flow(self._step(line, width, done), len(_INDENT) + 2)
+            yield from self._sheet.flow(self._step(line, width, done), _FURTHER)
 
     def _symbol_column(self, steps: list[Step]) -> int:
         # A step without a place, usually the sink, may stick out: nothing has to line up with it.

@@ -19,6 +19,7 @@ from coldfork.report.findings.words import (
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.wrapping import whole
 
 _MOST_SKIPPED = 5
 _HANG = 4
@@ -139,7 +140,7 @@ class _Page:
         yield from map(self._sheet.say, closing_sentences(report))
         command = _next_command(report)
         if command:
-            yield f"next: {command}"
+            yield f"{whole(f'next: {command[0]}')}  ({command[1]})"
 
     def _clean_result(self) -> str:
         report = self._report
@@ -152,9 +153,10 @@ class _Page:
         return f"{self._sheet.paint('clean', verdict)} on {profile}: looked at {examined(report.statistics)}"
 
 
-def _next_command(report: Report) -> str:
+def _next_command(report: Report) -> tuple[str, str] | None:
+    """A command to type, and what it does."""
     if report.gone:
-        return "coldfork baseline prune  (drops what is gone from the baseline)"
+        return "coldfork baseline prune", "drops what is gone from the baseline"
     if report.failing:
-        return "coldfork baseline write  (accepts today's findings, so that only new ones fail)"
-    return ""
+        return "coldfork baseline write", "accepts today's findings, so that only new ones fail"
+    return None

@@ -25,7 +25,7 @@ def warmth_sentence(cause: Cause, module: str) -> str:
     elif doubtful:
         sentence += f", {doubtful} of them only on a further condition"
     outermost = [way.module for way in cause.outermost]
-    if len(outermost) == 1 and cause.warms > 2:
+    if len(outermost) == 1 and cause.warms > 1:
         return f"{sentence}: all of {outermost[0]}"
     if len(outermost) == cause.warms <= _MOST_NAMED:
         return f"{sentence}: {_joined(outermost)}"

@@ -7,11 +7,18 @@ from collections.abc import Iterator
 
 from coldfork.report.shared.characters import cells
 
-_IN_A_PIPE = 100
+_IN_A_PIPE = 110
 """How wide a text is that no terminal shows."""
 _NARROWEST = 60
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_HARD = "\0"
+"""Stands for a blank that is not broken at: foreign text never holds one when it gets here."""
 _WORDS = re.compile(r"( +)")
+
+
+def whole(text: str) -> str:
+    """Text that is not to be broken at its blanks, such as a command to type; for `wrapped`."""
+    return text.replace(" ", _HARD)
 
 
 def width_of(columns: int | None) -> int:
@@ -26,7 +33,7 @@ def wrapped(line: str, width: int, hang: int) -> Iterator[str]:
     that fits stays as it is, columns included.
     """
     if _cells(line) <= width:
-        yield line
+        yield line.replace(_HARD, " ")
         return
     margin = len(line) - len(line.lstrip(" "))
     current, used = line[:margin], margin
@@ -37,12 +44,12 @@ def wrapped(line: str, width: int, hang: int) -> Iterator[str]:
             continue
         taken = _cells(part)
         if used + len(gap) + taken > width and current.strip():
-            yield current
+            yield current.replace(_HARD, " ")
             current, used, gap = " " * hang, hang, ""
         current += gap + part
         used += len(gap) + taken
         gap = ""
-    yield current
+    yield current.replace(_HARD, " ")
 
 
 def _cells(text: str) -> int:

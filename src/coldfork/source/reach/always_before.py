@@ -49,7 +49,7 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
     """Whether whoever gets to the later line in this block has been at the earlier one."""
     for statement in block:
         if _holds(statement, later):
-            if any(_is_evaluated(part, earlier) for part in _header(statement)):
+            if _header_runs(statement, earlier):
                 return not any(_holds(part, later) for part in _header(statement))
             return any(_leads_past(inner, earlier, later) for inner in _blocks(statement))
         if _always_runs(statement, earlier):
@@ -59,7 +59,15 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
 
 def _always_runs(statement: ast.stmt, line: int) -> bool:
     """Whether a statement that ends as usual has been at a line of it."""
-    return any(_is_evaluated(part, line) for part in _header(statement))
+    return _header_runs(statement, line)
+
+
+def _header_runs(statement: ast.stmt, line: int) -> bool:
+    """Whether all that a statement has on a line is evaluated whenever it runs."""
+    if any(_holds(inner, line) for block in _blocks(statement) for inner in block):
+        return False
+    held = [part for part in _header(statement) if _holds(part, line)]
+    return bool(held) and all(_is_evaluated(part, line) for part in held)
 
 
 def _header(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -93,17 +101,20 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _is_evaluated(part: ast.AST, line: int) -> bool:
-    """Whether evaluating an expression always gets to a line of it."""
+    """Whether evaluating an expression always evaluates all of it that stands on a line."""
     if not _holds(part, line) or isinstance(part, _OPTIONAL):
         return False
+    optional: Sequence[ast.AST] = ()
     if isinstance(part, ast.BoolOp):
-        return _is_evaluated(part.values[0], line)
-    if isinstance(part, ast.Compare):
-        return any(_is_evaluated(one, line) for one in (part.left, part.comparators[0]))
-    if isinstance(part, ast.IfExp):
-        return _is_evaluated(part.test, line)
+        optional = part.values[1:]
+    elif isinstance(part, ast.Compare):
+        optional = part.comparators[1:]
+    elif isinstance(part, ast.IfExp):
+        optional = (part.body, part.orelse)
+    if any(_holds(one, line) for one in optional):
+        return False
     inner = [one for one in ast.iter_child_nodes(part) if _holds(one, line)]
-    return not inner or any(_is_evaluated(one, line) for one in inner)
+    return all(_is_evaluated(one, line) for one in inner)
 
 
 def _holds(node: ast.AST, line: int) -> bool:

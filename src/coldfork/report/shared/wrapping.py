@@ -13,6 +13,8 @@ _NARROWEST = 60
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _HARD = "\0"
 """Stands for a blank that is not broken at: foreign text never holds one when it gets here."""
+_FLAG = re.compile(r"(?<= )(--[a-z]+(?:-[a-z]+)*) (?=\w)")
+"""A flag and what is given to it are not parted."""
 _WORDS = re.compile(r"( +)")
 
 
@@ -35,6 +37,7 @@ def wrapped(line: str, width: int, hang: int) -> Iterator[str]:
     if _cells(line) <= width:
         yield line.replace(_HARD, " ")
         return
+    line = _FLAG.sub(rf"\1{_HARD}", line)
     margin = len(line) - len(line.lstrip(" "))
     current, used = line[:margin], margin
     gap = ""

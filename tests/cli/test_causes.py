@@ -644,8 +644,7 @@ next: coldfork baseline write  (accepts today's findings, so that only new ones 
         "    if fast: torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
         "    fast and torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
         "    [torch.cuda.is_available() for x in fast]\n    torch.cuda.get_device_name()\n",
-        "    try:\n        fast()\n        torch.cuda.is_available()\n    except ValueError:\n"
-        "        torch.cuda.get_device_name()\n",
+        "    try:\n        torch.cuda.is_available()\n    except ValueError:\n        torch.cuda.get_device_name()\n",
         "    for x in fast:\n        torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
     ],
 )

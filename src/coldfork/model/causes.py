@@ -101,7 +101,7 @@ class Cause:
     accepted: bool = False
     """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
     then: tuple[Line, ...] = ()
-    """Lines of the same function that wake the device too, and that nobody gets to without this one."""
+    """Lines that the same call comes to afterwards, and that wake the device too: never before this one."""
     turn: int = 0
     """When it happens, along the import of the entries."""
 

@@ -68,8 +68,8 @@ SEVERITY = Severity.WARNING
 
 _REMEDY = "fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code"
 _TOO_LARGE = (
-    "list the file under `exclude` in [tool.coldfork] if nothing in it can wake a device, as in generated code; "
-    "a table of plain literals is told by itself, and needs no entry"
+    "list the file under `exclude` in [tool.coldfork] if nothing in it can wake a device; "
+    "a table of nothing but literals needs no entry there"
 )
 
 

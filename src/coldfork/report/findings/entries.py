@@ -136,7 +136,7 @@ class Entries:
                 yield from self._note(self._sheet.say(sentence))
 
     def _then(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """The lines of the same function to which nobody gets without the cause."""
+        """The lines that the same call comes to behind the cause."""
         for line in cause.then:
             place = self.place(line.path, line.line)
             own = finding.ahead is not None and line.call == finding.chain.sink.symbol

@@ -191,7 +191,7 @@ def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: 
 
 
 def _then(origin: Origin, members: Sequence[Finding], origins: Origins) -> tuple[Line, ...]:
-    """The lines that come to nothing new, because the cause always comes first."""
+    """The lines that wake nothing any more, because the cause always comes before them."""
     lines = (origins.then(finding) for finding in members if origins.of(finding)[:2] == origin[:2])
     return tuple(dict.fromkeys(Line(one.path, one.line, one.call) for one in lines if one is not None))
 

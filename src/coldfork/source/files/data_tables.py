@@ -1,4 +1,4 @@
-"""Whether a file that is too large to be analysed holds nothing but data, so that its import wakes nothing."""
+"""Whether a file that is too large to be analysed holds nothing but data: importing it wakes nothing then."""
 
 from __future__ import annotations
 

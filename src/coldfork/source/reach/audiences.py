@@ -103,7 +103,7 @@ class Audiences:
                     audiences[name], changed = widest, True
 
     def _set_aside(self, audiences: dict[str, Audience], paths: dict[str, str]) -> None:
-        """What lies in a package's folder of examples is one, if nothing outside of that folder imports it."""
+        """What lies in a package's folder of examples is one, if nothing outside of it imports any of it."""
         folders: dict[str, list[str]] = {}
         for name, path in paths.items():
             if name not in self._found.display and (folder := _folder_of_examples(path)):
@@ -113,9 +113,8 @@ class Audiences:
             importers = {one for name in names for one in self._own_importers(name)} - inside
             if any(audiences[one] not in _NARROW for one in importers):
                 continue
-            if folder.rpartition("/")[2] in _EXAMPLES or any(
-                self._starts(name, paths[name]) for name in names
-            ):
+            named = folder.rpartition("/")[2] in _EXAMPLES
+            if named or any(self._starts(name, paths[name]) for name in names):
                 library = (name for name in names if audiences[name] is Audience.LIBRARY)
                 audiences.update(dict.fromkeys(list(library), Audience.EXAMPLE))
 

@@ -571,6 +571,14 @@ print(torch.cuda.is_available())
     assert "= later on, 2 more lines would wake it as well: run.py:10, run.py:15" in told
 
 
+def test_the_condition_of_an_expression_comes_before_what_stands_above_it(write: Write, check: Any) -> None:
+    lines = ["x = (", "    torch.cuda.get_device_name()", "    if torch.cuda.is_available()", "    else 0", ")"]
+    write({"run.py": "\n".join(["import torch", *lines, "print(x)", ""])})
+    told = said(check())
+    assert "\n  --> run.py:4  at module level\n" in told
+    assert "= later on, 1 more line would wake it as well: run.py:3" in told
+
+
 def test_a_weaker_line_stands_for_a_program_if_it_is_the_first(write: Write, check: Any) -> None:
     write(
         {"run.py": "import torch\n\nprint(torch.cuda.is_available())\nprint(torch.cuda.get_device_name())\n"}

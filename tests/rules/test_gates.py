@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coldfork.model.causes import Audience, Cause, CheckedModule, Import, packages
@@ -16,7 +16,7 @@ _NAMES = ["a", "b", "c", "p", "p.d", "p.e", "p.q", "p.q.f", "r", "r.g"]
 _CALLS = ["torch.cuda.init", "import flashinfer"]
 
 _name = st.sampled_from(_NAMES)
-_imports = st.lists(st.tuples(_name, _name), max_size=16, unique=True)
+_imports = st.lists(st.tuples(_name, _name), min_size=4, max_size=16, unique=True)
 #: Waking lines: the module, the line, and what it calls. Several of one module are one mend.
 _lines = st.lists(
     st.tuples(_name, st.integers(1, 3), st.sampled_from(_CALLS)),
@@ -75,7 +75,8 @@ def spared_by(imports: list[tuple[str, str]], woken: list[str]) -> tuple[dict[st
     return {k: len(v) for k, v in files.items()}, {k: len(v) for k, v in gates.items()}
 
 
-@given(_imports, _lines, st.sets(_name, min_size=1))
+@settings(max_examples=400)
+@given(_imports, _lines, st.sets(_name, min_size=3))
 def test_a_gate_is_the_better_mend_of_what_is_behind_it(
     imports: list[tuple[str, str]], lines: list[tuple[str, int, str]], candidates: set[str]
 ) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.effects import Verdict
 from coldfork.model.profiles import PROFILES
 from coldfork.source.analysis import Request, analyse
+from tests.source.expectations import write
 from tests.source.programs import programs
 from tests.source.recorder import Recorder
 
@@ -203,3 +206,55 @@ def test_generated_programs_wake_in_the_order_of_cpython(
     tmp_path_factory: pytest.TempPathFactory, source: str
 ) -> None:
     compare(source, tmp_path_factory.getbasetemp() / "ordered.py")
+
+
+_MODULES = ["pkg", "pkg.a", "pkg.b", "pkg.c", "pkg.sub", "pkg.sub.d", "pkg.sub.e"]
+
+
+@st.composite
+def packages(draw: st.DrawFn) -> dict[str, str]:
+    """The sources of a package whose modules import one another, in circles too, and wake in between."""
+    files = {}
+    for name in _MODULES:
+        lines = ["import torch"]
+        for _ in range(draw(st.integers(0, 4))):
+            target = draw(st.sampled_from([*_MODULES, ""]))
+            lines.append(f"import {target}" if target else "torch.cuda.get_device_name()")
+        path = name.replace(".", "/") + ("/__init__.py" if name in ("pkg", "pkg.sub") else ".py")
+        files[path] = "\n".join([*lines, ""])
+    return files
+
+
+def imported(entry: str, folder: Path) -> list[tuple[str, int]]:
+    """The lines behind which importing the entry calls a sink, as CPython comes to them."""
+    recorder = Recorder()
+    kept = {name: sys.modules.get(name) for name in _TORCH}
+    recorder.install()
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        importlib.import_module(entry)
+    finally:
+        sys.path.remove(str(folder))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "pkg"]:
+            del sys.modules[name]
+        for name, before in kept.items():
+            if before is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = before
+    calls = [call.sites[0] for call in recorder.calls]
+    return list(dict.fromkeys((Path(file).relative_to(folder).as_posix(), line) for file, line in calls))
+
+
+@settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(packages(), st.sampled_from(_MODULES))
+def test_an_entry_wakes_in_the_order_of_cpython(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], entry: str
+) -> None:
+    folder = tmp_path_factory.mktemp("ordered")
+    write(files, folder)
+    request = Request((folder,), PROFILES["cuda"], _knowledge(), entries=(entry,), jobs=1)
+    effects = [effect for effect in analyse(request).effects if effect.imported is None]
+    told = [(effect.path, effect.line) for effect in sorted(effects, key=lambda effect: effect.turn)]
+    assert told == imported(entry, folder)

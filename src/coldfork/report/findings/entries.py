@@ -108,12 +108,13 @@ class Entries:
         yield from self._sheet.flow(f"{label} {title}", len(_INDENT))
 
     def _site(self, finding: Finding, path: str, line: int, where: str) -> Iterator[str]:
+        arrow = f"  {self._sheet.paint('quiet', '-->')}{whole(' ')}"
         place = self._sheet.paint("place", self.place(path, line))
         remarks = [self._sheet.letters.clean(where)] if where else []
         if finding.test:
             remarks.append("test code")
         behind = f"  {', '.join(remarks)}" if remarks else ""
-        yield from self._sheet.flow(f"  {self._sheet.paint('quiet', '-->')} {place}{behind}", _FURTHER)
+        yield from self._sheet.flow(f"{arrow}{place}{behind}", _FURTHER)
 
     def _quotation(self, source: str) -> Iterator[str]:
         """A line of code, never broken: it is cut where the terminal ends."""

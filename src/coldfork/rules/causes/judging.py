@@ -186,7 +186,9 @@ def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: 
         sure = finding.verdict.rank >= members[0].verdict.rank
         if finding.module not in seeds or (sure and not seeds[finding.module].sure):
             seeds[finding.module] = Seed(finding.path, finding.line, sure)
-    optional = members[0].verdict is Verdict.CERTAIN and origin.is_import
+    first = members[0]
+    missing = any(symbol.startswith("import ") for symbol in first.chain.symbols[-1:])
+    optional = missing and first.verdict is Verdict.CERTAIN  # else its condition says so already
     return warmth.ways(seeds, optional=optional)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from coldfork.checking.settings import SETTINGS, Kind, Setting
 from coldfork.cli.main import cli
-from coldfork.cli.settings import SETTINGS, Kind, Setting
 from generated_files import settle
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"

@@ -9,6 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork import graphs, virtual
+    from coldfork.checking.session import CheckSession, check
     from coldfork.launch.contexts import get_context
     from coldfork.launch.figures.figures import Figures
     from coldfork.launch.inside.entry_point import progress
@@ -30,7 +31,14 @@ if TYPE_CHECKING:
     from coldfork.launch.script.result import ScriptError, ScriptResult
     from coldfork.launch.zygote.handle import Zygote, zygote
     from coldfork.model.decisions import Decision
-    from coldfork.model.errors import ColdforkError, LeaseError, UnsafeForkError, ZygoteError
+    from coldfork.model.errors import (
+        CheckCancelledError,
+        ColdforkError,
+        LeaseError,
+        UnsafeForkError,
+        ZygoteError,
+    )
+    from coldfork.model.findings import Report
     from coldfork.start.canary import canary
     from coldfork.start.decide import decide
     from coldfork.start.guard import allow_fork, guard
@@ -39,6 +47,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CheckCancelledError",
+    "CheckSession",
     "ColdforkError",
     "Decision",
     "Figures",
@@ -49,6 +59,7 @@ __all__ = [
     "PoolBrokenError",
     "PoolError",
     "RemoteError",
+    "Report",
     "ScriptError",
     "ScriptResult",
     "TaskKilledError",
@@ -62,6 +73,7 @@ __all__ = [
     "allow_fork",
     "arun_script",
     "canary",
+    "check",
     "decide",
     "get_context",
     "graphs",
@@ -99,9 +111,13 @@ _HOME_OF = {
     "lease": "coldfork.launch.lease.alone",
     "progress": "coldfork.launch.inside.entry_point",
     "run_script": "coldfork.launch.script.call",
+    "CheckCancelledError": "coldfork.model.errors",
+    "CheckSession": "coldfork.checking.session",
+    "check": "coldfork.checking.session",
     "ColdforkError": "coldfork.model.errors",
     "LeaseError": "coldfork.model.errors",
     "Decision": "coldfork.model.decisions",
+    "Report": "coldfork.model.findings",
     "UnsafeForkError": "coldfork.model.errors",
     "Zygote": "coldfork.launch.zygote.handle",
     "ZygoteError": "coldfork.model.errors",

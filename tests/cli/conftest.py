@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import coldfork.cli.inspection
+import coldfork.checking.inspection
 from coldfork.cli.main import cli
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Effect, EffectKind, Verdict
@@ -48,7 +48,7 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that sees nothing until it is told to."""
     made = Engine()
-    monkeypatch.setattr(coldfork.cli.inspection, "analyse", made.analyse)
+    monkeypatch.setattr(coldfork.checking.inspection, "analyse", made.analyse)
     return made
 
 

@@ -572,7 +572,13 @@ print(torch.cuda.is_available())
 
 
 def test_the_condition_of_an_expression_comes_before_what_stands_above_it(write: Write, check: Any) -> None:
-    lines = ["x = (", "    torch.cuda.get_device_name()", "    if torch.cuda.is_available()", "    else 0", ")"]
+    lines = [
+        "x = (",
+        "    torch.cuda.get_device_name()",
+        "    if torch.cuda.is_available()",
+        "    else 0",
+        ")",
+    ]
     write({"run.py": "\n".join(["import torch", *lines, "print(x)", ""])})
     told = said(check())
     assert "\n  --> run.py:4  at module level\n" in told

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from coldfork.cli import config
-from coldfork.cli.settings import SETTINGS, Kind
+from coldfork.checking import configuration
+from coldfork.checking.settings import SETTINGS, Kind
 from coldfork.model.errors import ConfigurationError
 
 Configure = Callable[[str], Path]
@@ -19,14 +19,14 @@ Configure = Callable[[str], Path]
 def refusal(file: Path, start: Path | None = None) -> str:
     """What reading a configuration complains about, without the file's name."""
     with pytest.raises(ConfigurationError) as caught:
-        config.read(start or file.parent)
+        configuration.read(start or file.parent)
     words = str(caught.value)
     assert words.startswith(f"{file}: ")
     return words.removeprefix(f"{file}: ")
 
 
 def test_without_a_file_nothing_is_set(project: Path) -> None:
-    found = config.read(project / "src" / "engine" / "core.py")
+    found = configuration.read(project / "src" / "engine" / "core.py")
     assert (found.file, dict(found.values), found.exclude, found.knowledge) == (None, {}, (), None)
     assert found.folder == project / "src" / "engine"
 
@@ -35,10 +35,10 @@ def test_the_nearest_table_above_the_path_counts(project: Path, configure: Confi
     outer = configure('profile = "rocm"\n')
     inner = project / "src" / "pyproject.toml"
     inner.write_text('[project]\nname = "not-coldfork"\n', encoding="utf-8")
-    assert config.read(project / "src" / "engine" / "core.py").file == outer
+    assert configuration.read(project / "src" / "engine" / "core.py").file == outer
     inner.write_text('[tool.coldfork]\nprofile = "xpu"\n', encoding="utf-8")
-    assert config.read(project / "src" / "engine" / "core.py").values == {"profile": "xpu"}
-    assert config.read(Path("src")).file == inner
+    assert configuration.read(project / "src" / "engine" / "core.py").values == {"profile": "xpu"}
+    assert configuration.read(Path("src")).file == inner
 
 
 def test_every_setting_is_a_key(configure: Configure) -> None:
@@ -55,13 +55,13 @@ def test_every_setting_is_a_key(configure: Configure) -> None:
         text = f'"{setting.choices[-1]}"' if setting.choices else '"thing"'
         plain = samples.get(setting.kind, f"[{text}]" if setting.kind is Kind.TEXTS else text)
         lines.append(f"{setting.name} = {special.get(setting.name, plain)}")
-    found = config.read(configure("\n".join(lines)))
+    found = configuration.read(configure("\n".join(lines)))
     assert set(found.values) == {setting.name for setting in SETTINGS}
 
 
 def test_paths_are_relative_to_the_file(project: Path, configure: Configure) -> None:
     configure('baseline = "known.json"\nsite-packages = ["deps", "/elsewhere"]\n')
-    values = config.read(project / "src").values
+    values = configuration.read(project / "src").values
     assert values["baseline"] == str(project / "known.json")
     assert values["site-packages"] == (str(project / "deps"), os.fspath(Path("/elsewhere")))
 
@@ -74,7 +74,7 @@ def test_tables_beside_the_flags(configure: Configure) -> None:
         "[tool.coldfork.knowledge]\n"
         'effect = [{ call = ["acme.init"] }]\n'
     )
-    found = config.read(file)
+    found = configuration.read(file)
     assert found.exclude == ("third_party/",)
     assert found.per_file_ignores == (("tests/**", ("waking-import",)),)
     assert found.knowledge == {"effect": [{"call": ["acme.init"]}]}
@@ -157,10 +157,10 @@ def test_a_damaged_file_is_named(project: Path) -> None:
 
 def test_a_damaged_file_that_is_not_about_coldfork_is_none_of_its_business(project: Path) -> None:
     (project / "pyproject.toml").write_text("[broken\n", encoding="utf-8")
-    assert config.read(project).file is None
+    assert configuration.read(project).file is None
 
 
 def test_a_byte_order_mark_does_no_harm(project: Path) -> None:
     file = project / "pyproject.toml"
     file.write_bytes(b'\xef\xbb\xbf[tool.coldfork]\nprofile = "cpu"\n')
-    assert config.read(project).values == {"profile": "cpu"}
+    assert configuration.read(project).values == {"profile": "cpu"}

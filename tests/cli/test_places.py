@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.cli.inspection import locator
+from coldfork.checking.places import locator
 
 
 @pytest.mark.parametrize(

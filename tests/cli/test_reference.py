@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coldfork.cli.config import EXCLUDE, KNOWLEDGE, PER_FILE_IGNORES
+from coldfork.checking.configuration import EXCLUDE, KNOWLEDGE, PER_FILE_IGNORES
+from coldfork.checking.settings import SETTINGS
 from coldfork.cli.main import COMMANDS
-from coldfork.cli.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

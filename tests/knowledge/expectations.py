@@ -152,7 +152,11 @@ cuda triton==3.4.0 cold: triton.autotune
 cuda triton==3.1.0 cold: triton.autotune
 cuda cold: triton.jit triton.heuristics triton.Config triton.cdiv triton.language.constexpr
 cuda driver+env: triton.runtime.driver._create_driver
-cuda triton==3.3.1 driver+env: read triton.runtime.driver.active.utils
+cuda triton==3.3.1 driver+env: read triton.runtime.driver.active.utils triton.runtime.driver._create_driver
+cuda triton==3.7.1 driver+env: read triton.runtime.driver.active
+cuda driver+env: triton.backends.nvidia.driver.CudaDriver.is_active read triton.runtime.driver.active.utils
+cuda context+env: triton.jit@__getitem__() triton.jit@run triton.jit@warmup
+cuda cold: triton.jit@cache_key
 cuda triton==3.3.1 cold: read triton.runtime.driver.active
 cuda triton==3.9.0 driver+env: read triton.runtime.driver.active
 cuda context: triton.runtime.driver.active.get_current_target triton.testing.do_bench
@@ -173,9 +177,19 @@ jax-gpu context: jax.random.PRNGKey
 jax-gpu context: jax.random.key jax.device_put jax.lax.iota
 jax-gpu driver: jax.distributed.initialize
 jax-gpu cold: jax.jit jax.vmap jax.numpy.dtype jax.numpy.finfo jax.numpy.issubdtype jax.tree_util.tree_map
-jax-gpu cold: jax.random.key_impl
+jax-gpu cold: jax.random.key_impl jax.numpy.isrealobj jax.numpy.reshape jax.lax.Precision
+jax-gpu context: jax.jit() jax.grad() jax.vmap() jax.numpy.vectorize() jax.jit@lower jax.linearize
+jax-gpu context: jax.debug.print jax.lax.add jax.lax.scan jax.nn.relu jax.scipy.special.erf
+jax-gpu context: jax.nn.initializers.zeros jax.dlpack.from_dlpack jax.flatten_util.ravel_pytree
+jax-gpu cold: jax.nn.initializers.normal jax.lax.stop_gradient jax.grad jax.custom_jvp() jax.jit@trace
+jax-gpu cold: jax.eval_shape() jax.make_jaxpr() jax.named_call() jax.closure_convert
+jax-gpu context: flax.nnx.Rngs flax.nnx.jit() flax.nnx.vmap() haiku.PRNGSequence
+jax-gpu cold: flax.nnx.jit flax.nnx.Param flax.linen.Dense haiku.transform equinox.nn.Dropout
+jax-gpu context: equinox.nn.LayerNorm equinox.filter_jit() equinox.filter_vmap()
+jax-gpu cold: equinox.filter_jit equinox.filter_checkpoint() equinox.filter_eval_shape
+cuda cold: jax.jit() flax.nnx.Rngs equinox.nn.LayerNorm haiku.PRNGSequence
 cuda cold: jax.devices jax.numpy.zeros jax.random.PRNGKey
-cuda context: cupy.zeros cupy.array cupy.arange cupy.random.rand cupy.cuda.Stream cupy.cuda.runtime.setDevice
+cuda context: cupy.zeros cupy.array cupy.arange cupy.random.rand cupy.cuda.runtime.setDevice
 cuda context: cupy.cuda.Device@use
 cuda driver: cupy.is_available cupy.cuda.runtime.getDeviceCount
 cuda driver+unless device: cupy.cuda.Device
@@ -185,6 +199,21 @@ cuda context: numba.cuda.get_current_device numba.cuda.device_array numba.cuda.t
 cuda context+if func_or_sig: numba.cuda.jit()
 cuda context+if target: numba.vectorize()
 cuda context: numba.cuda.require_context()
+cuda context: cupy.RawModule@get_function cupy.RawKernel@compile read cupy.RawKernel().num_regs
+cuda context: read cupy.RawModule().module cupy.RawKernel() cupy.ElementwiseKernel() cupy.cuda.MemoryPool@malloc
+cuda context: cupy.cuda.runtime.setDevice cupy.cuda.runtime.memGetInfo cupy.cuda.runtime.deviceSetLimit
+cuda context: cupy_backends.cuda.api.runtime.malloc cupy.cuda.device.get_cublas_handle cupy.cuda.Event
+cuda context: read cupy.cuda.Device().compute_capability cupy.random.RandomState cupyx.empty_pinned
+cuda context+unless null+unless ptds: cupy.cuda.Stream
+cuda context+if fraction or driver+unless fraction: cupy.cuda.MemoryPool@set_limit
+cuda driver: cupy.cuda.MemoryPool@get_limit cupy.cuda.MemoryPool@used_bytes read cupy.cuda.Device().pci_bus_id
+cuda driver: cupy.cuda.runtime.deviceCanAccessPeer cupy.cuda.runtime.driverGetVersion
+cuda driver: cupy_backends.cuda.api.runtime.getDeviceCount cupy.cuda.get_current_stream cupy.cuda.MemoryAsyncPool
+cuda cold: cupy.cuda.runtime.runtimeGetVersion cupy.RawModule cupy.RawKernel cupy.cuda.MemoryPool
+cuda cold: cupy.RawModule@foo read cupy.RawKernel().name cupy.cuda.set_allocator cupy.cuda.ExternalStream
+cuda context: numba.cuda.jit@__getitem__() numba.cuda.jit@compile numba.cuda.compile_for_current_device
+cuda context+unless target+if ftylist_or_function: numba.cuda.vectorize()
+cuda cold: numba.cuda.jit@__getitem__ numba.cuda.compile_ptx numba.cuda.declare_device
 cuda cold: numba.njit numba.cuda.grid numba.cuda.jit numba.vectorize numba.cuda.require_context
 cuda context: import pycuda.autoinit pycuda.tools.make_default_context pycuda.driver.Device@make_context
 cuda driver: pycuda.driver.init
@@ -316,4 +345,16 @@ rocm amdsmi.amdsmi_get_processor_handles(): set
 cuda amdsmi.amdsmi_get_processor_handles(): None
 jax-gpu jax.default_backend(): 'gpu'
 jax-gpu jax.distributed.is_initialized(): False
+"""
+
+#: Makers of functions: the keyword of what they wrap, and whether the function made returns what that does.
+WRAPS = """
+fn other: triton.jit
+fun same: jax.jit jax.checkpoint jax.named_call jax.custom_jvp jax.custom_vjp flax.nnx.jit equinox.filter_jit
+fun other: jax.grad jax.vmap jax.pmap jax.hessian jax.custom_gradient equinox.filter_grad
+f same: flax.nnx.remat
+f other: jax.shard_map flax.nnx.grad
+pyfunc other: jax.numpy.vectorize
+func_or_sig other: numba.cuda.jit
+none: jax.eval_shape jax.make_jaxpr numba.njit
 """

@@ -85,6 +85,22 @@ def test_only_if_turns_the_effect_into_a_question_where_management_answers(
     assert (fact.does, fact.condition) == (does, condition)
 
 
+@pytest.mark.parametrize(
+    ("profile", "does", "condition"),
+    [
+        ("cuda", EffectKind.INITIALISES_DRIVER, "nobody asked before"),
+        ("rocm", EffectKind.QUERIES_DEVICE, "a host where amdsmi does not answer"),
+    ],
+)
+def test_what_happens_despite_the_variable_happens_under_a_condition(
+    profile: str, does: EffectKind, condition: str
+) -> None:
+    entry = WAKE | {"unless_env": {"ASK_NVML": "1"}, "despite": "nobody asked before"}
+    fact = only(catalogue(profile, effect=[entry]).call("acme.wake"))
+    assert (fact.condition, fact.unless_env) == (None, ("ASK_NVML", "1"))
+    assert (fact.softened().does, fact.softened().condition) == (does, condition)
+
+
 def test_nvml_says_nothing_about_rocm() -> None:
     entry = WAKE | {"only_if": "nvml-fails"}
     assert only(catalogue("rocm", effect=[entry]).call("acme.wake")).does is EffectKind.INITIALISES_DRIVER

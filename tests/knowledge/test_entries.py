@@ -192,9 +192,31 @@ def test_what_a_call_returns(symbol: str, type_: str | None) -> None:
     assert load(PROFILES["cuda"], {}).returned(symbol) == type_
 
 
+@pytest.mark.parametrize("line", EXPECTED.WRAPS.strip().splitlines())
+def test_a_maker_wraps_what_is_expected_of_it(line: str) -> None:
+    head, _, symbols = line.partition(": ")
+    wraps = load(PROFILES["cuda"], {}).wraps
+    for symbol in symbols.split():
+        known = wraps.get(symbol)
+        told = "none" if known is None else f"{known.function} {'same' if known.keeps_value else 'other'}"
+        assert told == head, symbol
+
+
+def test_every_maker_is_expected() -> None:
+    spoken = EXPECTED.WRAPS.split()
+    assert [entry.names for entry in LIBRARY.wraps if not set(entry.names) & set(spoken)] == []
+
+
 def test_every_entry_names_its_source_and_a_remedy_that_exists() -> None:
     remedies = {remedy.id for remedy in LIBRARY.remedies}
-    for entries in (LIBRARY.effects, LIBRARY.values, LIBRARY.raises, LIBRARY.harmless, LIBRARY.returns):
+    for entries in (
+        LIBRARY.effects,
+        LIBRARY.values,
+        LIBRARY.raises,
+        LIBRARY.harmless,
+        LIBRARY.returns,
+        LIBRARY.wraps,
+    ):
         assert [entry.names for entry in entries if not entry.source.strip()] == []
     assert [entry.names for entry in LIBRARY.effects if entry.remedy not in remedies] == []
     assert all(remedy.text.endswith(".") for remedy in LIBRARY.remedies)

@@ -31,6 +31,80 @@ A = wp.zeros(3, dtype=float)  # expect: device-init-at-import
 B = wp.array([1.0, 2.0], dtype=float)  # expect: device-init-at-import
 C = wp.array(shape=3, dtype=float)  # expect: device-init-at-import
 """,
+    "cupy": """
+import cupy
+import cupy as cp
+from cupy.cuda import device, runtime
+from cupy.cuda import Device, Stream, MemoryPool
+M = cupy.RawModule(code="x")
+N = M.code, M.options
+K = M.get_function("k")  # expect: device-init-at-import
+G = M.get_global("g")  # expect: device-init-at-import
+RK = cupy.RawKernel("x", "k")
+A = RK.num_regs  # expect: device-init-at-import
+B = RK.name
+RK((1,), (1,), ())  # expect: device-init-at-import
+H = device.get_cublas_handle()  # expect: device-init-at-import
+P = cupy.get_default_memory_pool()
+P.set_limit(fraction=0.9)  # expect: device-init-at-import
+P.set_limit(size=10)  # expect: driver-init-at-import
+cupy.get_default_memory_pool().set_limit(fraction=0.9)  # expect: device-init-at-import
+U = P.used_bytes()  # expect: driver-init-at-import
+Q = cupy.cuda.runtime.deviceCanAccessPeer(0, 1)  # expect: driver-init-at-import
+Q2 = runtime.getDeviceCount()  # expect: driver-init-at-import
+V = runtime.runtimeGetVersion()
+S0 = Stream.null
+S1 = Stream(null=True)
+S2 = Stream(non_blocking=True)  # expect: device-init-at-import
+D = Device(0)
+CC = Device(0).compute_capability  # expect: device-init-at-import
+CC2 = D.compute_capability  # expect: device-init-at-import
+I = D.id
+D.use()  # expect: device-init-at-import
+EK = cupy.ElementwiseKernel("T x", "T y", "y = x", "k")
+EK(1.0)  # expect: device-init-at-import
+R = runtime.memcpyHostToDevice
+MP = MemoryPool()
+cp.cuda.set_allocator(MP.malloc)
+MP.malloc(3)  # expect: device-init-at-import
+PP = cp.get_default_pinned_memory_pool()
+PP.free_all_blocks()
+RS = cp.random.RandomState(3)  # expect: device-init-at-import
+E1 = runtime.CUDARuntimeError
+runtime.setDevice(0)  # expect: device-init-at-import
+with Device(0):  # expect: device-init-at-import
+    pass
+""",
+    "triton": """
+import triton
+
+@triton.jit
+def kernel(x):
+    pass
+
+@triton.autotune(configs=[], key=[])
+@triton.jit(do_not_specialize=["x"])
+def tuned(x):
+    pass
+
+def later():
+    kernel[(1,)](1)
+
+CONFIGURED = kernel[(1,)]
+
+kernel[(1,)](1)  # expect: device-init-at-import
+tuned[(1,)](1)  # expect: device-init-at-import
+CONFIGURED(1)  # expect: device-init-at-import
+kernel.warmup(1, grid=(1,))  # expect: device-init-at-import
+""",
+    "triton's driver, though NVML is asked": """
+import os
+
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+import triton
+
+DRIVER = triton.runtime.driver.active  # expect: driver-init-at-import conditional
+""",
     "rmm": """
 import rmm
 import rmm.mr

@@ -81,6 +81,12 @@ def test_a_malformed_effect_names_itself(entry: dict[str, Any], complaint: str) 
         ("raises", {"calls": ["acme.init"], "needs": "nvlm", "presumes": "x"}, "did you mean 'nvml'?"),
         ("harmless", {"prefix": ["acme"]}, "unknown key 'prefix'; did you mean 'prefixes'?"),
         ("returns", {"calls": ["acme.box"]}, "type is missing"),
+        ("wraps", {"calls": ["acme.box"]}, "function is missing"),
+        (
+            "wraps",
+            {"calls": ["acme.box"], "function": "f", "keeps_value": "yes"},
+            "keeps_value must be true or false, not 'yes'",
+        ),
         ("remedy", {"id": "wait"}, "acme.toml, remedy 1 (wait): text is missing"),
     ],
 )
@@ -125,7 +131,7 @@ keys = st.sampled_from(
 )
 
 
-kinds = st.sampled_from(["effect", "value", "raises", "harmless", "returns", "remedy"])
+kinds = st.sampled_from(["effect", "value", "raises", "harmless", "returns", "wraps", "remedy"])
 
 
 @given(st.dictionaries(kinds, st.lists(st.dictionaries(keys, json, max_size=5), max_size=2)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from coldfork.knowledge.compiled import EFFECTS, HARMLESS, RAISES, RETURNS, VALUES
+from coldfork.knowledge.compiled import EFFECTS, HARMLESS, RAISES, RETURNS, VALUES, WRAPS
 from coldfork.knowledge.entries import (
     NEWEST,
     EffectEntry,
@@ -16,6 +16,7 @@ from coldfork.knowledge.entries import (
     RaisesEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
     admits,
 )
 
@@ -65,11 +66,12 @@ def test_every_range_in_the_knowledge_base_takes_the_cheap_way(monkeypatch: pyte
         admits(range_, "2.8.0+cu128")
 
 
-def _entries() -> list[EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry]:
+def _entries() -> list[EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry | WrapsEntry]:
     return [
         *(EffectEntry(*row) for row in EFFECTS),
         *(ValueEntry(*row) for row in VALUES),
         *(RaisesEntry(*row) for row in RAISES),
         *(HarmlessEntry(*row) for row in HARMLESS),
         *(ReturnsEntry(*row) for row in RETURNS),
+        *(WrapsEntry(*row) for row in WRAPS),
     ]

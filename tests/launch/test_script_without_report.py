@@ -18,6 +18,7 @@ from coldfork import ScriptError, ScriptResult, arun_script, run_script
 from coldfork.model.errors import UsageError
 from tests.launch.read_only import read_only_but
 from tests.launch.scripting import SECONDS, Bench, caller, until, variables
+from tests.launch.somebody_else import somebody_else
 
 pytestmark = [
     pytest.mark.once,
@@ -203,46 +204,24 @@ def test_no_home_at_all(bench: Bench, place: Place, home: str | None) -> None:
     assert place.left() == []
 
 
-SOMEBODY_ELSE = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-def python_of_somebody_else(environment: dict[str, str]) -> str:
-    """An interpreter that another user can run coldfork with."""
-    for python in (sys.executable, "/usr/bin/python3"):
-        for command in (["test", "-x", python], [python, "-c", "from coldfork import run_script"]):
-            done = subprocess.run(
-                [*SOMEBODY_ELSE, *command], env=environment, capture_output=True, cwd="/", check=False
-            )
-            if done.returncode:
-                break
-        else:
-            return python
-    pytest.skip("another user can run coldfork with no Python here")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_home_that_belongs_to_somebody_else(place: Place) -> None:
-    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
-        folder = Path(temporary)
-        folder.chmod(0o777)
-        script = folder / "script.py"
+    text = """
+        import sys
+        from coldfork import run_script
+        result = run_script(sys.argv[1])
+        print(result.status, result.stdout, result.no_report)
+    """
+    with somebody_else() as other:
+        script = other.folder / "script.py"
         script.write_text("print('said')", encoding="utf-8")
+        script.chmod(0o644)
         home = Path("~root").expanduser()
-        environment = place.variables(TMPDIR=temporary, HOME=str(home))
-        text = """
-            import sys
-            from coldfork import run_script
-            result = run_script(sys.argv[1])
-            print(result.status, result.stdout, result.no_report)
-        """
-        command = [*SOMEBODY_ELSE, python_of_somebody_else(environment), *caller(text)[1:], str(script)]
-        done = subprocess.run(
-            command, cwd="/", env=environment, capture_output=True, text=True, timeout=SECONDS, check=True
-        )
+        variables = place.variables(TMPDIR=str(other.folder), HOME=str(home))
+        done = other.run(text, str(script), variables=variables)
         why = f"cannot write in {home}/.local/state/coldfork/runs: Permission denied"
         assert done.stdout == f"0 said\n {why}\n"
         assert done.stderr == f"no report of this run is kept: {why}\n"
-        assert list(folder.iterdir()) == [script]
+        assert list(other.folder.iterdir()) == [script]
 
 
 def test_a_folder_that_was_named_has_to_be_there(bench: Bench) -> None:

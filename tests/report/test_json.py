@@ -35,6 +35,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
             "schema_version": 1,
             "tool": {"name": "coldfork", "version": "0.1.0"},
             "profile": "cuda",
+            "profiles": ["cuda"],
             "stats": {"modules": 945, "read": 940, "cached": 5, "seconds": 1.234},
             "findings": [
                 {
@@ -120,6 +121,16 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
             ],
             "unfinished": [],
             "skipped": [{"path": "vllm/bad.py", "reason": "NUL byte"}],
+            "coverage": {
+                "modules": 0,
+                "read": 0,
+                "entries": [],
+                "unfinished": 0,
+                "skipped": 1,
+                "not_found": [],
+                "calls_not_followed": 0,
+                "profiles_not_asked": [],
+            },
             "environment": None,
             "changed": None,
         }

@@ -21,7 +21,7 @@ from coldfork.source.files.finder import Finder
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach import remembered
+from coldfork.source.reach import keeping
 from coldfork.source.reach.encoding import Answer, Translation
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
@@ -151,8 +151,8 @@ def test_packs_are_read_before_the_work_and_written_after_it(
         journey.append("work")
         follow(results, roots, progress, checked)
 
-    monkeypatch.setattr(remembered, "load_pack", loaded)
-    monkeypatch.setattr(remembered, "save_pack", saved)
+    monkeypatch.setattr(keeping, "load_pack", loaded)
+    monkeypatch.setattr(keeping, "save_pack", saved)
     monkeypatch.setattr(Results, "evaluate", followed)
     written = ["write .results", "write .answers", "write .summaries"]
     run(place)

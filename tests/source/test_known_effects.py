@@ -23,6 +23,8 @@ ARGUMENTS = {
     "a position": "torch.load('a', 'cuda')  # expect: device-init-at-import",
     "another position": "torch.load('a', None, 'cuda')",
     "a method's position": "torch.zeros(1).to('cuda')  # expect: device-init-at-import",
+    "a context manager that is entered": "with torch.cuda.device(0): pass  # expect: device-init-at-import",
+    "a context manager that is made": "torch.cuda.device(0)",
     "a method's processor": "torch.zeros(1).to('cpu')",
 }
 
@@ -95,6 +97,33 @@ def cudaFree(pointer):
 
 def other():
     return _compiled.other()
+""",
+    "a known function that a decorator wraps, or does not": """
+### pkg/__init__.py
+### pkg/m.py
+import torch
+
+torch.cuda.get_device_name()  # expect: device-init-at-import
+torch.cuda.other()
+### beside/torch/__init__.py
+from . import cuda
+### beside/torch/cuda.py
+from ._names import get_device_name, other
+### beside/torch/_names.py
+from . import _compiled
+
+def api(function):
+    def wrapper(*given):
+        return function(*given)
+    return wrapper if _compiled.flag else function
+
+@api
+def get_device_name():
+    return ""
+
+@api
+def other():
+    return ""
 """,
 }
 

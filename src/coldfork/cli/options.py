@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from coldfork.cli.config import Configuration
-from coldfork.cli.settings import SETTINGS, Kind, Setting, refuse_rule
+from coldfork.checking.configuration import Configuration
+from coldfork.checking.settings import SETTINGS, Kind, Setting, refuse_rule
 from coldfork.model.errors import UsageError
 from coldfork.rules.registry import NAMES
 
@@ -102,10 +102,3 @@ def _complete_rules(
 def paths_argument(function: _Function) -> _Function:
     """Give a command the files and folders to check."""
     return click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))(function)
-
-
-def paths_or_default(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The paths given, else `src` where it exists, else the folder one stands in."""
-    if paths:
-        return paths
-    return (Path("src"),) if Path("src").is_dir() else (Path(),)

@@ -6,22 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from coldfork.checking.configuration import Configuration
+from coldfork.checking.inspection import inspect
+from coldfork.checking.request import CheckRequest
 from coldfork.diagnose.case import Search
 from coldfork.diagnose.installed import environments_of, version_of_source
 from coldfork.diagnose.logs.records import LogFrame
 from coldfork.diagnose.stacks import is_installed, is_standard, joined
-from coldfork.knowledge import catalogue
 from coldfork.model.causes import Audience, Cause
 from coldfork.model.chains import StepKind
 from coldfork.model.diagnosis.evidence import Place, Step, Suspect
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding
-from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
 from coldfork.report.shared.effects import effect_phrase
-from coldfork.rules import registry
-from coldfork.rules.causes import judging
-from coldfork.source.analysis import Request, analyse
-from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.site_packages import normalised, search_path, versions
 
 _MOST_SUSPECTS = 8
@@ -105,15 +102,11 @@ def _packages(paths: Iterable[str], environment: Sequence[Path]) -> Iterator[Pat
 
 
 def _suspects(paths: tuple[Path, ...], search: tuple[Path, ...], named: Sequence[str]) -> Iterator[Suspect]:
-    profile = PROFILES[DEFAULT_PROFILE]
-    known = catalogue.load(profile, versions(search), None)
-    request = Request(paths=paths, profile=profile, catalogue=known, search=search, cache=cache_folder())
-    observation = analyse(request)
-    judgement = registry.judge_all(observation, remedies=known.remedies)
-    judged = judging.judge(observation, judgement.findings)
-    findings = {finding.id: finding for finding in judged.findings}
+    inspected = inspect(CheckRequest(paths, Configuration(Path()), search=search))
+    findings = {finding.id: finding for finding in inspected.findings}
     ranked = sorted(
-        (cause for cause in judged.causes if _counts(cause)), key=lambda cause: _rank(cause, findings, named)
+        (cause for cause in inspected.causes if _counts(cause)),
+        key=lambda cause: _rank(cause, findings, named),
     )
     for cause in ranked[:_MOST_SUSPECTS]:
         yield _suspect(cause, findings.get(cause.findings[0]) if cause.findings else None)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from coldfork.knowledge import compiled
 from coldfork.knowledge.entries import (
+    AliasEntry,
     ArgumentEntry,
     EffectEntry,
     HarmlessEntry,
@@ -16,6 +17,7 @@ from coldfork.knowledge.entries import (
     RemedyEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
 )
 from coldfork.knowledge.facts import (
     ArgumentTest,
@@ -25,11 +27,12 @@ from coldfork.knowledge.facts import (
     Value,
     ValueKind,
     Wildcard,
+    Wraps,
 )
 from coldfork.knowledge.selection import Selection
 from coldfork.model.profiles import Profile
 
-__all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "load"]
+__all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "Wraps", "load"]
 
 #: What complaints call the user's own table.
 EXTRA = "[tool.coldfork.knowledge]"
@@ -57,6 +60,8 @@ class Catalogue:
     call_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     attribute_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     return_wildcards: dict[str, tuple[tuple[str, frozenset[str]], ...]] = field(default_factory=dict)
+    wraps: dict[str, Wraps] = field(default_factory=dict)
+    """Calls that make functions of functions."""
     waiting: frozenset[str] = frozenset()
     """Calls whose results may wake something when they are called in their turn, as decorators are."""
 
@@ -92,18 +97,23 @@ class Catalogue:
 
 
 def load(
-    profile: Profile, versions: Mapping[str, str], extra: Mapping[str, object] | None = None
+    profile: Profile,
+    versions: Mapping[str, str],
+    extra: Mapping[str, object] | None = None,
+    required: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Catalogue:
     """Load what is known under `profile` and `versions`; `extra` is `[tool.coldfork.knowledge]`.
 
-    A distribution that `versions` does not name is taken to be newer than every bound.
+    Of a distribution that `versions` does not name, those versions count that the checked project allows:
+    `required` has its specifiers. Where there are none either, it is taken to be newer than every bound.
     """
-    selection = Selection(profile, versions)
+    selection = Selection(profile, versions, required or {})
     selection.add(built_in())
     if extra:
         from coldfork.knowledge.schema import read
 
         selection.add(read(extra, EXTRA))
+    selection.finish()
     return Catalogue(
         _frozen(selection.exact["call"]),
         _frozen(selection.exact["attribute"]),
@@ -118,6 +128,7 @@ def load(
         _frozen(selection.wild["call"]),
         _frozen(selection.wild["attribute"]),
         _frozen(selection.wild_returns),
+        selection.wraps,
         frozenset([name[:-2] for name in selection.exact["call"] if name[-1] == ")"]),
     )
 
@@ -130,7 +141,9 @@ def built_in() -> Library:
         tuple(RaisesEntry(*row) for row in compiled.RAISES),
         tuple(HarmlessEntry(*row) for row in compiled.HARMLESS),
         tuple(ReturnsEntry(*row) for row in compiled.RETURNS),
+        tuple(WrapsEntry(*row) for row in compiled.WRAPS),
         tuple(RemedyEntry(*row) for row in compiled.REMEDIES),
+        tuple(AliasEntry(*row) for row in compiled.ALIASES),
     )
 
 
@@ -157,7 +170,7 @@ def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> 
     return () if about is None else tuple([fact for one in about for fact in one.about(symbol, name)])
 
 
-def _digest(profile: Profile, versions: Mapping[str, str | None], extra: Mapping[str, object] | None) -> str:
+def _digest(profile: Profile, versions: Mapping[str, object], extra: Mapping[str, object] | None) -> str:
     """A short name for everything the answers depend on."""
     from hashlib import blake2b
 

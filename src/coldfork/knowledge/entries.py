@@ -19,16 +19,28 @@ COMMON = ("distribution", "versions", "source", "note")
 KEYS: dict[str, tuple[str, ...]] = {
     "effect": (
         *COMMON, *HOW, "receivers", "except", "does", "accelerator", "under", "only_if", "unless_env",
-        "argument", "unless_argument", "presumes", "remedy", "unversioned", "softens", "when",
+        "argument", "unless_argument", "presumes", "remedy", "unversioned", "softens", "despite", "when",
     ),
     "value": (*COMMON, "names", "is", "equals"),
     "raises": (*COMMON, "calls", "needs", "presumes"),
     "harmless": (*COMMON, "prefixes"),
     "returns": (*COMMON, "calls", "except", "type"),
+    "wraps": (*COMMON, "calls", "function", "keeps_value"),
+    "alias": ("name", "of", "source", "note"),
     "remedy": ("id", "text"),
 }  # fmt: skip
 TOP = ("distribution", "summary", *KEYS)
-ARGUMENT = ("name", "position", "startswith", "integers", "through", "equals", "endswith", "other_than")
+ARGUMENT = (
+    "name",
+    "position",
+    "startswith",
+    "integers",
+    "through",
+    "equals",
+    "endswith",
+    "other_than",
+    "data",
+)
 
 
 def near(name: str, known: Collection[str]) -> str:
@@ -53,6 +65,7 @@ class ArgumentEntry(NamedTuple):
     equals: tuple[str | int | bool, ...]
     endswith: tuple[str, ...]
     other_than: tuple[str, ...]
+    data: bool
 
 
 class EffectEntry(NamedTuple):
@@ -78,6 +91,7 @@ class EffectEntry(NamedTuple):
     unversioned: str
     softens: bool
     when: str
+    despite: str
 
 
 class ValueEntry(NamedTuple):
@@ -125,11 +139,31 @@ class ReturnsEntry(NamedTuple):
     source: str
 
 
+class WrapsEntry(NamedTuple):
+    """One `[[wraps]]`: calls that make a function of the one they are given, as `jax.jit` does."""
+
+    names: tuple[str, ...]
+    function: str
+    keeps_value: bool
+    distribution: str
+    versions: str
+    newest: bool
+    source: str
+
+
 class RemedyEntry(NamedTuple):
     """One `[[remedy]]`."""
 
     id: str
     text: str
+
+
+class AliasEntry(NamedTuple):
+    """One `[[alias]]`: a distribution whose versions are those of another one."""
+
+    name: str
+    of: str
+    source: str
 
 
 class Library(NamedTuple):
@@ -140,7 +174,9 @@ class Library(NamedTuple):
     raises: tuple[RaisesEntry, ...] = ()
     harmless: tuple[HarmlessEntry, ...] = ()
     returns: tuple[ReturnsEntry, ...] = ()
+    wraps: tuple[WrapsEntry, ...] = ()
     remedies: tuple[RemedyEntry, ...] = ()
+    aliases: tuple[AliasEntry, ...] = ()
 
 
 #: Stands for a library whose version nobody told us: newer than any bound an entry may name.

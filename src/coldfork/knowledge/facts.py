@@ -32,6 +32,8 @@ class ArgumentTest:
     """The argument is a string that ends with one of these, as the names of source files do."""
     other_than: tuple[str, ...] = ()
     """The argument is a string that is none of these."""
+    data: bool = False
+    """The argument is no function: a decorator that takes either compiles at once what it is told types for."""
 
     def accepts(self, value: object) -> bool:
         """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
@@ -82,6 +84,8 @@ class Fact:
     """What has to be so on a machine of this kind, and nearly always is."""
     softens: bool = True
     """False where nothing is told of the call while the environment variable is set."""
+    despite: str = ""
+    """A condition under which it happens although the environment variable is set."""
     taken: str = ""
     """The value that an argument has to have for it, where it may have others; it is set at a call."""
 
@@ -89,6 +93,8 @@ class Fact:
         """The same call where the management library answers first, so that the device stays cold."""
         if self.condition is not None:
             return self
+        if self.despite:
+            return replace(self, condition=self.despite, unless_env=None)
         return replace(
             self,
             does=EffectKind.QUERIES_DEVICE,
@@ -156,6 +162,17 @@ class Value:
     def is_none(self) -> bool:
         """Whether the value is None."""
         return self.kind is ValueKind.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Wraps:
+    """A call that makes a function of the one it is given; calling that may do more, told under `symbol()`."""
+
+    symbol: str
+    function: str
+    """The keyword of the first argument; a call without it makes a decorator."""
+    keeps_value: bool
+    """True where the new function returns what the given one does."""
 
 
 @dataclass(frozen=True, slots=True)

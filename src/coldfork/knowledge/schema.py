@@ -17,6 +17,7 @@ from coldfork.knowledge.entries import (
     OTHERWISE,
     SILENCES,
     TOP,
+    AliasEntry,
     ArgumentEntry,
     EffectEntry,
     HarmlessEntry,
@@ -26,6 +27,7 @@ from coldfork.knowledge.entries import (
     RemedyEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
     admits,
     near,
 )
@@ -93,10 +95,10 @@ class Entry:
         if not found:
             self.refuse(f"{key} must name something")
         for name in found:
-            plain = name.removesuffix("()") if key in ("names", "calls") else name
+            plain = name.removesuffix("()") if key in ("names", "calls", "methods") else name
             plain = plain if key == "names" else plain.removesuffix(".*")
             parts = plain.split(".")
-            if key == "names":  # what an attribute of a call's result is
+            if key in ("names", "attributes"):  # what an attribute of a call's result is
                 parts = [part.removesuffix("()") for part in parts]
             if not all(part.isidentifier() for part in parts):
                 self.refuse(f"{name!r} is no dotted name; a `*` stands alone at the end")
@@ -140,6 +142,7 @@ class Entry:
             self.string("unversioned", ""),
             self.table.get("softens") is not False,
             self.string("when", ""),
+            self.string("despite", ""),
         )
 
     def value(self) -> ValueEntry:
@@ -186,6 +189,26 @@ class Entry:
             self.newest,
             self.source,
         )
+
+    def wraps(self) -> WrapsEntry:
+        """This table as a `[[wraps]]`."""
+        keeps_value = self.table.get("keeps_value", False)
+        if not isinstance(keeps_value, bool):
+            self.refuse(f"keeps_value must be true or false, not {keeps_value!r}")
+        return WrapsEntry(
+            self.names("calls"),
+            self.string("function"),
+            keeps_value,
+            self.distribution,
+            self.versions,
+            self.newest,
+            self.source,
+        )
+
+    def alias(self) -> AliasEntry:
+        """This table as an `[[alias]]`."""
+        name, of = [self.string(key).lower().replace("_", "-") for key in ("name", "of")]
+        return AliasEntry(name, of, self.source)
 
     def remedy(self) -> RemedyEntry:
         """This table as a `[[remedy]]`."""
@@ -237,6 +260,7 @@ class Entry:
             self._equals(table),
             self.strings("endswith", (), table),
             self.strings("other_than", (), table),
+            table.get("data") is True,
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:
@@ -279,7 +303,9 @@ def read(document: Mapping[str, Any], file: str) -> Library:
         tuple(_each(document, file, "raises", Entry.raises)),
         tuple(_each(document, file, "harmless", Entry.harmless)),
         tuple(_each(document, file, "returns", Entry.returns)),
+        tuple(_each(document, file, "wraps", Entry.wraps)),
         tuple(_each(document, file, "remedy", Entry.remedy)),
+        tuple(_each(document, file, "alias", Entry.alias)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from coldfork.knowledge.allowance import Share, share
 from coldfork.knowledge.entries import (
     ArgumentEntry,
     EffectEntry,
@@ -12,6 +13,7 @@ from coldfork.knowledge.entries import (
     RaisesEntry,
     ReturnsEntry,
     ValueEntry,
+    WrapsEntry,
     admits,
 )
 from coldfork.knowledge.facts import (
@@ -23,9 +25,12 @@ from coldfork.knowledge.facts import (
     Value,
     ValueKind,
     Wildcard,
+    Wraps,
 )
 from coldfork.model.effects import EffectKind
 from coldfork.model.profiles import Profile
+
+Versioned = EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry | WrapsEntry
 
 _OTHERWISE = "otherwise"
 _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
@@ -34,11 +39,14 @@ _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
 class Selection:
     """Collects what holds under one profile and one set of versions."""
 
-    def __init__(self, profile: Profile, versions: Mapping[str, str]) -> None:
+    def __init__(
+        self, profile: Profile, versions: Mapping[str, str], required: Mapping[str, tuple[str, ...]]
+    ) -> None:
         self.profile = profile
         self.versions = versions
-        self.asked: dict[str, str | None] = {}
-        """The versions that mattered, by distribution; None where nobody told us."""
+        self.required = required
+        self.asked: dict[str, object] = {}
+        """The versions that mattered, by distribution; else those that are allowed, None where nobody told us."""
         self.exact: dict[str, dict[str, list[Fact]]] = {"call": {}, "attribute": {}, "import": {}}
         self.wild: dict[str, dict[str, list[Wildcard]]] = {"call": {}, "attribute": {}, "import": {}}
         self.methods: dict[str, list[MethodFact]] = {}
@@ -46,12 +54,18 @@ class Selection:
         self.raises: dict[str, Raises] = {}
         self.returns: dict[str, str] = {}
         self.wild_returns: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self.wraps: dict[str, Wraps] = {}
         self.harmless: list[str] = []
         self.remedies: dict[str, str] = {}
-        self._ranges: dict[tuple[str, str], bool] = {}
+        self._ranges: dict[tuple[str, object], Share] = {}
+        self._aliases: dict[str, list[str]] = {}
+        self._older: list[tuple[EffectEntry, str]] = []
+        """Effects of versions that are allowed and not the newest."""
 
     def add(self, library: Library) -> None:
         """Take from one library what holds here."""
+        for alias in library.aliases:
+            self._aliases.setdefault(alias.of, []).append(alias.name)
         for effect in library.effects:
             self._add_effect(effect)
         for value in library.values:
@@ -63,24 +77,60 @@ class Selection:
                 self.harmless.extend(harmless.names)
         for returning in library.returns:
             self._add_returns(returning)
+        for wrapping in library.wraps:
+            if self._applies(wrapping):
+                told = wrapping.function, wrapping.keeps_value
+                self.wraps.update((name, Wraps(name, *told)) for name in wrapping.names)
         self.remedies.update((remedy.id, remedy.text) for remedy in library.remedies)
 
-    def _applies(self, entry: EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry) -> bool:
-        """Whether the entry's version range admits the version installed."""
+    def finish(self) -> None:
+        """Add what older allowed versions do, for names of which the newest one leaves nothing to tell."""
+        told = {
+            (entry.how, name)
+            for entry, _ in self._older
+            for name in entry.names
+            if self._is_told(entry, name)
+        }
+        for entry, condition in self._older:
+            left = tuple([name for name in entry.names if (entry.how, name) not in told])
+            if left:
+                self._add_facts(entry._replace(names=left, when=condition), condition)
+
+    def _is_told(self, entry: EffectEntry, name: str) -> bool:
+        """Whether a fact about this name holds already."""
+        if entry.receivers:
+            return any(set(fact.receivers) & set(entry.receivers) for fact in self.methods.get(name, ()))
+        return name in self.exact[entry.how] or name.removesuffix(".*") in self.wild[entry.how]
+
+    def _share(self, entry: Versioned) -> Share:
+        """Which of the versions that may be installed the entry's range admits."""
         if not entry.versions:
-            return True
-        installed = self.versions.get(entry.distribution)
-        self.asked[entry.distribution] = installed
-        if installed is None:
-            return entry.newest
-        key = (entry.versions, installed)
+            return Share.ALL
+        name = entry.distribution
+        known: object = next(filter(None, map(self.versions.get, self._names_of(name))), None)
+        known = known or next(filter(None, map(self.required.get, self._names_of(name))), None)
+        self.asked[name] = known
+        if known is None:
+            return Share.ALL if entry.newest else Share.NONE
+        key = (entry.versions, known)
         if key not in self._ranges:
-            self._ranges[key] = admits(entry.versions, installed)
+            if isinstance(known, str):
+                self._ranges[key] = Share.ALL if admits(entry.versions, known) else Share.NONE
+            else:
+                self._ranges[key] = share(entry.versions, known)  # type: ignore[arg-type]
         return self._ranges[key]
+
+    def _names_of(self, distribution: str) -> list[str]:
+        """The distribution, and those that have its versions."""
+        return [distribution, *self._aliases.get(distribution, ())]
+
+    def _applies(self, entry: Versioned) -> bool:
+        """Whether the entry holds for the version installed, or for the one that would be."""
+        return self._share(entry) in (Share.ALL, Share.NEWEST)
 
     def _unversioned(self, entry: EffectEntry) -> str | None:
         """The condition under which an effect of older versions is told where nobody told the version."""
-        told = entry.distribution in self.versions
+        told = self.asked.get(entry.distribution) is not None
         return None if told or not entry.unversioned else entry.unversioned
 
     def _has(self, need: str) -> bool:
@@ -101,11 +151,20 @@ class Selection:
 
     def _add_effect(self, entry: EffectEntry) -> None:
         """Add the facts of one `[[effect]]`."""
+        held = self._share(entry)
+        told = f"{entry.distribution} {entry.versions} is installed"
+        if held is Share.SOME:
+            self._older.append((entry, told))
+            return
+        unversioned = self._unversioned(entry) if held is Share.NONE else ""
+        if unversioned is not None:
+            presumed = told if held is Share.NEWEST and not entry.presumes else entry.presumes
+            self._add_facts(entry._replace(presumes=presumed), unversioned)
+
+    def _add_facts(self, entry: EffectEntry, unversioned: str) -> None:
+        """Add the facts of an `[[effect]]` that holds, under a condition or without."""
         accelerator = self._accelerator(entry)
         if accelerator is None:
-            return
-        unversioned = "" if self._applies(entry) else self._unversioned(entry)
-        if unversioned is None:
             return
         argument = _argument(entry.argument, accelerator)
         if entry.argument is not None and argument is None:
@@ -136,6 +195,7 @@ class Selection:
                     entry.remedy,
                     entry.presumes,
                     entry.softens,
+                    entry.despite if accelerator == entry.accelerators[0] else "",
                 ),
             )
 
@@ -194,4 +254,5 @@ def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | N
         entry.equals,
         entry.endswith,
         entry.other_than,
+        entry.data,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -104,6 +105,10 @@ class Cause:
     """Lines that the same call comes to afterwards, and that wake the device too: never before this one."""
     turn: int = 0
     """When it happens, along the import of the entries."""
+
+    def counts(self, bar: Verdict, audiences: Set[Audience]) -> bool:
+        """Whether it is as sure as the bar and concerns one of these audiences."""
+        return self.verdict.rank >= bar.rank and self.audience in audiences
 
     @property
     def warms(self) -> int:

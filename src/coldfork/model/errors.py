@@ -19,6 +19,14 @@ class ConfigurationError(ColdforkError):
     """`[tool.coldfork]` holds a key or a value that means nothing; the message suggests the near match."""
 
 
+class CheckCancelledError(ColdforkError):
+    """You get it from a check whose `cancelled` said yes; the session goes on with the next one."""
+
+
+class Cancellation(BaseException):
+    """Ends an analysis from inside; no `Exception`, so that nothing takes it for a fault of one function."""
+
+
 class KnowledgeError(ColdforkError):
     """An entry of the knowledge base, built in or yours, is malformed; the message names file and entry."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain
 from coldfork.model.effects import Ahead, Verdict
-from coldfork.model.observations import ChangeScope, EnvironmentRead, Statistics, Unfinished
+from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
+from coldfork.model.profiles import PROFILES
 
 
 class Severity(StrEnum):
@@ -83,6 +84,7 @@ class Report:
     """The result of one `coldfork check`: what the renderers get."""
 
     profile: str
+    """The machine that was assumed."""
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
     statistics: Statistics
@@ -102,3 +104,19 @@ class Report:
     """What the findings come from: the widest audience first, then by place."""
     unfinished: tuple[Unfinished, ...] = ()
     """Modules that were not followed to their end."""
+    coverage: Coverage = field(default_factory=Coverage)
+    further: tuple[str, ...] = ()
+    """The machines that were asked about besides, because the code uses what only they have."""
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """All machines that were asked about."""
+        return self.profile, *self.further
+
+    def profile_of(self, accelerator: str | None) -> str:
+        """The machine under which an accelerator was asked about."""
+        having = (name for name in self.further if accelerator in PROFILES[name].accelerators)
+        main = PROFILES.get(self.profile)
+        if main is None or accelerator in main.accelerators:
+            return self.profile
+        return next(having, self.profile)

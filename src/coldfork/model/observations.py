@@ -92,8 +92,19 @@ class Observation:
     unset: tuple[tuple[str, str], ...] = ()
     """Packages, and environment variables without which some of what they import was left alone."""
     unfinished: tuple[Unfinished, ...] = ()
+    imported: frozenset[str] = frozenset()
+    """The top-level packages that the checked code, or what it imports, imports."""
+    unfollowed: int = 0
+    """How many lines of the checked code call something unknown while it is imported."""
+    further: tuple[str, ...] = ()
+    """The profiles that were asked about besides."""
     entries: tuple[str, ...] = ()
     """The modules whose import was asked about; none where each module is asked about by itself."""
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """All profiles that were asked about."""
+        return self.profile, *self.further
 
 
 class Origin(StrEnum):
@@ -107,6 +118,22 @@ class Origin(StrEnum):
     """It is `.venv` in the current folder."""
     OWN = "own"
     """It is the one that coldfork itself runs in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What an answer rests on, and what it leaves open: without that, a clean one could not be believed."""
+
+    modules: int = 0
+    """Checked modules that were looked at."""
+    read: int = 0
+    """All modules that were looked at, those of dependencies among them."""
+    entries: tuple[str, ...] = ()
+    """The modules whose import was asked about; empty where every module is one."""
+    unfollowed: int = 0
+    """How many lines of the checked code call something unknown while it is imported."""
+    not_asked: tuple[str, ...] = ()
+    """Profiles under which the same code was not looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.errors import UsageError
+from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
 from coldfork.model.observations import Observation, Progress, Statistics
 from coldfork.model.profiles import Profile
 from coldfork.source.capture.observer import CaptureObserver
@@ -20,10 +20,12 @@ from coldfork.source.files.packs import digest_of, tool_digest
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
-from coldfork.source.program.program import Program
+from coldfork.source.program.program import Program, proceed
+from coldfork.source.program.requirements import required
 from coldfork.source.reach.absent import absent_packages
 from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer
+from coldfork.source.reach.keeping import OnDisk, Store
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
@@ -47,6 +49,10 @@ class Request:
     excluded: Callable[[str], bool] = lambda path: False
     changed: tuple[str, ...] | None = None
     """Files that changed: the observation says which modules that can affect."""
+    cancelled: Callable[[], bool] | None = None
+    """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
+    store: Store | None = None
+    """Where a session keeps what its requests find out; without one, that is in the cache."""
 
 
 def analyse(request: Request, progress: Progress | None = None) -> Observation:
@@ -58,6 +64,8 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
     sys.setrecursionlimit(max(recursion, _RECURSION))
     try:
         return with_room(_analyse, request, progress, started)
+    except Cancellation:
+        raise CheckCancelledError("the check was cancelled") from None
     finally:
         sys.setrecursionlimit(recursion)
         if collecting:
@@ -69,7 +77,8 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     search = tuple(str(folder.absolute()) for folder in request.search)
     search = tuple(folder for folder in search if folder not in found.roots)
     finder = Finder(found.roots, search, found.files)
-    loader = Loader(request.target_version, request.jobs, remembering=request.cache is not None)
+    remembering = request.cache is not None or request.store is not None
+    loader = Loader(request.target_version, request.jobs, remembering)
     program = Program(
         finder,
         loader,
@@ -77,14 +86,21 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         request.profile,
         request.target_version,
         Distributions(request.search),
+        required(found.roots, {name.partition(".")[0] for name in found.files}),
     )
+    program.pause = loader.pause = _pause(request.cancelled)
     _check_entries(request.entries, program)
-    remembered = Remembered(_packs(request, found, search, program.versions), program, loader)
-    answer = remembered.recall()
-    if answer is None:
-        results = Results(program, loader, remembered.results)
-        answer = _answer(request, found, search, program, results, progress)
-        remembered.keep(results, answer)
+    store = request.store or OnDisk()
+    remembered = Remembered(store, _packs(request, found, search, program), program, loader)
+    try:
+        answer = remembered.recall()
+        if answer is None:
+            results = Results(program, loader, remembered.results)
+            answer = _answer(request, found, search, program, results, progress)
+            remembered.keep(results, answer)
+    except BaseException:
+        loader.abandon()
+        raise
     loader.close()
     statistics = Statistics(
         modules=answer.modules,
@@ -107,26 +123,28 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.imports,
         answer.unset,
         answer.unfinished,
-        request.entries,
+        answer.imported,
+        answer.unfollowed,
+        entries=request.entries,
     )
 
 
-def _packs(
-    request: Request, found: Found, search: tuple[str, ...], versions: Mapping[str, str]
-) -> Packs | None:
+def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
     """Where the run remembers things: under names that hold all that they depend on beside the sources."""
-    if request.cache is None:
+    if request.cache is None and request.store is None:
         return None
-    folder = request.cache / "check"
+    folder = (request.cache or Path()) / "check"
     settings = digest_of(tool_digest(), request.target_version)
     place = digest_of(found.roots, search)
-    work = f"{place}-{digest_of(settings, request.catalogue.digest, sorted(found.files))}"
+    kin = f"{place}-{digest_of(settings, request.catalogue.digest)}-"
+    work = f"{kin}{digest_of(sorted(found.files))}"
     return Packs(
         folder / f"{place}-{settings}.summaries",
         folder / f"{work}.results",
         folder / f"{work}.answers",
-        digest_of(sorted(versions.items())),
+        digest_of(sorted(program.versions.items()), sorted(program.required)),
         digest_of(request.entries, sorted(found.display.items()), found.broken, request.changed),
+        kin,
     )
 
 
@@ -161,7 +179,20 @@ def _answer(
         reporter.imports(effects),
         results.unset,
         reporter.unfinished(),
+        reporter.imported(),
+        reporter.unfollowed(),
     )
+
+
+def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
+    if cancelled is None:
+        return proceed
+
+    def pause() -> None:
+        if cancelled():
+            raise Cancellation
+
+    return pause
 
 
 def _check_entries(entries: tuple[str, ...], program: Program) -> None:

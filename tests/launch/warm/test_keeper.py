@@ -36,7 +36,8 @@ def test_what_it_lies_in_is_the_users_alone(bench: WarmBench, runtime: Path) -> 
 
 
 def test_a_folder_that_others_can_enter_is_refused(bench: WarmBench, runtime: Path) -> None:
-    (runtime / "coldfork").mkdir(mode=0o755)
+    (runtime / "coldfork").mkdir()
+    (runtime / "coldfork").chmod(0o755)  # whatever the umask
     with pytest.raises(UsageError, match="open to others"):
         bench.prepare()
     assert "open to others" in bench.cold()

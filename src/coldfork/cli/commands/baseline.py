@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from coldfork.cli import baseline_file, output
+from coldfork.checking import baseline_file
+from coldfork.checking.settings import SETTINGS
+from coldfork.cli import output
 from coldfork.cli.conventions import debug_option
 from coldfork.cli.options import options, paths_argument
-from coldfork.cli.settings import SETTINGS
 from coldfork.model.errors import UsageError
 from coldfork.report.shared.quantities import plural
 
@@ -53,10 +54,10 @@ def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
     from coldfork.rules.causes.newcomers import warm_modules
 
     _refuse_foreign(file)
-    inspection = inspect(context, paths)
+    inspection = inspect(context, paths)[0]
     complain(inspection)
     warm = warm_modules(inspection.observation, inspection.causes)
-    made = baseline_file.accept(inspection.findings, inspection.settings["profile"], warm)
+    made = baseline_file.accept(inspection.findings, inspection.request.main_profile, warm)
     output.save(baseline_file.dump(made), file)
     output.write(f"{file} accepts {plural(len(made.findings), 'finding')}.\n")
     output.write(f"Next: commit it, and run coldfork check --baseline {file}\n")
@@ -88,7 +89,7 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
     from coldfork.rules.causes.newcomers import still_warm
 
     held = baseline_file.load(file)
-    inspection = inspect(context, paths)
+    inspection = inspect(context, paths)[0]
     complain(inspection)
     comparison = baseline_file.set_against(held, inspection.findings)
     if not inspection.missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,22 +12,19 @@ import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
-from coldfork.cli.changes import narrowed
 from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
-from coldfork.cli.settings import CHECK_SETTINGS, UNKNOWN
-from coldfork.model.effects import Verdict
+from coldfork.cli.settings import CHECK_SETTINGS
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.selection import Selection
 from coldfork.report.formats import renderer
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import approximately
-from coldfork.rules.causes.judging import restricted
 
 if TYPE_CHECKING:
-    from coldfork.cli.inspection import Inspection, Locate
+    from coldfork.checking.inspection import Inspection
     from coldfork.launch.probe.confirmation import Confirmation, ConfirmationPlan
 
 _EPILOG = """\b
@@ -61,19 +58,19 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     from coldfork.cli.inspection import complain, inspect
 
     _refuse_idle_options(context)
-    inspection = inspect(context, paths)
-    report, interrupted = _report(inspection)
+    inspection, settings = inspect(context, paths)
+    report, interrupted = _report(inspection, settings)
     if interrupted:
         click.echo(err=True)  # after the terminal's ^C
         output.note("interrupted: findings whose modules were not imported by then count as not testable")
-    _deliver(report, inspection)
+    _deliver(report, inspection, settings)
     complain(inspection)
     if interrupted:
         context.exit(INTERRUPTED)
     if inspection.missing:
         context.exit(ERROR)
-    fails = report.failing or (inspection.settings["fail-on"] == UNKNOWN and _is_unknown(report))
-    context.exit(FINDINGS if fails and not inspection.settings["exit-zero"] else 0)
+    fails = report.failing or (inspection.request.unknown_fails and _is_unknown(report))
+    context.exit(FINDINGS if fails and not settings["exit-zero"] else 0)
 
 
 def _refuse_idle_options(context: click.Context) -> None:
@@ -85,66 +82,38 @@ def _refuse_idle_options(context: click.Context) -> None:
             raise UsageError(f"--{name} is about imports, and nothing is imported without --confirm")
 
 
-def _bar(settings: Mapping[str, Any]) -> Verdict:
-    """How sure a finding has to be to fail the check."""
-    asked = settings["fail-on"]
-    return Verdict.POSSIBLE if asked == UNKNOWN else Verdict(asked)
-
-
 def _is_unknown(report: Report) -> bool:
     """True when something was not followed, so that silence means nothing."""
     return bool(report.unfinished or report.skipped)
 
 
-def _report(inspection: Inspection) -> tuple[Report, bool]:
+def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, bool]:
     """What there is to say, and whether somebody interrupted the imports that --confirm asks for."""
-    settings, interrupted = inspection.settings, False
-    findings, causes, known, gone = inspection.findings, inspection.causes, 0, 0
-    if settings["baseline"]:
-        from coldfork.cli.acceptance import remainder
-        from coldfork.cli.baseline_file import load
+    from coldfork.checking.reporting import report_of
 
-        left = remainder(load(Path(settings["baseline"])), inspection)
-        findings, causes, known, gone = left.findings, left.causes, left.known, left.gone
-    findings, scope = narrowed(findings, inspection.scope)
-    causes = restricted(causes, findings)
-    if settings["confirm"]:
-        confirmation = _confirm(findings, settings, inspection.locate)
-        findings, interrupted = confirmation.findings, confirmation.interrupted
-    shown = _options(settings)
-    report = Report(
-        profile=settings["profile"],
-        findings=findings,
-        skipped=inspection.skipped,
-        statistics=inspection.observation.statistics,
-        known=known,
-        gone=gone,
-        ignored=inspection.ignored,
-        failing=sum(shown.fails(cause) for cause in causes),
-        causes=causes,
-        scope=scope,
-        environment=inspection.environment,
-        unfinished=inspection.observation.unfinished,
-    )
-    return report, interrupted
+    report = report_of(inspection)
+    if not settings["confirm"]:
+        return report, False
+    confirmation = _confirm(report.findings, settings, inspection)
+    return replace(report, findings=confirmation.findings), confirmation.interrupted
 
 
-def _options(settings: Mapping[str, Any]) -> Options:
+def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
     return replace(
         rendering(settings),
-        fail_on=_bar(settings),
-        fail_for=frozenset(settings["fail-for"]),
+        fail_on=inspection.request.fail_on,
+        fail_for=inspection.request.fail_for,
         tests=settings["tests"],
         all_ways=settings["all-ways"],
+        locate=inspection.locate,
     )
 
 
-def _deliver(report: Report, inspection: Inspection) -> None:
-    settings = inspection.settings
+def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
     # The formats that show no rule's page get none, which saves importing them.
-    rules = rule_texts(inspection.rules) if form in ("sarif", "junit") else {}
-    shown = replace(_options(settings), rules=rules, locate=inspection.locate)
+    rules = rule_texts(inspection.request.rules) if form in ("sarif", "junit") else {}
+    shown = replace(_options(inspection, settings), rules=rules)
     tables = ""
     if settings["statistics"]:
         from coldfork.report.findings import statistics
@@ -161,7 +130,7 @@ def _deliver(report: Report, inspection: Inspection) -> None:
     note_delivery(len(report.causes), "cause", settings)
 
 
-def _confirm(findings: Sequence[Finding], settings: dict[str, Any], locate: Locate) -> Confirmation:
+def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
     """Import the modules of these findings, and say of each what that showed."""
     from coldfork.cli.surroundings import surroundings
     from coldfork.launch.probe.confirmation import confirm, untested
@@ -181,8 +150,8 @@ def _confirm(findings: Sequence[Finding], settings: dict[str, Any], locate: Loca
             return confirm(
                 findings,
                 surroundings(settings, python, after=after),
-                settings["profile"],
-                locate,
+                inspection.request.main_profile,
+                inspection.locate,
                 settings["jobs"],
                 bar.update,
                 _announce,

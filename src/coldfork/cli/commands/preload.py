@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coldfork import __version__
-from coldfork.cli import config, options, output
+from coldfork.checking import configuration
+from coldfork.cli import options, output
 from coldfork.cli.commands.probe import refuse_name
 from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.cli.rendering import is_for_people, rendering
@@ -77,7 +78,7 @@ def preload(
     draws anew, is left out, with the line that does it. What it would have imported and is clean is kept.
     Each module that is kept is proven in a forked child, in which the device has to be usable.
     """
-    settings = options.resolve(context, config.read(Path()))
+    settings = options.resolve(context, configuration.read(Path()))
     request = _request(modules, kept, target, settings)
     from coldfork.launch.probe.termination import interrupted_by_sigterm
 

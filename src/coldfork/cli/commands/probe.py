@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from coldfork.cli import config, options, output
+from coldfork.checking import configuration
+from coldfork.cli import options, output
 from coldfork.cli.conventions import INTERRUPTED, debug_option
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import PROBE_SETTINGS
@@ -73,7 +74,7 @@ def probe(
     time, to see the exact call.
     """
     try:
-        settings = options.resolve(context, config.read(Path()))
+        settings = options.resolve(context, configuration.read(Path()))
     except ConfigurationError as error:
         # An old commit may have had a configuration that means nothing today: that does not make it bad.
         output.note(str(error))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.launch.questions import LOOK_SECONDS
 from coldfork.model.forking.preloads import Doubt
-from coldfork.start.static_reach.check_process import WAKING, WHATEVER_THE_PROJECT_WANTS
+from coldfork.start.static_reach.check_process import COMMAND, RULES, WAKING
 
 _FIND = (
     "import importlib.util, json, os, sys\n"
@@ -47,7 +46,7 @@ def read_sources(modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], b
         found, version, folders = _places(modules, setup, stop)
         if not found:
             return Sources(unread="none of them has a source that could be read")
-        status, said, complaint = _asked(_command(modules, found, version, folders), setup, stop)
+        status, said, complaint = _asked(COMMAND, setup, stop, _question(modules, found, version, folders))
         if status:
             return Sources(unread=f"coldfork check failed: {(complaint.strip().splitlines() or [''])[-1]}")
         return Sources(tuple(_doubts(json.loads(said)["findings"])))
@@ -67,19 +66,24 @@ def _places(
     return found, version, folders
 
 
-def _command(
-    modules: Sequence[str], places: Sequence[str], version: str, folders: Sequence[str]
-) -> list[str]:
-    line = [sys.executable, "-P", "-m", "coldfork", "check", *places]
-    for module in modules:
-        line += ["--entry", module]
+def _question(modules: Sequence[str], places: Sequence[str], version: str, folders: Sequence[str]) -> str:
     beside = {str(Path(place).parent) for place in places}
     standard = [folder for folder in folders if Path(folder, "os.py").exists()]
-    for folder in folders:
-        inside = any(folder == one or folder.startswith(one + os.sep + "lib-dynload") for one in standard)
-        if folder not in beside and not inside:
-            line += ["--site-packages", folder]
-    return [*line, "--profile", "cuda", "--target-version", version, *WHATEVER_THE_PROJECT_WANTS]
+    inside = [folder for folder in folders if any(_is_standard(folder, one) for one in standard)]
+    return json.dumps(
+        {
+            "paths": places,
+            "entries": modules,
+            "rules": RULES,
+            "search": [folder for folder in folders if folder not in beside and folder not in inside],
+            "profile": "cuda",
+            "target_version": version,
+        }
+    )
+
+
+def _is_standard(folder: str, standard: str) -> bool:
+    return folder == standard or folder.startswith(f"{standard}{os.sep}lib-dynload")
 
 
 def _doubts(findings: Sequence[dict[str, Any]]) -> list[Doubt]:
@@ -97,7 +101,9 @@ def _doubts(findings: Sequence[dict[str, Any]]) -> list[Doubt]:
     ]
 
 
-def _asked(command: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool]) -> tuple[int, str, str]:
+def _asked(
+    command: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool], question: str = ""
+) -> tuple[int, str, str]:
     """Status, output and errors of a command; ended when the time is up or somebody wants to stop."""
     until = monotonic() + _SECONDS
     environment = {name: value for name, value in setup.base.items() if not name.startswith("COLDFORK_")}
@@ -107,16 +113,18 @@ def _asked(command: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool]) 
     with subprocess.Popen(
         list(command),
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
     ) as process:
+        told: str | None = question
         while True:
             try:
-                said, complaint = process.communicate(timeout=LOOK_SECONDS)
+                said, complaint = process.communicate(told, timeout=LOOK_SECONDS)
             except subprocess.TimeoutExpired:
+                told = None  # it is being written, and to give it again is refused
                 if stop() or monotonic() > until:
                     process.kill()
                     raise TimeoutError(f"reading the sources took longer than {_SECONDS:g} s") from None

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain, Step
-from coldfork.model.findings import Finding
+from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.chains import Folder, Gap, ShownStep
 from coldfork.report.findings.selection import Selection
 from coldfork.report.findings.warmth_words import (
@@ -41,8 +41,8 @@ _FURTHER = len(_INDENT) + 2
 class Entries:
     """Writes the entries of one text output, and remembers which chains were shown before."""
 
-    def __init__(self, profile: str, options: Options, sheet: Sheet, selection: Selection) -> None:
-        self._profile = profile
+    def __init__(self, report: Report, options: Options, sheet: Sheet, selection: Selection) -> None:
+        self._report = report
         self._options = options
         self._sheet = sheet
         self._selection = selection
@@ -130,7 +130,7 @@ class Entries:
         self._said.add(consequence)  # why it matters is the same for most: once is enough
         for sentence in (
             consequence,
-            verdict_sentence(finding, self._profile),
+            verdict_sentence(finding, self._report.profile_of(finding.accelerator)),
             confirmation_sentence(finding),
         ):
             if sentence:

@@ -38,7 +38,7 @@ def _command(finding: Finding, cause: Cause, report: Report, options: Options, l
         properties["col"] = str(finding.column + 1)
     properties["title"] = f"coldfork: {letters.clean(finding.rule)}"
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    message = data(_message(finding, cause, report.profile, letters))
+    message = data(_message(finding, cause, report.profile_of(finding.accelerator), letters))
     return f"::{_COMMANDS[finding.severity]} {written}::{message}"
 
 

@@ -30,6 +30,7 @@ def document(report: Report, options: Options) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "coldfork", "version": options.version},
         "profile": well_formed(report.profile),
+        "profiles": [well_formed(name) for name in report.profiles],
         "stats": {
             "modules": statistics.modules,
             "read": statistics.read,
@@ -43,8 +44,23 @@ def document(report: Report, options: Options) -> dict[str, Any]:
             {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
             for skipped in report.skipped
         ],
+        "coverage": _coverage_object(report),
         "environment": _environment_object(report.environment),
         "changed": _scope_object(report.scope),
+    }
+
+
+def _coverage_object(report: Report) -> dict[str, Any]:
+    coverage, environment = report.coverage, report.environment
+    return {
+        "modules": coverage.modules,
+        "read": coverage.read,
+        "entries": [well_formed(name) for name in coverage.entries],
+        "unfinished": len(report.unfinished),
+        "skipped": len(report.skipped),
+        "not_found": [well_formed(name) for name in environment.absent] if environment is not None else [],
+        "calls_not_followed": coverage.unfollowed,
+        "profiles_not_asked": [well_formed(name) for name in coverage.not_asked],
     }
 
 

@@ -20,7 +20,8 @@ def render(report: Report, options: Options) -> str:
     because neither shows that the import is cold.
     """
     suites = ET.Element("testsuites", name="coldfork")
-    suite = ET.SubElement(suites, "testsuite", name=xml_safe(f"coldfork check on {report.profile}"))
+    machines = " and ".join(report.profiles)
+    suite = ET.SubElement(suites, "testsuite", name=xml_safe(f"coldfork check on {machines}"))
     selection = Selection(report, options)
     for cause in selection.all():
         for finding in selection.entries(cause):
@@ -52,7 +53,7 @@ def _add_finding(suite: ET.Element, finding: Finding, cause: Cause, report: Repo
         time="0",
     )
     message = xml_safe(one_line(finding.message))
-    account = xml_safe(_account(finding, cause, report.profile, options))
+    account = xml_safe(_account(finding, cause, report.profile_of(finding.accelerator), options))
     if options.fails(cause):
         failure = ET.SubElement(case, "failure", message=message, type=xml_safe(finding.rule))
         failure.text = account

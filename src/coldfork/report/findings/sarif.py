@@ -101,7 +101,7 @@ def _result(
         "ruleId": well_formed(finding.rule),
         "ruleIndex": rule_index,
         "level": finding.severity.value,
-        "message": {"text": _message(finding, report.profile)},
+        "message": {"text": _message(finding, report.profile_of(finding.accelerator))},
         "locations": [{"physicalLocation": _site(finding, options)}],
         "partialFingerprints": {FINGERPRINT: well_formed(finding.id)},
         "properties": _properties(finding),

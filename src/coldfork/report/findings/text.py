@@ -38,7 +38,7 @@ class _Page:
         self._report = report
         self._sheet = Sheet(options)
         self._selection = Selection(report, options)
-        self._entries = Entries(report.profile, options, self._sheet, self._selection)
+        self._entries = Entries(report, options, self._sheet, self._selection)
 
     def lines(self) -> Iterator[str]:
         for first, *alike in self._families():
@@ -130,6 +130,9 @@ class _Page:
         shown = self._selection.shown
         if not shown:
             yield self._clean_result() + behind
+            if lines := report.coverage.unfollowed:
+                call = "calls" if lines == 1 else "call"
+                yield f"not followed: {plural(lines, 'line')} that {call} something unknown"
         else:
             style = "error" if report.failing else "title"
             head = self._sheet.paint(style, plural(len(shown), "cause"))
@@ -149,8 +152,8 @@ class _Page:
         verdict = "no new finding" if report.known else "no finding"
         if self._selection.folded:
             verdict = f"{verdict} elsewhere"
-        profile = self._sheet.letters.clean(report.profile)
-        return f"{self._sheet.paint('clean', verdict)} on {profile}: looked at {examined(report.statistics)}"
+        profiles = self._sheet.letters.clean(" and ".join(report.profiles))
+        return f"{self._sheet.paint('clean', verdict)} on {profiles}: looked at {examined(report.statistics)}"
 
 
 def _next_command(report: Report) -> tuple[str, str] | None:

@@ -35,7 +35,7 @@ class Options:
     """The rules that were checked, with their texts, whether or not they found anything."""
     fail_on: Verdict = Verdict.CONDITIONAL
     """Causes at least this sure make the check fail."""
-    fail_for: frozenset[str] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
+    fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
     """Causes that concern these make the check fail."""
     tests: bool = False
     """Show what builds, examples and tests do as well."""
@@ -50,4 +50,4 @@ class Options:
 
     def fails(self, cause: Cause) -> bool:
         """Whether this cause makes the check fail."""
-        return cause.verdict.rank >= self.fail_on.rank and cause.audience in self.fail_for
+        return cause.counts(self.fail_on, self.fail_for)

@@ -92,7 +92,7 @@ class Origins:
         return not self._modules or path in self._modules
 
     def _programs(self, findings: Iterable[Finding]) -> Iterable[tuple[Finding, list[Finding]]]:
-        """Of each module that nobody imports and that is no library: the first that wakes, and the others."""
+        """Of each module that nobody imports and that is no library: the first that wakes, and later ones."""
         programs: dict[tuple[str, str], list[Finding]] = {}
         for finding in findings:
             module = self._modules.get(finding.path)
@@ -105,7 +105,8 @@ class Origins:
                 members,
                 key=lambda one: (not wakes(one), -one.verdict.rank, one.turn, one.line, one.column),
             )
-            yield first, [other for other in members if other is not first]
+            # What else that line does is not told by it: it does so under another condition.
+            yield first, [one for one in members if one is not first and one.line != first.line]
 
     def _urgency(self, finding: Finding) -> tuple[object, ...]:
         """Smaller is better mended first: surest and nearest to the line that wakes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from coldfork.source.evaluation.budget import Budget
@@ -37,6 +38,8 @@ from coldfork.source.semantics.method_order import Member
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Value
 
+_AT_HAND = sys.stdlib_module_names | {"builtins"}
+
 
 class Evaluator(Interpreter):
     """One analysis in progress: what the modules beside this one, which do the work, share."""
@@ -60,12 +63,21 @@ class Evaluator(Interpreter):
         self.first_yield_only = False
         self._classes = classes.Classes(self)
         self._package_environments = PackageEnvironments(program)
+        self._strange: dict[str, bool] = {}
 
     def global_value(self, frame: Frame, name: str) -> Value:
         return names.global_value(self, frame.module, name)
 
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         return operate(self, frame, operator, left, right, in_place=True)
+
+    def is_strange(self, symbol: str) -> bool:
+        top = symbol.partition(".")[0]
+        known = self._strange.get(top)
+        if known is None:
+            here = top in self.known_libraries or top in _AT_HAND or self.program.finder.find(top) is not None
+            known = self._strange[top] = not here
+        return known
 
     # -- running code -------------------------------------------------------------------------------
 
@@ -94,8 +106,11 @@ class Evaluator(Interpreter):
             self.failing.pop()
             self.journal.forget(mark)
 
-    def run_module(self, module: Module) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], Cut | None]:
-        """What importing this one module does by itself: wakes, and imports; and where following it ended."""
+    def run_module(self, module: Module) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], Cut | None, int]:
+        """What importing this one module does by itself: wakes, and imports.
+
+        Also where following it ended, and how many of its lines call something unknown.
+        """
         self.environment.begin(self._package_environments.environment(module))
         self.budget.begin(of_test=is_test(module.name, module.path))
         self.memo.begin()
@@ -113,7 +128,8 @@ class Evaluator(Interpreter):
         finally:
             self.journal.roll_back()
             self.running.end()
-        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cut
+        unfollowed = len(self.running.unfollowed)
+        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cut, unfollowed
 
     def run_body(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, EffectKind
+from coldfork.model.effects import WAKING
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Conditions, Cut, Edge, Failure, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, either
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 
@@ -120,7 +121,7 @@ class Frame:
         self.exit_musts: list[set[str]] = []
         self.returns: list[tuple[Value, Condition | None]] = []
         self.yields: list[Value] = []
-        self.wakes: dict[tuple[str, EffectKind], Wake] = {}
+        self.wakes: dict[Kind, Wake] = {}
         self.edges: dict[str, Edge] = {}
         self.sites: list[Site] = []
         self.site_edges: list[SiteEdge] = []
@@ -176,13 +177,15 @@ class Frame:
         """Note a way to a sink that starts at the current line; its link describes what is called there."""
         if self.quiet:
             return
-        conditions = self.conditions
         sure = must and wake.kind in WAKING
+        conditions = possible_together(_unique(self.conditions + (() if sure else wake.conditions)))
+        if conditions is None:
+            return
         kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
         found = Wake(
             wake.accelerator,
             wake.kind,
-            _unique(conditions + (() if sure else wake.conditions)),
+            conditions,
             _merge(self.presumed, wake.presumed),
             wake.cost + 1,
             Link(kind, self.symbol, self.module.name, self.line, wake.link),
@@ -204,16 +207,14 @@ class Frame:
                     self.position,
                     self.symbol,
                     found,
-                    sure and not conditions and self.off is None,
+                    sure and not self.conditions and self.off is None,
                     sure,
                 )
             )
             return
-        key = (wake.accelerator, wake.kind)
+        key = kind_of(found)
         known = self.wakes.get(key)
-        first = known is not None and not known.conditions and not known.off  # what runs first is reported
-        if known is None or (not first and found.order < known.order):
-            self.wakes[key] = found
+        self.wakes[key] = found if known is None else joined(known, found)
 
     def edge(self, edge: Edge, statement: bool) -> None:
         """Note an import that runs at the current line."""
@@ -222,7 +223,9 @@ class Frame:
         known = None if self.toplevel else self.edges.get(edge.target)
         if known is not None and not known.conditions:
             return  # as sure as can be
-        conditions = _unique(self.conditions + edge.conditions)
+        conditions = possible_together(_unique(self.conditions + edge.conditions))
+        if conditions is None:
+            return
         presumed = _merge(self.presumed, edge.presumed)
         off = edge.off or self.off is not None
         if self.toplevel:
@@ -244,9 +247,15 @@ class Frame:
                 )
             )
             return
-        if known is None or len(conditions) < len(known.conditions):
-            link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
+        link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
+        if known is None:
             self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, off)
+        elif len(conditions) < len(known.conditions):
+            ways = either([conditions, known.conditions])
+            self.edges[edge.target] = Edge(edge.target, ways, presumed, link, off and known.off)
+        else:
+            ways = either([known.conditions, conditions])
+            self.edges[edge.target] = known._replace(conditions=ways, off=off and known.off)
 
 
 _KIND_OF = {position: StepKind(position.value) for position in Position if position.value in set(StepKind)}

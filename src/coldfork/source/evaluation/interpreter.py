@@ -105,6 +105,10 @@ class Interpreter(ABC):
         """Run the body of a generator, coroutine or context manager."""
 
     @abstractmethod
+    def is_strange(self, symbol: str) -> bool:
+        """Whether a name is of a library of which nothing is at hand, neither source nor facts."""
+
+    @abstractmethod
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
         """An operator with assignment."""
 

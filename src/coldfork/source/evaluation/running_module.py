@@ -10,7 +10,7 @@ from coldfork.source.values.lazy_imports import Imported
 class RunningModule:
     """The module at hand; none while nothing is followed."""
 
-    __slots__ = ("env", "imported", "module", "rebound")
+    __slots__ = ("env", "imported", "module", "rebound", "unfollowed")
 
     def __init__(self) -> None:
         self.module: Module | None = None
@@ -20,12 +20,15 @@ class RunningModule:
         """Module variables, of any module, that functions have rebound since the module began."""
         self.imported: set[Imported] = set()
         """The lazy imports that the body has made happen."""
+        self.unfollowed: set[tuple[str, int]] = set()
+        """The lines that call something unknown, each with its module."""
 
     def begin(self, module: Module, env: Env) -> None:
         """Follow another module from here on."""
         self.module, self.env = module, env
         self.rebound.clear()
         self.imported.clear()
+        self.unfollowed.clear()
 
     def end(self) -> None:
         """The module has been followed."""

@@ -7,9 +7,7 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
-from coldfork.source.values.conditions import Condition
-
-Conditions = tuple[Condition, ...]
+from coldfork.source.values.conditions import Condition, Conditions
 
 
 class Link(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import marshal
 import os
+import signal
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -70,6 +71,14 @@ class Worker:
             os.waitpid(self.pid, 0)
         except ChildProcessError:
             pass
+
+    def end(self) -> None:
+        """End the worker in the middle of what it does."""
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.close()
 
 
 def _serve(work: Work, requests: int, answers: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from coldfork.model.observations import Progress
@@ -72,6 +72,8 @@ class Loader:
         self._room_unpacked = _MOST_UNPACKED
         self._sources: dict[str, bytes] = {}
         self._workers: list[Worker] | None = None
+        self.pause: Callable[[], None] = lambda: None
+        """Called before a file is read; may end the analysis."""
 
     def outline(self, path: str) -> Outline:
         """What every module is asked for."""
@@ -104,6 +106,7 @@ class Loader:
 
     def _read_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
+        self.pause()
         found, digest = _read(path, self.target_version, self._remembering)
         packed = b""
         if self._room_unpacked > 0:
@@ -212,6 +215,12 @@ class Loader:
         """Let helper processes go."""
         for worker in self._workers or ():
             worker.close()
+        self._workers = None
+
+    def abandon(self) -> None:
+        """End helper processes in the middle of what they do."""
+        for worker in self._workers or ():
+            worker.end()
         self._workers = None
 
 

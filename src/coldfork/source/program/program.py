@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.profiles import Profile
 from coldfork.source.files.finder import Finder, Located
@@ -11,6 +13,10 @@ from coldfork.source.syntax.nodes import Code
 
 #: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
 HIERARCHY = "*"
+
+
+def proceed() -> None:
+    """Go on: the pause of an analysis that nobody may end."""
 
 
 class Program:
@@ -24,15 +30,20 @@ class Program:
         profile: Profile,
         target_version: tuple[int, int],
         distributions: Distributions,
+        required: frozenset[str] = frozenset(),
     ) -> None:
         self.finder = finder
         self.catalogue = catalogue
         self.profile = profile
         self.target_version = target_version
         self.versions = distributions.versions
+        self.required = required
+        """Normalised names of the distributions that the checked project requires."""
         self._distributions = distributions
         self._files = files
         self._modules: dict[str, Module | None] = {}
+        self.pause: Callable[[], None] = proceed
+        """Called before a function is followed; may end the analysis."""
         self.consulted = 0
         """Modules looked at since this was last cleared, a bit each: what a result depends on."""
         self.bits: dict[str, int] = {HIERARCHY: 1}

@@ -51,9 +51,7 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
         if _holds(statement, later):
             if _header_runs(statement, earlier):
                 return not any(_holds(part, later) for part in _header(statement))
-            inside = [
-                block for block in _blocks(statement) if any(_holds(inner, later) for inner in block)
-            ]
+            inside = [block for block in _blocks(statement) if any(_holds(inner, later) for inner in block)]
             return any(_leads_past(block, earlier, later) for block in inside)
         if _always_runs(statement, earlier):
             return True

@@ -34,6 +34,10 @@ class Answer(NamedTuple):
     unset: tuple[tuple[str, str], ...] = ()
     """Packages, and environment variables without which some of what they import was left alone."""
     unfinished: tuple[Unfinished, ...] = ()
+    imported: frozenset[str] = frozenset()
+    """The top-level packages that the checked code, or what it imports, imports."""
+    unfollowed: int = 0
+    """How many lines of the checked code call something unknown while it is imported."""
 
 
 def encode_answer(answer: Answer) -> Any:
@@ -50,6 +54,8 @@ def encode_answer(answer: Answer) -> Any:
         [tuple(one) for one in answer.imports],
         answer.unset,
         [(u.module, u.function, u.path, u.line, u.what, u.own) for u in answer.unfinished],
+        answer.imported,
+        answer.unfollowed,
     )
 
 
@@ -102,9 +108,8 @@ def _effect(effect: Effect) -> Any:
 
 def decode_answer(data: Any) -> Answer:
     """The answer that was encoded."""
-    effects, unreadable, ignores, modules, captured, absent, affected, checked, imports, unset, unfinished = (
-        data
-    )
+    effects, unreadable, ignores, modules, captured, absent, affected, checked, imports, unset, *rest = data
+    unfinished, imported, unfollowed = rest
     return Answer(
         tuple([_to_effect(effect) for effect in effects]),
         tuple([Unreadable(*each) for each in unreadable]),
@@ -120,6 +125,8 @@ def decode_answer(data: Any) -> Answer:
         tuple([Import(*one) for one in imports]),
         unset,
         tuple([Unfinished(*each) for each in unfinished]),
+        imported,
+        unfollowed,
     )  # fmt: skip
 
 
@@ -159,7 +166,8 @@ def encode(result: ModuleResult) -> bytes:
         for e in result.edges
     )
     # `marshal` takes tuples, and none of the classes made from them.
-    return marshal.dumps((sites, edges, None if result.cut is None else tuple(result.cut)))
+    cut: Any = None if result.cut is None else tuple(result.cut)
+    return marshal.dumps((sites, edges, cut, result.unfollowed))
 
 
 def _wake(wake: Wake) -> Any:
@@ -177,7 +185,10 @@ def _wake(wake: Wake) -> Any:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> Any:
-    return tuple([tuple(condition) for condition in conditions])
+    return tuple([
+        (*condition[:-2], _conditions(condition.every), _conditions(condition.some))
+        for condition in conditions
+    ])  # fmt: skip
 
 
 def _link(link: Link | None) -> Any:
@@ -194,11 +205,12 @@ def _edge(edge: Edge) -> Any:
 
 def decode(data: bytes) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges, cut = marshal.loads(data)
+    sites, edges, cut, unfollowed = marshal.loads(data)
     return ModuleResult(
         tuple([_to_site(site) for site in sites]),
         tuple([_to_site_edge(edge) for edge in edges]),
         Cut(*cut) if cut is not None else None,
+        unfollowed,
     )
 
 
@@ -227,7 +239,9 @@ def _to_wake(data: Any) -> Wake:
 
 
 def _to_conditions(data: Any) -> tuple[Condition, ...]:
-    return tuple([Condition(*condition) for condition in data])
+    return tuple([
+        Condition(*plain, _to_conditions(every), _to_conditions(some)) for *plain, every, some in data
+    ])  # fmt: skip
 
 
 def _to_link(data: Any) -> Link | None:

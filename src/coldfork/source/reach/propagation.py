@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.objects.presence import installed
 from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.ways import joined
 from coldfork.source.values.conditions import Condition
 
 
@@ -21,6 +23,8 @@ class ModuleResult(NamedTuple):
     edges: tuple[SiteEdge, ...]
     cut: Cut | None = None
     """Where following it came to the end of its budget."""
+    unfollowed: int = 0
+    """How many lines call something unknown."""
 
 
 class Reached(NamedTuple):
@@ -98,7 +102,7 @@ def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
     while link.following is not None:
         link = link.following
     _, blamed, library = link.symbol.partition("import ")
-    return (Condition(words=f"{library.partition('.')[0]} is installed"),) if blamed else ()
+    return (installed(library.partition(".")[0]),) if blamed else ()
 
 
 def runs_again(importer: str, link: Link | None) -> bool:
@@ -138,8 +142,13 @@ def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
             continue
         reached = Reached(site.wake, site.certain, site.certain)
         known = found.get(site.wake.accelerator)
-        if known is None or reached.order < known.order:
+        if known is None:
             found[site.wake.accelerator] = reached
+            continue
+        better, other = (reached, known) if reached.order < known.order else (known, reached)
+        if not better.certain and not other.certain and better.wake.unless == other.wake.unless:
+            better = better._replace(wake=joined(better.wake, other.wake))
+        found[site.wake.accelerator] = better
     return found
 
 

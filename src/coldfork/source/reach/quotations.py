@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from coldfork.model.chains import Chain, Step
@@ -9,9 +10,16 @@ from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link
 from coldfork.source.files.reading import CannotRead, read_source
 from coldfork.source.program.program import Program
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, together
 
 _MOST_CONDITIONS = 4
+_DENIALS = (
+    (" is not installed", " is installed"),
+    (" is installed", " is not installed"),
+    (" does not import", " imports"),
+)
+#: A text that means something else between `and` and `or`, if it is not in brackets.
+_LOOSE = re.compile(r"\b(?:or|if|lambda)\b|:=")
 
 
 class Quotations:
@@ -43,10 +51,12 @@ class Quotations:
 
     def words_of(self, conditions: tuple[Condition, ...]) -> str | None:
         """Conditions in words, the source's own where they are tests."""
-        words = [self._words(condition) for condition in conditions]
-        words = list(dict.fromkeys(word for word in words if word))
-        own_words = [word for word in words if not word.startswith(TAKING)]
-        words = own_words or words  # which value was taken says little beside a condition of the author's own
+        wanted = together(conditions)
+        own = [one for one in wanted if not _is_taking(one)]
+        wanted = (
+            tuple(own) or wanted
+        )  # which value was taken says little beside a condition of the author's own
+        words = list(dict.fromkeys(word for one in wanted if (word := self._words(one, len(wanted) > 1))))
         if not words:
             return None
         if len(words) > _MOST_CONDITIONS:
@@ -56,20 +66,35 @@ class Quotations:
             ]
         return " and ".join(words)
 
-    def _words(self, condition: Condition) -> str:
+    def _words(self, condition: Condition, among: bool) -> str:
+        """One condition in words; in brackets where it stands `among` others and would be taken apart."""
+        if condition.every:
+            return self.words_of(condition.every) or ""
+        if condition.some:
+            words = [self._words(one, True) for one in condition.some]
+            if not all(words):
+                return ""
+            if len(words) > _MOST_CONDITIONS:
+                rest = len(words) - _MOST_CONDITIONS + 1
+                words = [*words[: _MOST_CONDITIONS - 1], f"one of {rest} more conditions holds"]
+            return f"({' or '.join(words)})" if among else " or ".join(words)
         if condition.words:
-            return condition.words
+            return _denied(condition) if condition.negated else condition.words
+        text = self._quoted(condition)
+        if condition.negated:
+            return f"not ({text})"
+        return f"({text})" if among and _LOOSE.search(text) else text
+
+    def _quoted(self, condition: Condition) -> str:
         first, start, last, end = condition.span
         lines = self._source(condition.module)
         if not 0 < first <= last <= len(lines):
             return "a condition that is no longer there"
         if first == last:
-            text = lines[first - 1].encode()[start:end].decode("utf-8", "replace")
-        else:
-            raw = [line.encode() for line in lines[first - 1 : last]]
-            raw[0], raw[-1] = raw[0][start:], raw[-1][:end]
-            text = " ".join(part.decode("utf-8", "replace").strip() for part in raw)
-        return f"not ({text})" if condition.negated else text
+            return lines[first - 1].encode()[start:end].decode("utf-8", "replace")
+        raw = [line.encode() for line in lines[first - 1 : last]]
+        raw[0], raw[-1] = raw[0][start:], raw[-1][:end]
+        return " ".join(part.decode("utf-8", "replace").strip() for part in raw)
 
     def has_main_guard(self, module: str) -> bool:
         """True when the module has a part that runs only where it is started: `if __name__ == "__main__"`."""
@@ -103,3 +128,20 @@ class Quotations:
         if located is not None and located.is_package:
             return f"{base}/__init__.py"
         return f"{base}.py"
+
+
+def _is_taking(condition: Condition) -> bool:
+    """Whether a condition says which of several values was taken, and nothing else."""
+    parts = condition.every or condition.some
+    return all(map(_is_taking, parts)) if parts else condition.words.startswith(TAKING)
+
+
+def _denied(condition: Condition) -> str:
+    if condition.variable:
+        return f"the environment variable {condition.variable} is unset"
+    if condition.words.startswith("not: "):
+        return condition.words.removeprefix("not: ")
+    for said, denied in _DENIALS:
+        if condition.words.endswith(said):
+            return condition.words.removesuffix(said) + denied
+    return f"not: {condition.words}"

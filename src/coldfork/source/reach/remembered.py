@@ -1,8 +1,8 @@
 """What earlier runs found out: read in one place before the work, written in one place after it.
 
-Three packs lie in the cache: summaries of files, results of modules, and whole answers. A result holds while
-nothing changed of the modules that were looked at for it; an answer, while all the results hold that it rests
-on, which is what their token says.
+There are three packs, on disk or held by a session: summaries of files, results of modules, and whole
+answers. A result holds while nothing changed of the modules that were looked at for it; an answer, while all
+the results hold that it rests on, which is what their token says.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coldfork.source.files.packs import Stamp, content_hash, load_pack, save_pack, stamp
+from coldfork.source.files.packs import Stamp, content_hash, stamp
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
+from coldfork.source.reach.keeping import Store
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
 #: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
@@ -34,12 +35,15 @@ class Packs(NamedTuple):
     """Names the environment that results were found in."""
     question: str
     """Names what was asked of the results."""
+    kin: str
+    """Begins the name of results of other modules that hold for these as well, as far as nothing changed."""
 
 
 class Remembered:
     """The packs of one run."""
 
-    def __init__(self, packs: Packs | None, program: Program, loader: Loader) -> None:
+    def __init__(self, store: Store, packs: Packs | None, program: Program, loader: Loader) -> None:
+        self._store = store
         self._packs = packs
         self._program = program
         self._loader = loader
@@ -57,7 +61,7 @@ class Remembered:
         packs = self._packs
         if packs is None:
             return None
-        loaded = _load(packs.results)
+        loaded = self._store.load(packs.results, packs.kin)
         if loaded.get("key") != packs.environment:
             self._recall_summaries(packs)
             return None
@@ -69,7 +73,7 @@ class Remembered:
             self._answers = self._recall_answers(packs)
             answer = self._answers.get(packs.question)
             if answer is not None:
-                return decode_answer(answer)
+                return answer if isinstance(answer, Answer) else decode_answer(answer)
         self._recall_summaries(packs)
         if changed:
             changed |= self._hierarchy_changed(names, loaded["derived"], changed)
@@ -80,11 +84,11 @@ class Remembered:
         return None
 
     def _recall_summaries(self, packs: Packs) -> None:
-        self._loader.stored = _load(packs.summaries)
+        self._loader.stored = self._store.load(packs.summaries)
 
     def _recall_answers(self, packs: Packs) -> dict[str, Any]:
         """The answers that rest on the results at hand."""
-        loaded = _load(packs.answers)
+        loaded = self._store.load(packs.answers)
         answers: dict[str, Any] = loaded["answers"] if loaded.get("token") == self._token else {}
         return answers
 
@@ -142,24 +146,26 @@ class Remembered:
             self._answers = {}
             self._keep_results(packs, results)
         others = [(key, kept) for key, kept in self._answers.items() if key != packs.question]
-        answers = dict([*others[1 - _MOST_ANSWERS :], (packs.question, encode_answer(answer))])
-        save_pack(packs.answers, {"token": self._token, "answers": answers})
+        answers = dict([*others[1 - _MOST_ANSWERS :], (packs.question, answer)])
+        self._store.save(packs.answers, {"token": self._token, "answers": answers}, _plain_answers)
         if self._loader.changed:
-            save_pack(packs.summaries, self._loader.stored)
+            self._store.save(packs.summaries, self._loader.stored)
 
     def _keep_results(self, packs: Packs, results: Results) -> None:
         names = list(self._program.bits)
-        save_pack(
-            packs.results,
-            {
-                "key": packs.environment,
-                "token": self._token,
-                "names": names,
-                "places": [self._places.get(name) or self._place(name, None) for name in names],
-                "results": {name: _plain(results.known[name]) for name in results.by_name},
-                "derived": self._program.derived,
-            },
-        )
+        data = {
+            "key": packs.environment,
+            "token": self._token,
+            "names": names,
+            "places": [self._places.get(name) or self._place(name, None) for name in names],
+            "results": {name: results.known[name] for name in results.by_name},
+            "derived": self._program.derived,
+        }
+        self._store.save(packs.results, data, _plain_results, packs.kin)
+
+
+def _plain_results(data: dict[str, Any]) -> dict[str, Any]:
+    return data | {"results": {name: _plain(outcome) for name, outcome in data["results"].items()}}
 
 
 def _plain(outcome: Outcome) -> Any:
@@ -167,7 +173,11 @@ def _plain(outcome: Outcome) -> Any:
     return result if isinstance(result, bytes) else encode(result), outcome.broken, outcome.depends
 
 
-def _load(pack: Path) -> dict[str, Any]:
-    """What a pack holds; nothing when it holds anything else than it should."""
-    loaded = load_pack(pack)
-    return loaded if isinstance(loaded, dict) else {}
+def _plain_answers(data: dict[str, Any]) -> dict[str, Any]:
+    answers = data["answers"].items()
+    return data | {
+        "answers": {
+            question: encode_answer(answer) if isinstance(answer, Answer) else answer
+            for question, answer in answers
+        }
+    }

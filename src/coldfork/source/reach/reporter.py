@@ -10,6 +10,7 @@ from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.ways import told
 from coldfork.source.files.data_tables import holds_only_data
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
@@ -77,13 +78,8 @@ class Reporter:
             for effect in [*self._own(name, result, above), *self._imported(name, result, above)]:
                 key = _sameness(effect)
                 known = made.get(key)
-                if known is None:
+                if known is None or _order(effect) < _order(known):
                     made[key] = effect
-                    continue
-                better = effect if _order(effect) < _order(known) else known
-                if effect.imported is None:  # what is told of a line has the turn of the first on it
-                    better = replace(better, turn=min(effect.turn, known.turn))
-                made[key] = better
         effects = self._with_counts(list(made.values()))
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
 
@@ -121,9 +117,13 @@ class Reporter:
         return blamed
 
     def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
+        turns: dict[tuple[int, str], int] = {}
         for index, site in enumerate(result.sites):
+            if site.wake.kind in WAKING:
+                turns.setdefault(_line_of(site), self._order.turn(name, Event(False, index)))
+        for site in told(result.sites):
             effect = self._effect(name, site, site.wake, site.certain and not above, above, None)
-            yield replace(effect, turn=self._order.turn(name, Event(False, index)))
+            yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
@@ -252,6 +252,15 @@ class Reporter:
             for importer, one, target in towards
         ])  # fmt: skip
 
+    def imported(self) -> frozenset[str]:
+        """The top-level packages that anything of what was looked at imports."""
+        edges = (one.edge for result in self.results.values() for one in result.edges)
+        return frozenset([edge.target.partition(".")[0] for edge in edges])
+
+    def unfollowed(self) -> int:
+        """How many lines of the checked code call something unknown."""
+        return sum(self.results[name].unfollowed for name in self.found.files if name in self.results)
+
     # -- what is not an effect ----------------------------------------------------------------------
 
     def unreadable(self) -> tuple[Unreadable, ...]:
@@ -312,10 +321,15 @@ def _unsaid(
     return tuple(words for words in presumed if words not in said)
 
 
+def _line_of(site: Site) -> tuple[int, str]:
+    """What has one turn: all that a line does to a device."""
+    return site.line, site.wake.accelerator
+
+
 def _sameness(effect: Effect) -> tuple[object, ...]:
     """What is reported once: a line, and a waking site that a file's imports lead to."""
     if effect.imported is None:
-        return effect.path, effect.accelerator, effect.line
+        return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
     if waking.path == effect.path:  # nothing of the dependency's own source is at hand
         return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]

@@ -158,23 +158,41 @@ class Results:
             yield list(self.program.bits)
 
         workers = [Worker(share) for _ in range(1, hands)]
+        try:
+            self._share_out(names, lanes[::hands], workers, hands, apart, progress)
+        except BaseException:
+            for worker in workers:
+                worker.end()
+            raise
+        for worker in workers:
+            worker.close()
+        for name in names:
+            if name not in self.known:  # a helper died over it
+                self.known[name] = self._evaluate_one(name)
+
+    def _share_out(
+        self,
+        names: list[str],
+        ours: Sequence[Sequence[str]],
+        workers: Sequence[Worker],
+        hands: int,
+        apart: bool,
+        progress: Progress | None,
+    ) -> None:
+        """Have helpers follow their lanes, follow our own meanwhile, and take over what theirs came to."""
         for hand, worker in enumerate(workers, 1):
             worker.ask(hand)
         # The first lane comes last: it is what this process knows afterwards, whoever followed the others.
-        for name in self._along(lanes[::hands][::-1], apart):
+        for name in self._along(ours[::-1], apart):
             self.known[name] = self._evaluate_one(name)
             if progress is not None and len(self.known) % 16 == 0:
                 progress("following imports", len(self.known) * hands, len(names), name)
         for worker in workers:
             answered = list(worker.answer())
-            worker.close()
             if answered and isinstance(answered[-1], list):
                 translate = Translation(answered.pop(), self.program)
                 for name, raw, broken, depends in answered:
                     self.known[name] = Outcome(raw, broken, translate(depends))
-        for name in names:
-            if name not in self.known:  # a helper died over it
-                self.known[name] = self._evaluate_one(name)
 
     def _along(self, lanes: Sequence[Sequence[str]], apart: bool) -> Iterator[str]:
         """The modules of some lanes; if they are `apart`, each begins as if nothing had been followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,12 @@ from coldfork.source.values.kinds import Const
 
 #: Longer constants are not worked out.
 LONGEST = 2_000
+#: Larger containers are not put together item by item.
+LARGEST = 5_000
+#: Numbers of more bits are not worked out.
+_WIDEST = 10_000
+#: A width or a precision in a format, beyond which what is formatted would be long; or one that is handed in.
+_WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
 #: The kind of a list whose items are in an order that nobody knows: no constant.
 UNORDERED = "unordered"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -73,7 +80,7 @@ def compare(name: str, left: object, right: object) -> bool | None:
 
 def combine(name: str, left: object, right: object) -> Const | None:
     """What arithmetic on two constants gives; None where it raises, or gives too much."""
-    if name not in _ARITHMETIC or (name == "mul" and _is_long(left, right)):
+    if name not in _ARITHMETIC or _is_long(name, left, right):
         return None
     try:
         result = _ARITHMETIC[name](left, right)
@@ -84,11 +91,41 @@ def combine(name: str, left: object, right: object) -> Const | None:
     return Const(result)
 
 
-def _is_long(left: object, right: object) -> bool:
-    """True where a text is repeated so often that it must not even be made."""
+def _is_long(name: str, left: object, right: object) -> bool:
+    """True where so much would come out that it must not even be made."""
+    if name == "mod" and isinstance(left, (str, bytes)):
+        return is_format_wide(left)
+    if name == "add" and isinstance(left, (str, bytes, tuple)) and isinstance(right, (str, bytes, tuple)):
+        return len(left) + len(right) > LONGEST
+    if name != "mul":
+        return False
+    if isinstance(left, int) and isinstance(right, int):
+        return left.bit_length() + right.bit_length() > _WIDEST
     for text, times in ((left, right), (right, left)):
         if isinstance(text, (str, bytes, tuple)) and isinstance(times, int):
             return len(text) * times > LONGEST
+    return False
+
+
+def is_format_wide(text: str | bytes) -> bool:
+    """True for a format that may make a long text of a short value."""
+    return _WIDE.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
+
+
+def is_nested_too_large(items: tuple[object, ...]) -> bool:
+    """True where tuples that hold each other, perhaps the same one many times, have too many items in all.
+
+    Comparing and hashing them goes through every one of these.
+    """
+    if not any(isinstance(item, tuple) for item in items):
+        return False
+    waiting, seen = [items], 0
+    while waiting:
+        one = waiting.pop()
+        seen += len(one)
+        if seen > LARGEST:
+            return True
+        waiting += [item for item in one if isinstance(item, tuple)]
     return False
 
 

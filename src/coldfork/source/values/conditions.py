@@ -1,14 +1,20 @@
-"""What has to hold for a path to be taken."""
+"""What has to hold for a path to be taken: quoted tests and words, and how these combine."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from coldfork.source.syntax.nodes import NO_SPAN
 
+#: More ways than this are not told apart: what all of them need is what is kept.
+_MOST_WAYS = 8
+#: What a test asks, wherever it is written: nested tuples, None for a part of which that is not known.
+Meaning = tuple[Any, ...]
+
 
 class Condition(NamedTuple):
-    """Something that has to hold for a path to be taken: a quoted test, or words."""
+    """Something that has to hold for a path to be taken: a quoted test, or words; or several of them."""
 
     module: str = ""
     span: tuple[int, int, int, int] = NO_SPAN
@@ -20,20 +26,214 @@ class Condition(NamedTuple):
     """True for dynamic dispatch that could not be narrowed."""
     variable: str = ""
     """The environment variable that has to be set for it to hold."""
+    means: Meaning | None = None
+    """What a quoted test asks: tests that mean the same have the same outcome along one chain."""
+    every: tuple[Condition, ...] = ()
+    """The conditions that it consists of, where all of them have to hold."""
+    some: tuple[Condition, ...] = ()
+    """The conditions that it consists of, where one of them has to hold."""
+
+
+Conditions = tuple[Condition, ...]
+#: A condition's subject, and whether it is denied.
+Literal = tuple[object, bool]
 
 
 def negated(condition: Condition) -> Condition:
     """The condition that this one does not hold."""
-    if condition.words:
-        return condition._replace(
-            words=condition.words.removeprefix("not: ")
-            if condition.words.startswith("not: ")
-            else f"not: {condition.words}",
-            variable="",
-        )
+    if condition.every or condition.some:
+        every, some = condition.some, condition.every
+        return _made(tuple(map(negated, every)), tuple(map(negated, some)))
     return condition._replace(negated=not condition.negated)
 
 
-def variable_of(conditions: tuple[Condition, ...]) -> str:
+def all_of(*conditions: Condition | None) -> Condition | None:
+    """The condition that all of these hold; None where there is none."""
+    if len(conditions) == 2 and (conditions[0] is None or conditions[1] is None):
+        return conditions[0] or conditions[1]
+    parts = together(tuple([one for one in conditions if one is not None]))
+    return parts[0] if len(parts) == 1 else _made(every=parts) if parts else None
+
+
+def any_of(*conditions: Condition) -> Condition | None:
+    """The condition that one of these holds; None where that is always so."""
+    return all_of(*either([(condition,) for condition in conditions]))
+
+
+def together(conditions: Conditions) -> Conditions:
+    """The conditions one by one, each of them once."""
+    if len(conditions) < 2 and not (conditions and conditions[0].every):
+        return conditions
+    found: dict[Literal, Condition] = {}
+    for condition in conditions:
+        for part in condition.every or (condition,):
+            known = found.setdefault(literal(part), part)
+            if known.possible and not part.possible:
+                found[literal(part)] = part
+    return tuple(found.values())
+
+
+def either(ways: Iterable[Conditions]) -> Conditions:
+    """What has to hold for one of several ways to be open; nothing where one of them always is."""
+    left = _reduced([_literals(way) for way in _spliced(ways)])
+    if any(not way for way in left):
+        return ()
+    if not left:
+        return ()
+    shared = left[0].keys()
+    for way in left[1:]:
+        shared = shared & way.keys()
+    common = tuple([condition for key, condition in left[0].items() if key in shared])
+    if len(left) == 1:
+        return common
+    if len(left) > _MOST_WAYS:
+        return common or (Condition(words="one of many conditions holds"),)
+    rest = tuple([
+        parts[0] if len(parts) == 1 else _made(every=parts)
+        for parts in [tuple([one for key, one in way.items() if key not in shared]) for way in left]
+    ])  # fmt: skip
+    return (*common, _made(some=rest))
+
+
+def implies(known: Conditions, wanted: Conditions) -> bool:
+    """Whether `wanted` holds wherever `known` does, as far as their shape tells."""
+    ways = [_literals(way).keys() for way in _spliced([known])]
+    targets = [_literals(way).keys() for way in _spliced([wanted])]
+    return all(any(target <= way for target in targets) for way in ways)
+
+
+def contradiction(conditions: Conditions) -> bool | None:
+    """Whether these cannot all hold: None where they can, else whether no answer could change in between."""
+    asked = {one for condition in conditions for one in _asked(condition)}
+    found = _denied(asked)
+    for condition in conditions:
+        if found is None and condition.some:
+            outcomes = [_denied(asked.union(_asked(way))) for way in condition.some]
+            if None not in outcomes:
+                found = all(outcomes)
+    return found
+
+
+def _denied(asked: set[Literal]) -> bool | None:
+    """Whether one of these outcomes is denied by another; None where none is, else whether it could change."""
+    outcomes = [_is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
+    return any(outcomes) if outcomes else None
+
+
+def _is_settled(subject: object) -> bool:
+    """Whether what a test asks has the same answer as long as the process lives."""
+    if not isinstance(subject, tuple) or subject[0] == "words":
+        return True
+    if subject[0] in ("call", "external", "variable") and not subject[1]:
+        return False
+    return all(_is_settled(part) for part in subject[1:] if isinstance(part, tuple))
+
+
+def presumptions(condition: Condition | None) -> tuple[str, ...]:
+    """What is presumed where a condition of the other path does not hold."""
+    if condition is None:
+        return ()
+    if condition.some:
+        return tuple(dict.fromkeys(said for part in condition.some for said in presumptions(part)))
+    if condition.every:  # it is enough that one of them does not hold
+        return next((said for said in map(presumptions, condition.every) if said), ())
+    return (condition.presumes,) if condition.presumes and not condition.negated else ()
+
+
+def variable_of(conditions: Conditions) -> str:
     """An environment variable that has to be set for all of them to hold; empty where none has."""
-    return next((condition.variable for condition in conditions if condition.variable), "")
+    return next((part.variable for part in together(conditions) if part.variable and not part.negated), "")
+
+
+def literal(condition: Condition) -> Literal:
+    """What a condition is about and whether it is denied: conditions that mean the same have one literal."""
+    if condition.some:
+        return ("some", tuple(map(literal, condition.some))), False
+    if condition.every:
+        return ("every", tuple(map(literal, condition.every))), False
+    if condition.means is not None and not _is_vague(condition.means):
+        return _positive(condition.means, condition.negated)
+    if condition.words:
+        return ("words", condition.words), condition.negated
+    return (condition.module, *condition.span), condition.negated
+
+
+def _made(every: Conditions = (), some: Conditions = ()) -> Condition:
+    possible = any(one.possible for one in every) or (bool(some) and all(one.possible for one in some))
+    return Condition(possible=possible, every=every, some=some)
+
+
+def _literals(way: Conditions) -> dict[Literal, Condition]:
+    return {literal(part): part for condition in way for part in condition.every or (condition,)}
+
+
+def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
+    """The ways, with those taken apart that are nothing but several ways."""
+    found: list[Conditions] = []
+    for way in ways:
+        choices = [one for one in way if one.some]
+        if len(choices) != 1 or len(way) > 3:
+            found.append(way)
+            continue
+        rest = tuple([one for one in way if not one.some])
+        found += [(*rest, *(one.every or (one,))) for one in choices[0].some]
+    return found
+
+
+def _reduced(ways: list[dict[Literal, Condition]]) -> list[dict[Literal, Condition]]:
+    """Fewer ways that come to the same: a way that needs more than another adds nothing.
+
+    Where one way needs what the other denies, and nothing else that the other does not need too, the other
+    need not deny it.
+    """
+    changed = len(ways) <= 2 * _MOST_WAYS
+    while changed:
+        changed = False
+        for index, way in enumerate(ways):
+            for other in ways:
+                if other is way:
+                    continue
+                if way.keys() <= other.keys():
+                    ways = [one for one in ways if one is not other]
+                    changed = True
+                    break
+                for subject, denied in way:
+                    denial = (subject, not denied)
+                    if denial in other and way.keys() - {(subject, denied)} <= other.keys():
+                        shorter = {key: one for key, one in other.items() if key != denial}
+                        ways = [shorter if one is other else one for one in ways]
+                        changed = True
+                        break
+                if changed:
+                    break
+            if changed:
+                break
+    return ways
+
+
+def _positive(meaning: Meaning, denied: bool) -> Literal:
+    while meaning[0] == "not":
+        meaning, denied = meaning[1], not denied
+    return meaning, denied
+
+
+def _is_vague(meaning: Meaning) -> bool:
+    return any(part is None or (isinstance(part, tuple) and _is_vague(part)) for part in meaning[1:])
+
+
+def _asked(condition: Condition) -> list[Literal]:
+    """The outcomes of single tests that a condition needs."""
+    if condition.every:
+        return [one for part in condition.every for one in _asked(part)]
+    if condition.words:
+        return [literal(condition)] if condition.variable or condition.presumes or condition.means else []
+    # A test that is known by its place alone may be asked of other arguments the next time.
+    found: list[Literal] = []
+    pending = [(condition.means, condition.negated)] if condition.means is not None else []
+    while pending:
+        meaning, denied = _positive(*pending.pop())
+        if meaning[0] == ("or" if denied else "and"):
+            pending += [(part, denied) for part in meaning[1:] if part is not None]
+        if not _is_vague(meaning):
+            found.append((meaning, denied))
+    return found

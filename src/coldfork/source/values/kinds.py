@@ -281,6 +281,24 @@ class Partial(Value):
         self.keywords = keywords
 
 
+class Wrapped(Value):
+    """A function that a library made of another one, as `jax.jit` does.
+
+    `maker` is the library's function, and `symbol` the name under which the knowledge base has its results.
+    """
+
+    __slots__ = ("function", "maker")
+
+    def __init__(self, maker: str, function: Value) -> None:
+        self.maker = maker
+        self.function = function
+
+    @property
+    def symbol(self) -> str:
+        """Its name in the knowledge base."""
+        return f"{self.maker}()"
+
+
 class Lazy(Value):
     """A generator, coroutine or context manager whose body runs when it is consumed; or a partial method."""
 
@@ -345,5 +363,7 @@ class Union(Value):
         return hash(self.alternatives)
 
 
+#: Values that are called, and nothing else.
+FUNCTIONS = (Function, Bound, Partial, Wrapped, StaticMethod, ClassMethod)
 #: Values that are equal exactly when they are the same: what can be looked up among keys.
 SETTLED = (Const, Function, ClassRef, ModuleRef)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, all_of, any_of
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
@@ -22,6 +22,7 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 
@@ -40,9 +41,10 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
     found: dict[Value, Condition | None] = {}
     for index, value in enumerate(values):
         for alternative, inner in alternatives(value):
-            needed = inner or (condition if index else None)
-            if found.setdefault(alternative, needed) is not None and needed is None:
-                found[alternative] = needed
+            needed = all_of(condition, inner) if index else inner
+            known = found.setdefault(alternative, needed)
+            if known is not None and known is not needed:
+                found[alternative] = any_of(known, needed) if needed is not None else None
     if not found:
         return UNKNOWN
     if len(found) == 1:
@@ -63,7 +65,7 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
     room = _MOST_ALTERNATIVES - len(nominal)
     kept = others[: max(0, room - 1)]
     if others and len(kept) < len(others):
-        kept.append((UNKNOWN, others[len(kept)][1]))
+        kept.append((UNKNOWN, any_of(*[one for _, one in others[len(kept) :] if one is not None])))
     return Union((*nominal, *kept))
 
 
@@ -80,7 +82,7 @@ def truth(value: Value) -> bool | None:
         return False if value.exact else None  # type: ignore[attr-defined]
     if kind is External:
         return True if value.is_module else None  # type: ignore[attr-defined]
-    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property):
+    if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property, Wrapped):
         return True
     if kind is Ending:
         return True
@@ -90,10 +92,20 @@ def truth(value: Value) -> bool | None:
 
 
 def under(value: Value, condition: Condition | None) -> Value:
-    """The value, held off the nominal path by `condition` unless something else does already."""
+    """The value, held off the nominal path by `condition` besides what else does."""
     if condition is None:
         return value
-    return Union(tuple((single, inner or condition) for single, inner in alternatives(value)))
+    return Union(tuple([(single, all_of(condition, inner)) for single, inner in alternatives(value)]))
+
+
+def needing(value: Value, *conditions: Condition | None) -> Value:
+    """The value, with what led to it said of what is off the nominal path anyway."""
+    if type(value) is not Union or not any(conditions):
+        return value
+    needed = all_of(*conditions)
+    return Union(tuple([
+        (single, None if inner is None else all_of(needed, inner)) for single, inner in value.alternatives
+    ]))  # fmt: skip
 
 
 def joined(results: list[tuple[Value, Condition | None]]) -> Value:

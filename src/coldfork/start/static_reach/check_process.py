@@ -13,19 +13,16 @@ from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+COMMAND = (sys.executable, "-P", "-m", "coldfork.checking")
+"""Reads a question from standard input, and writes the JSON of a check."""
 WAKING = ("initialises-driver", "creates-context", "queries-device")
 _SURENESS = ("certain", "conditional", "possible")
-# What a project has accepted for itself must not silence the answer; what it knows of its libraries counts.
-WHATEVER_THE_PROJECT_WANTS = (
-    "--rules=device-init-at-import,driver-init-at-import,waking-import,device-query-at-import,unreadable-source",
-    "--ignore=unused-ignore",
-    "--baseline=",
-    "--changed-since=",
-    "--output=",
-    "--no-confirm",
-    "--no-statistics",
-    "--format=json",
-    "--exit-zero",
+RULES = (
+    "device-init-at-import",
+    "driver-init-at-import",
+    "waking-import",
+    "device-query-at-import",
+    "unreadable-source",
 )
 
 
@@ -33,7 +30,7 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
     """The answer for one module, or why there is none."""
     if not sys.executable:
         return ReachAnswer.unknown(place.module, "this interpreter has no command that could be started")
-    answered = other_process.ask(command(place, search), "", deadline)
+    answered = other_process.ask(COMMAND, json.dumps(question(place, search)), deadline)
     if answered is None:
         return ReachAnswer.unknown(place.module, f"the check took longer than {deadline:g} s")
     status, said, complaint = answered
@@ -68,20 +65,16 @@ def judged(
     )
 
 
-def command(place: Place, search: Sequence[str]) -> list[str]:
-    """The command line of the check."""
-    line = [sys.executable, "-P", "-m", "coldfork", "check", place.path, "--entry", place.module]
-    for folder in _folders(search, place):
-        line += ["--site-packages", folder]
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    return [
-        *line,
-        "--profile",
-        other_process.profile(),
-        "--target-version",
-        version,
-        *WHATEVER_THE_PROJECT_WANTS,
-    ]
+def question(place: Place, search: Sequence[str]) -> dict[str, Any]:
+    """The question that the check is asked."""
+    return {
+        "paths": [place.path],
+        "entries": [place.module],
+        "rules": RULES,
+        "search": _folders(search, place),
+        "profile": other_process.profile(),
+        "target_version": f"{sys.version_info[0]}.{sys.version_info[1]}",
+    }
 
 
 def _folders(search: Sequence[str], place: Place) -> list[str]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coldfork.launch.pool.errors import MemoryCapError, PoolBrokenError, WorkerDiedError
-from coldfork.model.errors import ColdforkError
+from coldfork.launch.pool.errors import MemoryCapError, WorkerDiedError
+from coldfork.model.errors import ColdforkError, UsageError
 from tests.launch.pool.faults import tasks
 from tests.launch.pool.faults.conftest import Script
 from tests.launch.pool.faults.leftovers import not_ended
 from tests.launch.pool.faults.tasks import LIMIT
+from tests.launch.somebody_else import somebody_else
 
 pytestmark = pytest.mark.once
 
@@ -195,32 +195,31 @@ def test_a_read_only_home_does_not_matter(script: Script) -> None:
     assert (output, program.returncode) == ("8\n", 0), errors
 
 
-@pytest.mark.parametrize("limit", ["RLIMIT_NPROC"])
-def test_processes_that_cannot_be_had_are_told_in_a_line(script: Script, limit: str) -> None:
-    text = f"""
-        import os
-        import resource
-        import sys
+NO_PROCESSES = """
+    import resource
 
-        import coldfork
-        from tests.launch.pool.faults import tasks
+    import coldfork
+    from tests.launch.pool.faults import tasks
 
-        if __name__ == "__main__":
-            if os.getuid() == 0:
-                os.setgid(54321)
-                os.setuid(54321)
-            resource.setrlimit(resource.{limit}, (1, 1))
-            try:
-                with coldfork.WorkerPool(1) as pool:
-                    print(pool.submit(tasks.double, 4).result(60))
-            except (coldfork.ColdforkError, OSError) as error:
-                print(type(error).__name__, "Resource temporarily unavailable" in str(error), error)
-    """
-    base = Path(os.path.realpath(sys.executable))
-    if os.getuid() == 0 and not all(folder.stat().st_mode & 0o001 for folder in base.parents):
-        pytest.skip(f"the limit does not hold for root, and others cannot read {base}")
-    program = script(text)
-    output, errors = program.communicate(timeout=LIMIT)
+    if __name__ == "__main__":
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        try:
+            with coldfork.WorkerPool(1) as pool:
+                print(pool.submit(tasks.double, 4).result(60))
+        except (coldfork.ColdforkError, OSError) as error:
+            print(type(error).__name__, "Resource temporarily unavailable" in str(error), error)
+"""
+
+
+def test_processes_that_cannot_be_had_are_told_in_a_line(script: Script) -> None:
+    if os.getuid() == 0:
+        # The limit does not hold for root.
+        with somebody_else(tasks.__name__) as other:
+            done = other.run(NO_PROCESSES)
+        output, errors = done.stdout, done.stderr
+    else:
+        output, errors = script(NO_PROCESSES).communicate(timeout=LIMIT)
     if output.strip() == "8":
         pytest.skip("the limit does not hold here")
-    assert output.split()[:2] == [PoolBrokenError.__name__, "True"], (output, errors)
+    # As with any server that cannot be started, when the pool is made.
+    assert output.split()[:2] == [UsageError.__name__, "True"], (output, errors)

@@ -36,27 +36,20 @@ class Waking:
 
 def waking(folders: Sequence[Path], version: tuple[int, ...] | None, progress: Progress | None) -> Waking:
     """Read everything in these folders; what was read before and is the same comes from the cache."""
-    from coldfork.knowledge import catalogue
-    from coldfork.model.profiles import DEFAULT_PROFILE, PROFILES
-    from coldfork.rules import registry
-    from coldfork.rules.causes import judging
-    from coldfork.source.analysis import Request, analyse
-    from coldfork.source.files.packs import cache_folder
-    from coldfork.source.files.site_packages import versions
+    from coldfork.checking.configuration import Configuration
+    from coldfork.checking.inspection import inspect
+    from coldfork.checking.request import CheckRequest
 
-    profile = PROFILES[DEFAULT_PROFILE]
-    known = catalogue.load(profile, versions(folders), None)
     target = (version[0], version[1]) if version is not None else (3, 13)
-    request = Request(
-        tuple(folders), profile, known, search=tuple(folders), target_version=target, cache=cache_folder()
+    request = CheckRequest(
+        tuple(folders), Configuration(Path()), search=tuple(folders), target_version=target
     )
-    observation = analyse(request, progress)
-    judged = judging.judge(observation, registry.judge_all(observation, remedies=known.remedies).findings)
+    inspected = inspect(request, progress)
     found: dict[str, WakingPackage] = {}
-    for cause in sorted(judged.causes, key=lambda cause: -cause.verdict.rank):
+    for cause in sorted(inspected.causes, key=lambda cause: -cause.verdict.rank):
         for name in _packages(cause):
             found.setdefault(name, _waking(name, cause))
-    return Waking(tuple(found[name] for name in sorted(found)), observation.statistics.modules)
+    return Waking(tuple(found[name] for name in sorted(found)), inspected.observation.statistics.modules)
 
 
 def _packages(cause: Cause) -> list[str]:

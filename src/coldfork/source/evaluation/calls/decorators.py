@@ -10,7 +10,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, all_of
 from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassMethod,
@@ -127,7 +127,7 @@ def _presumed(decorator: Value, value: Value) -> Value:
     """What stands behind a decorator that cannot be read: nobody knows, or what it was given."""
     name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
     condition = Condition(words=f"{name} hands on what it decorates")
-    return Union((*[(one, inner or condition) for one, inner in alternatives(value)], (UNKNOWN, None)))
+    return Union((*[(one, all_of(inner, condition)) for one, inner in alternatives(value)], (UNKNOWN, None)))
 
 
 def _known(name: str, value: Value) -> Value | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.calls import known_effects
+from coldfork.source.evaluation.calls import known_effects, wrapping
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.frame import Frame
@@ -57,7 +57,7 @@ def call_external(
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
-        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        waiting = wrapping.made(ev, symbol, positional, keywords)
         if waiting is not None:
             return waiting
     if len(name) > _LONGEST_NAME:
@@ -89,7 +89,7 @@ def _external_method(
     made, _, method = name.rpartition("().")
     if method in _PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
-    if made and "." not in method and method != "__enter__":
+    if made and "." not in method:
         returned = ev.catalogue.returned(made)
         receivers = [made] if returned is None else [returned, made]
         if method and known_effects.record_method_call(ev, frame, receivers, method, positional, keywords):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
-from coldfork.source.evaluation.calls import external_calls, known_effects
+from coldfork.source.evaluation.calls import external_calls, known_effects, wrapping
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.calls.disturbance import disturb_arguments
@@ -40,6 +40,7 @@ from coldfork.source.values.kinds import (
     StaticMethod,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.unions import under, union
 
@@ -88,6 +89,8 @@ def call(
         return call(
             ev, frame, callee.function, (*callee.positional, *positional), {**callee.keywords, **keywords}
         )
+    if isinstance(callee, Wrapped):
+        return wrapping.call_wrapped(ev, frame, callee, positional, keywords)
     if isinstance(callee, (StaticMethod, ClassMethod)):
         return call(ev, frame, callee.function, positional, keywords)
     return UNKNOWN
@@ -109,7 +112,7 @@ def call_function(
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
         facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
-        waiting = known_effects.waiting(ev, symbol, positional, keywords)
+        waiting = wrapping.made(ev, symbol, positional, keywords)
         if waiting is not None:
             known_effects.record_facts(ev, frame, facts)
             return waiting
@@ -245,6 +248,7 @@ def _result(
 def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> CallResult:
     """Follow a call, within the budget, and remember what it came to."""
     budget, program = ev.budget, ev.program
+    program.pause()
     left, shared, mark = budget.left, ev.journal.shared, ev.journal.mark()
     functions_known = ev.unproductive_calls.begin(place)
     alone = not ev.joining

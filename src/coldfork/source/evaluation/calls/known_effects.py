@@ -13,7 +13,17 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Const, External, Keywords, Partial, Sequence, Union, Unknown, Value
+from coldfork.source.values.kinds import (
+    FUNCTIONS,
+    Const,
+    External,
+    Keywords,
+    Partial,
+    Sequence,
+    Union,
+    Unknown,
+    Value,
+)
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives
 
@@ -119,9 +129,25 @@ def waiting(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keyword
     """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
     if symbol not in ev.catalogue.waiting:
         return None
+    wraps = symbol in ev.catalogue.wraps
+    if wraps and not any(map(_is_about_arguments, ev.catalogue.calls[f"{symbol}()"])):
+        return None
     if facts_of(ev, f"{symbol}()", positional, keywords):
         return Partial(External(f"{symbol}()"), positional, keywords)
+    if wraps:
+        return None
     return External(f"{symbol}()()")  # made with other arguments, it never wakes anything
+
+
+def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
+    """Record what calling `symbol`, the result of a call, does whatever that call was given."""
+    record_facts(
+        ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)])
+    )
+
+
+def _is_about_arguments(fact: Fact) -> bool:
+    return fact.argument is not None or bool(fact.unless_argument)
 
 
 def _fitting(
@@ -199,6 +225,8 @@ def _accepts(test: ArgumentTest, value: Value) -> bool:
 
 
 def _accepts_one(test: ArgumentTest, value: Value) -> bool:
+    if test.data and isinstance(value, FUNCTIONS):
+        return False
     if isinstance(value, Const):
         return test.accepts(value.value)
     if isinstance(value, External) and value.name.startswith("torch.device("):

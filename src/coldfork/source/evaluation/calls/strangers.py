@@ -36,12 +36,13 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
+    Wrapped,
 )
 
 _OWN_WORK = ("builtins.", "torch.")
 """Whose functions run code of the program only where they are handed some."""
 _QUIET = (*_OWN_WORK, "logging.", "math.", "os.environ.", "os.getpid", "os.path.", "random.", "time.")
-_RUNNABLE = (Function, Bound, Partial, Lazy)
+_RUNNABLE = (Function, Bound, Partial, Wrapped, Lazy)
 
 
 class Writers(Protocol):
@@ -199,7 +200,7 @@ def _reached_from(value: Value) -> Iterable[Value]:
             return [function, *positional, *keywords.values()]
         case Property():
             return [one for one in (value.getter, value.setter, value.deleter) if one is not None]
-        case ClassMethod() | StaticMethod():
+        case ClassMethod() | StaticMethod() | Wrapped():
             return [value.function]
     return ()
 

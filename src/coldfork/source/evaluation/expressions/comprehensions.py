@@ -37,9 +37,11 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
         frame.position = Position.COMPREHENSION
     frame.env, frame.binds, frame.cls = Env(outer_env), None, outer_cls
     made: list[Value] = []
+    ev.budget.loops += 1
     try:
         complete = _generate(ev, frame, node, 0, first, exact, made, filled)
     finally:
+        ev.budget.loops -= 1
         frame.env, frame.position, frame.binds, frame.cls = outer_env, outer_position, outer_binds, outer_cls
         frame.conditions = before
     doubtful = not (complete or (filled and not tests and not inner))
@@ -87,6 +89,7 @@ def _generate(
     _, kind, elements, generators, line = node
     target, _, tests = generators[depth]
     complete = exact
+    cost = 1 + (len(elements) if depth + 1 == len(generators) else 0)
 
     def inside() -> int:
         nonlocal complete
@@ -102,6 +105,8 @@ def _generate(
 
     def one(item: Value) -> None:
         nonlocal complete
+        # As in a loop, whose round counts the statements of its body.
+        ev.budget.left -= cost
         assign(ev, frame, target, item)
         saved = frame.conditions
         for test, span in tests:
@@ -111,7 +116,8 @@ def _generate(
                 return
             if outcome.nominal is not True:
                 complete = False
-                frame.conditions = (*frame.conditions, outcome.when_true or quoted(frame.module, span, False))
+                needed = outcome.when_true or quoted(ev, frame, test, span, False)
+                frame.conditions = (*frame.conditions, needed)
         _maybe(frame, inside, len(frame.conditions) > len(saved))
         frame.conditions = saved
 

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome, test_of, tested
 from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
-from coldfork.source.semantics.constants import LONGEST
+from coldfork.source.semantics.constants import LARGEST, LONGEST, is_nested_too_large
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, presumptions
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -27,6 +27,7 @@ from coldfork.source.values.kinds import (
     UNKNOWN,
     ClassRef,
     Const,
+    External,
     Function,
     Instance,
     Mapping,
@@ -36,7 +37,7 @@ from coldfork.source.values.kinds import (
     Value,
 )
 from coldfork.source.values.texts import ending
-from coldfork.source.values.unions import joined, truth, union
+from coldfork.source.values.unions import alternatives, joined, needing, truth
 
 _LONGEST_CHAIN = 40
 
@@ -82,6 +83,7 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
     for name, value in keywords:
         evaluated = ev.evaluate(frame, value)
         if name is None and isinstance(evaluated, Mapping):
+            ev.budget.charge(len(evaluated.items))
             for key, item in evaluated.items.items():
                 if isinstance(key, Const):
                     named[str(key.value)] = item
@@ -89,9 +91,12 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
                 named[None] = UNKNOWN
         else:
             named[name] = evaluated
+    ev.budget.charge_display(len(given) + len(named))
     frame.line, frame.column = line, column
     if frame.end_line < end_line or frame.end_line > end_line + 400:
         frame.end_line = end_line
+    if (callee is UNKNOWN or (type(callee) is External and ev.is_strange(callee.name))) and not frame.quiet:
+        ev.running.unfollowed.add((frame.module.name, line))
     return ev.call(frame, callee, tuple(given), named)
 
 
@@ -105,66 +110,106 @@ def _ifexp(ev: Interpreter, frame: Frame, node: Node) -> Value:
     results: list[tuple[Value, Condition | None]] = []
     branches = Branches(ev, frame)
 
-    def follow(part: Node, off: Condition | None) -> Callable[[], int]:
+    def follow(part: Node, off: Condition | None, condition: Condition | None) -> Callable[[], int]:
         def work() -> int:
-            results.append((ev.evaluate(frame, part), off))
+            results.append((needing(ev.evaluate(frame, part), condition), off))
             return FALLS
 
         return work
 
     unknown = outcome.nominal is None
+    asked = both_ways(ev, frame, test, span) if unknown else {}
+    if (known := known_outcome(frame, asked)) is not None:
+        return ev.evaluate(frame, body if known else orelse)
     for part, wanted, off in ((body, True, outcome.when_true), (orelse, False, outcome.when_false)):
         nominal = unknown or outcome.nominal is wanted
-        condition = quoted(frame.module, span, not wanted) if unknown else None if nominal else off
+        condition = asked[wanted] if unknown else None if nominal else off
         other = outcome.when_false if wanted else outcome.when_true
         branches.follow(
-            follow(part, None if nominal else off),
+            follow(part, None if nominal else off, condition),
             condition,
             nominal,
-            other.presumes if nominal and other else "",
+            presumptions(other) if nominal else (),
         )
     branches.join()
     return joined(results)
 
 
-def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    """`and` and `or`: later operands are evaluated only as far as the earlier ones let them."""
+def _bool(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value:
+    """`and` and `or`: later operands are evaluated only as far as the earlier ones let them.
+
+    An operand that is only evaluated `off` the nominal path says what its outcome needs.
+    """
     _, is_and, values, line, spans = node
     if len(values) > _LONGEST_CHAIN:
         values = (*values[: _LONGEST_CHAIN - 1], (nodes.OTHER, values[_LONGEST_CHAIN - 1 :]))
     value = ev.evaluate(frame, values[0])
+    if off:
+        value = _told_apart(ev, frame, value, values[0], spans[0])
     if len(values) == 1:
         return value
     outcome = test_of(tested(ev, frame, value))
     goes_on = outcome if is_and else outcome.inverted()
     rest = (nodes.BOOL, is_and, values[1:], line, spans[1:])
     if goes_on.nominal is True and goes_on.when_false is None:
-        return _bool(ev, frame, rest)
+        return _bool(ev, frame, rest, off)
     if goes_on.nominal is False and goes_on.when_true is None:
         return value
     collected: list[Value] = []
+    off = off or goes_on.nominal is False
 
     def follow() -> int:
-        collected.append(_bool(ev, frame, rest))
+        collected.append(_bool(ev, frame, rest, off))
         return FALLS
 
     branches = Branches(ev, frame)
     if goes_on.nominal is True:
-        presumes = goes_on.when_false.presumes if goes_on.when_false else ""
-        branches.follow(follow, None, True, presumes)
+        branches.follow(follow, None, True, presumptions(goes_on.when_false))
+        branches.pass_by(goes_on.when_false, False)
         branches.join()
-        return collected[0] if collected else UNKNOWN
+        ended = _cut_short(value, is_and)
+        return joined([(collected[0] if collected else UNKNOWN, None), *ended])
     nominal = goes_on.nominal is None
-    branches.follow(
-        follow, quoted(frame.module, spans[0], not is_and) if nominal else goes_on.when_true, nominal
-    )
-    branches.pass_by(None, True)
+    asked = both_ways(ev, frame, values[0], spans[0]) if nominal else {}
+    if (known := known_outcome(frame, asked)) is not None:
+        return _bool(ev, frame, rest, off) if known is is_and else FALSE if is_and else TRUTHY
+    condition = asked[is_and] if nominal else goes_on.when_true
+    branches.follow(follow, condition, nominal)
+    branches.pass_by(None, True, presumes=() if nominal else presumptions(goes_on.when_true))
     branches.join()
+    ended = _cut_short(value, is_and)
     if not nominal:
-        return joined([(value, None), *[(c, goes_on.when_true) for c in collected]])
-    # Cut short, `and` yields something false, `or` something true.
-    short = FALSE if is_and else TRUTHY if isinstance(value, Unknown) else value
-    return union([*collected, short])
+        return joined([*ended, *[(c, goes_on.when_true) for c in collected]])
+    return joined([*[(needing(c, condition), None) for c in collected], *ended])
+
+
+def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: nodes.Span) -> Value:
+    """An operand whose outcome nobody knows as one that is true under one condition, and false under another."""
+    if not any(condition is None and truth(single) is None for single, condition in alternatives(value)):
+        return value
+    asked = both_ways(ev, frame, node, span)
+    found: list[tuple[Value, Condition | None]] = []
+    for single, condition in alternatives(value):
+        if condition is not None or truth(single) is not None:
+            found.append((single, condition))
+        else:
+            kept = isinstance(single, External) and single.name.partition(".")[0] in ev.known_libraries
+            found.append((single if kept else TRUTHY, asked[True]))
+            found.append((FALSE, asked[False]))
+    return joined(found)
+
+
+def _cut_short(value: Value, is_and: bool) -> list[tuple[Value, Condition | None]]:
+    """What `and` and `or` yield where they end at an operand: something false, and something true."""
+    ended: list[tuple[Value, Condition | None]] = []
+    for single, condition in alternatives(value):
+        outcome = truth(single)
+        if outcome is None:
+            single = FALSE if is_and else TRUTHY if isinstance(single, Unknown) else single
+        elif outcome is is_and:
+            continue
+        ended.append((single, condition))
+    return ended
 
 
 def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -194,13 +239,17 @@ def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
         else:
             items.append(ev.evaluate(frame, element))
             filled = True
+    ev.budget.charge_display(len(items))
     if kind == "tuple" and exact and items and all(isinstance(item, Const) for item in items):
-        return Const(tuple(item.value for item in items))  # type: ignore[attr-defined]
+        held_items = tuple(item.value for item in items)  # type: ignore[attr-defined]
+        if not is_nested_too_large(held_items):
+            return Const(held_items)
     return Sequence(kind, tuple(items), exact, not filled)
 
 
 def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, keys, values = node
+    ev.budget.charge_display(len(values))
     items: dict[Value, Value] = {}
     exact, filled = True, False
     for key, value in zip(keys, values, strict=True):
@@ -208,6 +257,7 @@ def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
         held = ev.evaluate(frame, value)
         if at is None:
             if isinstance(held, Mapping):
+                ev.budget.charge(len(held.items))
                 items.update(held.items)
                 exact = exact and held.exact
                 filled = filled or truth(held) is True
@@ -251,6 +301,7 @@ def _has(ev: Interpreter, value: Instance, name: str) -> bool:
 
 def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, expressions, methods = node
+    ev.budget.charge_display(len(expressions))
     parts = [ev.evaluate(frame, part) for part in expressions]
     for part in parts:
         if isinstance(part, Instance):
@@ -270,6 +321,9 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
     value = ev.evaluate(frame, expression)
     if is_from:
         items, exact = iterate(ev, frame, value)
+        if len(frame.yields) + len(items) > LARGEST:
+            frame.partial = True
+            return UNKNOWN
         frame.yields.extend(items if exact else (*items, UNKNOWN))
         return UNKNOWN
     frame.yields.append(value)

@@ -8,7 +8,9 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition, all_of
 from coldfork.source.values.kinds import (
+    FALSE,
     NONE,
     RELEASE,
     SETTLED,
@@ -49,13 +51,18 @@ def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, left_node, operators, comparators = node
     left = ev.evaluate(frame, left_node)
     result: Value = TRUE
+    ended: list[tuple[Value, Condition | None]] = []
     for name, right_node in zip(operators, comparators, strict=True):
         right = ev.evaluate(frame, right_node)
         result = compare_pair(ev, frame, name, left, right)
-        if len(operators) > 1 and test_of(result).nominal is not True:
-            return result if test_of(result).nominal is False else UNKNOWN
+        if len(operators) > 1:
+            outcome = test_of(result)
+            if outcome.nominal is not True:
+                return result if outcome.nominal is False and outcome.when_true is None else UNKNOWN
+            if outcome.when_false is not None:
+                ended.append((FALSE, outcome.when_false))
         left = right
-    return result
+    return joined([(result, None), *ended]) if ended else result
 
 
 def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
@@ -65,7 +72,7 @@ def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: V
         for one, first in alternatives(left):
             for other, second in alternatives(right):
                 outcome = _compare_single(ev, frame, name, one, other)
-                found.append((outcome, first or second))
+                found.append((outcome, all_of(first, second)))
         return joined(found)
     return _compare_single(ev, frame, name, left, right)
 
@@ -89,7 +96,8 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         if held is None:
             return UNKNOWN
         return Const(held if name == "in" else not held)
-    first, second = _plain(left), _plain(right)
+    first = _plain(left)
+    second = _plain(right) if first is not None else None
     if first is not None and second is not None:
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
@@ -115,14 +123,28 @@ def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
 
 
 def _plain(value: Value) -> Const | None:
-    """A value as the constant that it is, be it a container of constants."""
-    if isinstance(value, (Sequence, Mapping)) and (not value.exact or (value.items and value.doubtful)):
-        return None
-    if isinstance(value, Sequence):
-        return constants.container(value.kind, map(_plain, value.items))
-    if isinstance(value, Mapping):
-        return constants.dictionary(map(_plain, value.items), map(_plain, value.items.values()))
-    return value if isinstance(value, Const) else None
+    """A value as the constant that it is, be it a container of constants; None for one that is large."""
+    return value if isinstance(value, Const) else _Constants().of(value)
+
+
+class _Constants:
+    """Makes constants of containers, up to a number of items: those may hold each other many times over."""
+
+    def __init__(self) -> None:
+        self._room = constants.LARGEST
+
+    def of(self, value: Value) -> Const | None:
+        """A value as a constant."""
+        self._room -= 1
+        if isinstance(value, (Sequence, Mapping)):
+            self._room -= len(value.items)
+            if self._room < 0 or not value.exact or (value.items and value.doubtful):
+                return None
+        if isinstance(value, Sequence):
+            return constants.container(value.kind, map(self.of, value.items))
+        if isinstance(value, Mapping):
+            return constants.dictionary(map(self.of, value.items), map(self.of, value.items.values()))
+        return value if isinstance(value, Const) else None
 
 
 def _identical(left: Value, right: Value) -> bool | None:
@@ -216,8 +238,13 @@ def operate(
         return constants.combine(name, left.value, right.value) or UNKNOWN
     if isinstance(left, Sequence) and name == "add":
         items, exact = iterate(ev, frame, right)
+        if len(left.items) + len(items) > constants.LARGEST:
+            return Sequence(left.kind, left.items, False, _may_be_empty(left, right))
+        ev.budget.charge(len(left.items))
         exact = left.exact and exact
         return Sequence(left.kind, (*left.items, *items), exact, not exact and _may_be_empty(left, right))
+    if isinstance(left, (Sequence, Mapping)) and isinstance(right, (Sequence, Mapping)):
+        ev.budget.charge(len(left.items) + len(right.items))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and name in ("and", "or", "sub"):
         return _set_operation(name, left, right)
     if isinstance(left, Mapping) and isinstance(right, Mapping) and name == "or":
@@ -259,7 +286,8 @@ def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
             _may_be_empty(left, right),
         )
     wanted = name == "and"
-    kept = tuple(i for i in left.items if (i in right.items) is wanted) if exact else left.items
+    others = set(right.items) if exact else ()
+    kept = tuple(i for i in left.items if (i in others) is wanted) if exact else left.items
     return Sequence("set", kept, exact)
 
 

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Conditions, Failure
-from coldfork.source.values.conditions import Condition, negated
+from coldfork.source.values.conditions import (
+    Condition,
+    all_of,
+    any_of,
+    either,
+    negated,
+    presumptions,
+    together,
+)
 from coldfork.source.values.kinds import (
     ClassRef,
     Const,
@@ -19,7 +27,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.unions import alternatives, under, union
+from coldfork.source.values.unions import alternatives, needing, under, union
 
 #: How a condition begins that says which of several values was taken.
 TAKING = "the value is"
@@ -61,7 +69,7 @@ class Branches:
         work: Callable[[], int],
         condition: Condition | None,
         nominal: bool,
-        presumes: str = "",
+        presumes: tuple[str, ...] = (),
         narrowed: dict[str, Value] | None = None,
     ) -> None:
         """Follow one way under `condition`; off the nominal path nothing it does is certain."""
@@ -70,10 +78,8 @@ class Branches:
         self.ev.budget.left -= 2
         frame.must = set(self.must)
         frame.conditions = self.conditions if condition is None else (*self.conditions, condition)
-        frame.presumed = (
-            (*self.presumed, presumes) if presumes and presumes not in self.presumed else self.presumed
-        )
-        frame.off = self.off if nominal else (self.off or condition)
+        frame.presumed = _with(self.presumed, presumes)
+        frame.off = self.off if nominal else all_of(self.off, condition)
         if frame.env is not None and self.names is not None:
             frame.env.names = {**self.names, **narrowed} if narrowed else dict(self.names)
         first = len(frame.sites)
@@ -108,14 +114,18 @@ class Branches:
         )
 
     def pass_by(
-        self, condition: Condition | None, nominal: bool, narrowed: dict[str, Value] | None = None
+        self,
+        condition: Condition | None,
+        nominal: bool,
+        narrowed: dict[str, Value] | None = None,
+        presumes: tuple[str, ...] = (),
     ) -> None:
         """Follow a way on which nothing is done, as where an `if` has no `else`: all stays as it was."""
         nominal = nominal or not self.ev.presumes
         self.ev.budget.left -= 2
         self._any_nominal = self._any_nominal or nominal
         names = {**self.names, **narrowed} if narrowed and self.names is not None else self.names
-        off = self.off if nominal else (self.off or condition)
+        off = self.off if nominal else all_of(self.off, condition)
         first = len(self.frame.sites)
         self.done.append(Branch(condition, nominal, FALLS, self.must, names, (), off, (first, first)))
 
@@ -132,10 +142,9 @@ class Branches:
                 self._restore(nominal or self.done)
                 return max((branch.ended for branch in nominal), default=FALLS)
             # What follows runs off the nominal path only.
-            rest = others[0]
-            frame.off = self.off or rest.condition
-            if rest.condition is not None:
-                frame.conditions = (*self.conditions, rest.condition)
+            needed = either([_needs(branch) for branch in others])
+            frame.off = all_of(self.off, *needed)
+            frame.conditions = (*self.conditions, *needed)
             frame.must = set(self.must)
             self._restore(others)
             return FALLS
@@ -143,30 +152,36 @@ class Branches:
         if self.siblings and frame.toplevel and not self.conditions:
             self._promote(nominal, frame.must - self.must)
         self._restore([*falling, *others])
-        extra: list[Condition] = []
         for branch in self.done:
             exits = branch.ended == RAISES and branch.raised == "SystemExit"
-            leaves = branch.ended in (RETURNS, BREAKS, CONTINUES) or (
-                branch.ended == RAISES and (frame.tries > 0 or exits)
-            )
-            if branch.nominal and leaves and branch.condition is not None:
-                extra.append(negated(branch.condition))
-                if exits and frame.tries == 0:
-                    frame.stays += (extra[-1],)
-                    frame.exit_musts.append(branch.must)
-            elif branch.nominal and branch.ended == FALLS:
-                extra.extend(branch.extra)
-            elif (
-                not branch.nominal
-                and branch.ended != FALLS
-                and branch.condition is not None
-                and branch.condition.presumes
-            ):
-                if branch.condition.presumes not in frame.presumed:
-                    frame.presumed = (*frame.presumed, branch.condition.presumes)
+            if branch.nominal and branch.condition is not None and exits and frame.tries == 0:
+                frame.stays += (negated(branch.condition),)
+                frame.exit_musts.append(branch.must)
+            elif not branch.nominal and branch.ended != FALLS:
+                frame.presumed = _with(frame.presumed, presumptions(branch.condition))
+        extra = self._needed_behind(falling, others)
         if extra:
             frame.conditions = (*frame.conditions, *[c for c in extra if c not in frame.conditions])
         return FALLS
+
+    def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
+        """What has to hold for what follows to run: that no way was taken that leaves."""
+        left: list[Condition] = []
+        for branch in self.done:
+            if branch.nominal and branch.condition is not None and self._leaves(branch):
+                left.append(branch.condition)
+        if not any(branch.extra for branch in falling):
+            if left and others:
+                return either([tuple(map(negated, left)), *map(_needs, others)])
+            return tuple(map(negated, left))
+        needed = either([_needs(branch) for branch in (*falling, *others)])
+        return needed if len(falling) > 1 else together((*map(negated, left), *needed))
+
+    def _leaves(self, branch: Branch) -> bool:
+        """Whether a way ends where the code around it goes on."""
+        if branch.ended == RAISES:
+            return self.frame.tries > 0 or branch.raised == "SystemExit"
+        return branch.ended != FALLS
 
     def leave(self) -> int:
         """Join the ways; raise where all of them do."""
@@ -185,6 +200,7 @@ class Branches:
         if not sure:
             return
         sites = self.frame.sites
+        promoted: list[int] = []
         for branch in branches:
             for index in range(*branch.sites):
                 site = sites[index]
@@ -195,9 +211,13 @@ class Branches:
                     and len(wake.conditions) <= 1
                     and branch.ended == FALLS
                     and not wake.possible
+                    and (not wake.conditions or wake.conditions[0] == branch.condition)
                 ):
-                    if not wake.conditions or wake.conditions[0] == branch.condition:
-                        sites[index] = site._replace(certain=True, wake=wake._replace(conditions=()))
+                    promoted.append(index)
+        presumed = dict.fromkeys(one for index in promoted for one in sites[index].wake.presumed)
+        for index in promoted:  # what one of them presumes, all of them do
+            wake = sites[index].wake._replace(conditions=(), presumed=tuple(presumed))
+            sites[index] = sites[index]._replace(certain=True, wake=wake)
 
     def _restore(self, branches: list[Branch]) -> None:
         """Variables after the join: each may hold what any of the ways left in it."""
@@ -214,13 +234,20 @@ class Branches:
             return
         every.sort(key=lambda branch: not branch.nominal)
         first = every[0]
+        before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
+        if first.nominal and first.condition is not None:
+            for name, value in merged.items():
+                if type(value) is Union and value is not before.get(name):
+                    merged[name] = needing(value, first.condition)
         for branch in every[1:] if first.nominal else every:
             assert branch.names is not None
             for name, value in branch.names.items():
                 known = merged.get(name)
                 if known is value:
                     continue  # nearly all: a way changes few variables
+                if branch.nominal and type(value) is Union and value is not before.get(name):
+                    value = needing(value, branch.condition)
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
@@ -233,6 +260,15 @@ class Branches:
                 held = self.ev.global_value(self.frame, name)
                 merged[name] = union((held, merged[name]))
         env.names = merged
+
+
+def _needs(branch: Branch) -> Conditions:
+    """What has to hold for a way to come to its end."""
+    return branch.extra if branch.condition is None else together((branch.condition, *branch.extra))
+
+
+def _with(presumed: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return (*presumed, *[one for one in more if one not in presumed]) if more else presumed
 
 
 def for_each_alternative(
@@ -256,18 +292,19 @@ def for_each_alternative(
             collected.append(work(option))
             return FALLS
 
-        presumes = ""
+        presumes: tuple[str, ...] = ()
         if on_path and len(nominal) == 1:
-            presumes = next((c.presumes for _, c in options if c is not None and c.presumes), "")
+            presumes = presumptions(any_of(*[c for _, c in options if c is not None]))
         branches.follow(follow, given, on_path or not nominal, presumes)
         for result in collected:
             for single, inner in alternatives(result):
-                results.append((single, inner or condition))
+                results.append((single, all_of(condition, inner)))
     branches.leave()
     found: dict[Value, Condition | None] = {}
     for single, condition in results:
-        if single not in found or condition is None:
-            found[single] = condition
+        known = found.setdefault(single, condition)
+        if known is not None and known is not condition:
+            found[single] = any_of(known, condition) if condition is not None else None
     if not found:
         raise Raised("other")
     if len(found) == 1 and next(iter(found.values())) is None:

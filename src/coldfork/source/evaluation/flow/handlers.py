@@ -11,6 +11,9 @@ from coldfork.source.syntax.walk import children
 #: Exceptions that mean to leave the program: `except Exception` lets them through.
 _LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 
+#: Exceptions of the standard library, with the built-in one that they are.
+_DERIVED = {"PackageNotFoundError": "ModuleNotFoundError"}
+
 
 def handles(kinds: Node | None, raised: str) -> bool:
     """Whether an `except` clause catches an exception of this name, judged by the built-in hierarchy."""
@@ -21,7 +24,7 @@ def handles(kinds: Node | None, raised: str) -> bool:
         return True
     if "Exception" in names:
         return raised not in _LEAVING
-    known = getattr(builtins, raised, None)
+    known = getattr(builtins, _DERIVED.get(raised, raised), None)
     if not isinstance(known, type):
         # One of a library's own: clauses that name a library's exceptions are taken to mean it.
         return any(not isinstance(getattr(builtins, name, None), type) for name in names)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from coldfork.source.evaluation.flow.meanings import meaning
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.program.module import Module
-from coldfork.source.values.conditions import Condition
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.conditions import Condition, any_of, contradiction, negated
 from coldfork.source.values.kinds import ClassRef, Instance, Union, Value
 from coldfork.source.values.unions import truth
 
@@ -39,20 +40,23 @@ def test_of(value: Value) -> Test:
     if type(value) is not Union:
         return _PLAIN[truth(value)]
     nominal: set[bool | None] = set()
-    off: dict[bool, Condition] = {}
+    off: dict[bool, list[Condition]] = {True: [], False: []}
     for alternative, condition in value.alternatives:
         outcome = truth(alternative)
         if condition is None:
             nominal.add(outcome)
-        elif outcome is None:
-            off.setdefault(True, condition)
-            off.setdefault(False, condition)
         else:
-            off.setdefault(outcome, condition)
+            for possible in (True, False) if outcome is None else (outcome,):
+                off[possible].append(condition)
     settled = nominal.pop() if len(nominal) == 1 else None
     if settled is None:
         return _PLAIN[None]
-    return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
+    if not off[not settled]:
+        return _PLAIN[settled]
+    other = any_of(*off[not settled])
+    if other is None:
+        return _PLAIN[None]
+    return Test(settled, None if settled else other, other if settled else None)
 
 
 def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
@@ -66,6 +70,21 @@ def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
     return value
 
 
-def quoted(frame_module: Module, span: Span, negated: bool) -> Condition:
-    """The condition that the test written at `span` holds, or does not."""
-    return Condition(module=frame_module.name, span=span, negated=negated)
+def quoted(ev: Interpreter, frame: Frame, node: Node, span: Span, denied: bool) -> Condition:
+    """The condition that a test, written at `span`, holds, or does not."""
+    return Condition(frame.module.name, span, denied, means=meaning(ev, frame, node))
+
+
+def both_ways(ev: Interpreter, frame: Frame, node: Node, span: Span) -> dict[bool, Condition]:
+    """The condition that a test holds, and the one that it does not."""
+    holds = quoted(ev, frame, node, span, False)
+    return {True: holds, False: negated(holds)}
+
+
+def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
+    """The outcome that a test must have, because of those that led here; None where it may have either."""
+    if not frame.conditions or not asked or asked[True].means is None:
+        return None
+    if contradiction((*frame.conditions, asked[False])):
+        return True
+    return False if contradiction((*frame.conditions, asked[True])) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from coldfork.knowledge.catalogue import Fact
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.knowledge.catalogue import ValueKind
 from coldfork.source.evaluation.frame import Frame, Raised
@@ -48,6 +49,7 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 
@@ -162,9 +164,15 @@ def _note_attribute(ev: Interpreter, frame: Frame, dotted: str) -> None:
 def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> Value:
     dotted = f"{value.name}.{name}"
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
-        for fact in ev.catalogue.attribute(dotted):
+        for fact in ev.catalogue.attribute(dotted) or _about_result(ev, value.name, name):
             ev.record_fact(frame, fact)
     return external(ev, dotted)
+
+
+def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
+    """What reading an attribute does of an object of whose class the catalogue speaks."""
+    type_ = ev.catalogue.returned(made[:-2]) if made.endswith("()") else None
+    return ev.catalogue.attributes.get(f"{type_}().{name}", ()) if type_ else ()
 
 
 def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Value:
@@ -263,6 +271,8 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
         return Partial(_bind(ev, frame, function, receiver), positional, keywords)
     if isinstance(value, Partial) and ev.program.target_version >= (3, 14):
         return Partial(value.function, (*value.positional, receiver), value.keywords)
+    if isinstance(value, Wrapped):
+        return Wrapped(value.maker, _bind(ev, frame, value.function, receiver))
     if isinstance(value, Instance):
         return _through_descriptor(
             ev, frame, value, receiver, receiver.cls if isinstance(receiver, Instance) else receiver
@@ -301,6 +311,25 @@ def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
     return _bind(ev, frame, found.value, receiver)
 
 
+def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Value:
+    """What such a function offers besides being called is the library's; the rest it has of the other one."""
+    if name in ("__wrapped__", "__func__"):
+        return value.function
+    if name.startswith("__"):
+        return ev.attribute(frame, value.function, name)
+    return external(ev, f"{value.symbol}.{name}")
+
+
+def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
+    """Of what a known call returned, and what is remembered with the arguments of that call."""
+    made = value.function
+    return (
+        _of_external(ev, frame, made, name)
+        if isinstance(made, External) and made.name[-1] == ")"
+        else UNKNOWN
+    )
+
+
 def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     return Method(value, name)
 
@@ -312,6 +341,8 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     ClassRef: _of_class,
     Instance: _of_instance,
     Super: _of_super,
+    Wrapped: _of_wrapped,
+    Partial: _of_partial,
     Attributes: _of_plain,
     Sequence: _of_plain,
     Mapping: _of_plain,

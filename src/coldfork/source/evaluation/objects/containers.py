@@ -9,7 +9,7 @@ from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value
 from coldfork.source.evaluation.objects.protocols import call_key, iterate
-from coldfork.source.semantics.constants import UNORDERED
+from coldfork.source.semantics.constants import LONGEST, UNORDERED, is_format_wide
 from coldfork.source.values.kinds import (
     NONE,
     SETTLED,
@@ -25,6 +25,7 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending, ending
 from coldfork.source.values.unions import alternatives, union
@@ -41,6 +42,10 @@ _TEXT_METHODS = frozenset((
 
 #: Methods of a path that leave its end.
 _REWRITTEN = frozenset({"absolute", "as_posix", "expanduser", "resolve"})
+#: Putting an item into a union takes as long as going past so many.
+_UNION = 8
+#: Methods of a dictionary that go through all of it.
+_WHOLE = frozenset({"__iter__", "copy", "items", "keys", "update", "values"})
 _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
 
 
@@ -60,7 +65,7 @@ def container_method(
     if isinstance(receiver, Sequence):
         return _sequence(ev, frame, receiver, name, positional, keywords)
     if isinstance(receiver, Const):
-        return _constant(receiver, name, positional, keywords)
+        return _constant(ev, receiver, name, positional, keywords)
     if isinstance(receiver, Ending):
         return (
             ending(positional) or UNKNOWN
@@ -72,9 +77,14 @@ def container_method(
     return UNKNOWN
 
 
-def _constant(receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def _constant(
+    ev: Interpreter, receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value:
     if not isinstance(receiver.value, str) or name not in _TEXT_METHODS or keywords:
         return UNKNOWN
+    if name in ("format", "zfill", "replace") and _is_wide(receiver.value, name, positional):
+        return UNKNOWN
+    ev.budget.charge(len(receiver.value))
     arguments: list[object] = []
     for value in positional:
         if isinstance(value, Const):
@@ -87,9 +97,24 @@ def _constant(receiver: Const, name: str, positional: tuple[Value, ...], keyword
         result = getattr(receiver.value, name)(*arguments)
     except Exception:  # a method of text may raise anything for wrong arguments
         return UNKNOWN
+    if isinstance(result, (str, list, tuple)):
+        ev.budget.charge(len(result))
+    if isinstance(result, str) and len(result) > max(LONGEST, len(receiver.value)):
+        return UNKNOWN
     if isinstance(result, list):
         return Sequence("list", tuple(Const(item) for item in result))
     return Const(result)
+
+
+def _is_wide(text: str, name: str, positional: tuple[Value, ...]) -> bool:
+    """True where a method would make a long text of short ones, which must not even be made."""
+    constants = [one.value for one in positional if isinstance(one, Const)]
+    if name == "format":
+        return is_format_wide(text)
+    if name == "replace":
+        found = [one for one in constants if isinstance(one, str)]
+        return len(found) == 2 and (text.count(found[0]) * len(found[1]) > max(LONGEST, len(text)))
+    return any(isinstance(one, int) and one > LONGEST for one in constants)
 
 
 def _mapping(
@@ -100,9 +125,11 @@ def _mapping(
     positional: tuple[Value, ...],
     keywords: Keywords,
 ) -> Value:
+    if name in _WHOLE:
+        ev.budget.charge(len(receiver.items))
     if name in ("get", "setdefault", "pop") and positional:
         default = positional[1] if len(positional) > 1 else NONE
-        found = mapping_item(receiver, positional[0])
+        found = _looked_up(ev, receiver, positional[0])
         if name == "setdefault" and found is None:
             set_item(ev, frame, receiver, positional[0], default)
         if found is None:
@@ -146,6 +173,13 @@ def _attributes(
             if before.get(key) is not value and isinstance(key, Const):
                 set_attribute(ev, frame, receiver.owner, str(key.value), value)
     return result
+
+
+def _looked_up(ev: Interpreter, container: Mapping, key: Value) -> Value | None:
+    """What a dictionary holds under `key`; one that is not there is looked for among all that are."""
+    if key not in container.items:
+        ev.budget.charge(len(container.items) * (1 if isinstance(key, SETTLED) else _UNION))
+    return mapping_item(container, key)
 
 
 def _is_there(container: Mapping, key: Value) -> bool:
@@ -205,7 +239,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     if isinstance(container, Attributes):
         container = container.held
     if isinstance(container, Mapping):
-        found = mapping_item(container, key)
+        found = _looked_up(ev, container, key)
         if found is None and container.exact and not container.shared:
             raise Raised("KeyError")
         return found if found is not None else UNKNOWN
@@ -224,6 +258,8 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
         return UNKNOWN
     if isinstance(container, ClassRef):
         return _class_item(ev, frame, container, key)
+    if isinstance(container, Wrapped):
+        return ev.call(frame, External(f"{container.symbol}.__getitem__"), (key,))
     if isinstance(container, External):
         return _external_item(ev, frame, container, key)
     return UNKNOWN

@@ -7,6 +7,7 @@ import sys
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.exports import lacks
+from coldfork.source.evaluation.objects.presence import installed, missing, presence_of, require
 from coldfork.source.evaluation.trace import Edge, Failure
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
@@ -42,14 +43,10 @@ def import_submodule(ev: Interpreter, frame: Frame, dotted: str) -> None:
 def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
     """What has to hold for an import that a test or a `try` allows to be missing, and that is not here."""
     optional = frame.gate or frame.tries
-    if (
-        not optional
-        or top not in ev.known_libraries
-        or top in sys.stdlib_module_names
-        or ev.program.exists(top)
-    ):
+    if not optional or top not in ev.known_libraries:
         return ()
-    return (Condition(words=f"{top} is installed"),)
+    presence = presence_of(ev, frame.module, top)
+    return () if presence.sure or presence.required else (installed(top),)
 
 
 def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: int, importer: Module) -> bool:
@@ -114,11 +111,16 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
     if (located is not None and not located.compiled) or top in sys.stdlib_module_names:
         return
     words = f"{target} does not import"
-    if located is not None or top in ev.known_libraries or _in_known_package(ev, target):
-        condition, even = Condition(words=words, presumes=f"{target} imports"), False
+    if located is not None or _in_known_package(ev, target):
+        fails = Condition(words=words, presumes=f"{target} imports")
     else:
-        condition, even = Condition(words=words), True
-    ev.record_failure(Failure(condition, even, _MISSING, frozenset(frame.must)))
+        presence = presence_of(ev, frame.module, top)
+        if presence.sure and not ev.program.exists(top):
+            return  # without it this code would not run
+        fails = missing(top, presence.required)._replace(
+            words=words, presumes=f"{target} imports" if presence.required else ""
+        )
+    require(ev, frame, fails, _MISSING)
 
 
 def _in_known_package(ev: Interpreter, target: str) -> bool:

@@ -17,17 +17,15 @@ _LARGEST = 500
 
 def share(value: Value) -> Value:
     """Mark what a module or class body holds: every call sees the same object."""
-    if isinstance(value, (Instance, Mapping, Sequence)) and not value.shared:
-        value.shared = True
-        if isinstance(value, Instance):
-            for held in value.attributes.values():
-                share(held)
-        elif isinstance(value, Mapping):
-            for held in value.items.values():
-                share(held)
-        else:
-            for held in value.items:
-                share(held)
+    waiting = [value]
+    while waiting:  # a list that holds a list may go on for thousands of levels
+        one = waiting.pop()
+        if isinstance(one, (Instance, Mapping, Sequence)) and not one.shared:
+            one.shared = True
+            if isinstance(one, Sequence):
+                waiting.extend(one.items)
+            else:
+                waiting.extend((one.attributes if isinstance(one, Instance) else one.items).values())
     return value
 
 

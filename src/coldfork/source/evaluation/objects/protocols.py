@@ -56,6 +56,8 @@ def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[tuple[Va
     function, positional, keywords = value.call
     yielded = ev.run_lazily(frame, function, positional, keywords)
     if isinstance(yielded, Sequence):
+        # The call that made them may be a remembered one, which counts as one statement.
+        ev.budget.left -= len(yielded.items) // _LONGEST_UNROLLED
         return yielded.items, yielded.exact
     return (UNKNOWN,), False
 

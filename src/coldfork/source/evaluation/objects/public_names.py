@@ -16,12 +16,14 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
     top = dotted.partition(".")[0]
     if top not in ev.known_libraries or reader.name.partition(".")[0] == top:
         return value
+    if dotted in ev.catalogue.wraps:
+        return External(dotted)
     if isinstance(value, (Function, ClassRef)):
         own = f"{value.module.name}.{value.qualified}"
     elif isinstance(value, External) and value.name != dotted:
         own = value.name
-    else:
-        return value
+    else:  # whatever its own decorators make of it
+        return External(dotted) if dotted in ev.catalogue.calls else value
     if own in ev.catalogue.calls:
         return value
     known = ev.catalogue.call(dotted) or ev.catalogue.returned(dotted)

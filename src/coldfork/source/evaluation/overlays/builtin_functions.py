@@ -37,6 +37,7 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
+    Wrapped,
 )
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives, union
@@ -122,11 +123,19 @@ def _isinstance(
 
 
 def _flattened(kinds: Value) -> list[Value]:
-    """The classes that a test names, in tuples or not."""
-    if not isinstance(kinds, Sequence):
-        return [kinds]
-    rest = [] if kinds.exact else [UNKNOWN]
-    return [kind for item in kinds.items for kind in _flattened(item)] + rest
+    """The classes that a test names, in tuples or not; a tuple may be in another one many times over."""
+    found: list[Value] = []
+    waiting, seen = [kinds], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, Sequence):
+            found.append(one)
+        elif id(one) not in seen:
+            seen.add(id(one))
+            waiting.extend(reversed(one.items))
+            if not one.exact:
+                found.append(UNKNOWN)
+    return found
 
 
 def _belongs(ev: Interpreter, value: Value, kind: Value) -> bool | None:
@@ -182,7 +191,7 @@ def _issubclass(
 def _callable(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial)):
+    if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial, Wrapped)):
         return TRUE
     if positional and isinstance(positional[0], External) and callable(_builtin(positional[0])):
         return TRUE

@@ -172,7 +172,7 @@ def _range(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
         except ValueError:
             return UNKNOWN
         shown = made[:64]
-        return Sequence("list", tuple(Const(n) for n in shown), len(shown) == len(made), not shown)
+        return Sequence("list", tuple(Const(n) for n in shown), not made[64:], not shown)
     ends = positional[1] if len(positional) == 2 and positional[0] == Const(0) else positional[0]
     filled = len(positional) <= 2 and ends is TRUTHY  # a number that is not zero
     return Sequence("list", (UNKNOWN,), exact=False, doubtful=not filled)

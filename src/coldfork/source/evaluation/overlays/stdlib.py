@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.assignment import set_environment
 from coldfork.source.evaluation.objects.classes import linear
 from coldfork.source.evaluation.objects.exports import module_object
+from coldfork.source.evaluation.objects.presence import missing, presence_of, require
 from coldfork.source.evaluation.objects.protocols import awaited
+from coldfork.source.files.site_packages import normalised
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,
@@ -104,28 +104,32 @@ def _dunder_import(
 def _find_spec(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    """Whether a module can be found: yes when it is at hand; when not, nobody knows."""
+    """Whether a module can be found: yes when it is at hand or needed anyway; else nobody knows."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         if "." in name.value:
             ev.record_import(frame, name.value.rpartition(".")[0])  # finding a submodule imports its package
-        if ev.program.exists(name.value) or name.value.partition(".")[0] in sys.stdlib_module_names:
+        presence = presence_of(ev, frame.module, name.value)
+        if presence.sure:
             return TRUTHY
-        if name.value.partition(".")[0] in ev.known_libraries:
-            missing = Condition(words=f"{name.value} is not installed", presumes=f"{name.value} is installed")
-            return Union(((TRUTHY, None), (NONE, missing)))
+        if presence.required:
+            return Union(((TRUTHY, None), (NONE, missing(name.value, required=True))))
     return UNKNOWN
 
 
 def _version(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    """`importlib.metadata.version`: from the environment at hand."""
+    """`importlib.metadata.version`: from the environment at hand; it fails where nothing is installed."""
     name = positional[0] if positional else None
-    if isinstance(name, Const) and isinstance(name.value, str):
-        known = ev.program.versions.get(name.value.lower().replace("_", "-"))
+    if isinstance(name, Const) and isinstance(name.value, str) and name.value:
+        known = ev.program.versions.get(normalised(name.value))
         if known is not None:
             return Const(known)
+        package = name.value.replace("-", "_")
+        presence = presence_of(ev, frame.module, package)
+        if ev.failing and not presence.sure:
+            require(ev, frame, missing(package, presence.required), "PackageNotFoundError")
     return RELEASE
 
 

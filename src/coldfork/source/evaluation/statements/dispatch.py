@@ -7,7 +7,7 @@ from collections.abc import Callable
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Branches
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
-from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
@@ -19,7 +19,9 @@ from coldfork.source.evaluation.statements.loops import for_, while_
 from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, last_line
+from coldfork.source.values.conditions import presumptions
 from coldfork.source.values.kinds import NONE, Const, Instance, Property, Value
+from coldfork.source.values.unions import needing
 
 
 def _expr(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -89,23 +91,24 @@ def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
         if outcome.nominal is False and outcome.when_true is None:
             return ev.execute(frame, orelse)
         branches = Branches(ev, frame)
+        asked = both_ways(ev, frame, test, span) if outcome.nominal is None else {}
+        if (known := known_outcome(frame, asked)) is not None:
+            return ev.execute(frame, body if known else orelse)
         if outcome.nominal is not False:
-            presumes = outcome.when_false.presumes if outcome.when_false is not None else ""
-            condition = quoted(frame.module, span, False) if outcome.nominal is None else None
-            branches.follow(lambda: ev.execute(frame, body), condition, True, presumes, holding)
+            presumes = presumptions(outcome.when_false)
+            branches.follow(lambda: ev.execute(frame, body), asked.get(True), True, presumes, holding)
         else:
-            branches.follow(lambda: ev.execute(frame, body), outcome.when_true, False, "", holding)
+            branches.follow(lambda: ev.execute(frame, body), outcome.when_true, False, (), holding)
         if outcome.nominal is not True:
-            presumes = outcome.when_true.presumes if outcome.when_true is not None else ""
-            condition = quoted(frame.module, span, True) if outcome.nominal is None else None
+            presumes = presumptions(outcome.when_true)
             if orelse:
-                branches.follow(lambda: ev.execute(frame, orelse), condition, True, presumes, failing)
+                branches.follow(lambda: ev.execute(frame, orelse), asked.get(False), True, presumes, failing)
             else:
-                branches.pass_by(condition, True, failing)
+                branches.pass_by(asked.get(False), True, failing, presumes)
         elif not orelse:
             branches.pass_by(outcome.when_false, False, failing)
         else:
-            branches.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, "", failing)
+            branches.follow(lambda: ev.execute(frame, orelse), outcome.when_false, False, (), failing)
         return branches.leave()
     finally:
         frame.gate -= 1
@@ -125,7 +128,7 @@ def _return(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, end_line, expression = node
     frame.at(line, end_line)
     value = NONE if expression is None else ev.evaluate(frame, expression)
-    frame.returns.append((value, frame.off))
+    frame.returns.append((needing(value, *frame.conditions), frame.off))
     if frame.off is None:
         frame.exit_musts.append(set(frame.must))
     return RETURNS

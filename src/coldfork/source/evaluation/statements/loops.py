@@ -99,7 +99,7 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
         frame.conditions = before
         return FALLS
     branches = Branches(ev, frame)
-    branches.follow(lambda: _round(ev, frame, body), quoted(frame.module, span, False), True, "", holding)
+    branches.follow(lambda: _round(ev, frame, body), quoted(ev, frame, test, span, False), True, (), holding)
     branches.follow(lambda: FALLS, None, True)
     branches.join()
     frame.conditions = before
@@ -108,11 +108,15 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 def _round(ev: Interpreter, frame: Frame, body: Block) -> int:
     """Follow the body once: behind it only that is sure which was, wherever it is left."""
+    if not body:
+        ev.budget.left -= 1
     outer, frame.loop_musts = frame.loop_musts, []
+    ev.budget.loops += 1
     try:
         ended = ev.execute(frame, body)
         if frame.loop_musts:
             frame.must.intersection_update(*frame.loop_musts)
     finally:
+        ev.budget.loops -= 1
         frame.loop_musts = outer
     return ended

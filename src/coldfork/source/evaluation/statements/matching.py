@@ -14,7 +14,7 @@ from coldfork.source.evaluation.objects.assignment import bind_name, stored
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.semantics.matching import SELF_MATCHING, Candidate, Elements, Matching
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, any_of, presumptions
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Attributes,
@@ -60,7 +60,7 @@ class _Way(NamedTuple):
 
     condition: Condition | None
     nominal: bool
-    presumes: str = ""
+    presumes: tuple[str, ...] = ()
 
 
 class _Matching(Matching[Value]):
@@ -81,12 +81,12 @@ class _Matching(Matching[Value]):
         if case is not None and case.line in self.against:
             return _Way(self.against[case.line], False)
         nominal = [index for index, (_, condition) in enumerate(self.options) if condition is None]
-        off = [condition for _, condition in self.options if condition is not None]
         if not any(index in taken for index in nominal):
-            _, condition = self.options[next(iter(taken))]
-            return _Way(condition, False)
+            needed = [condition for index in taken if (condition := self.options[index][1]) is not None]
+            return _Way(any_of(*needed), False)
         if all(taken.get(index) for index in nominal):
-            return _Way(None, True, off[0].presumes if len(taken) < len(self.options) else "")
+            left = [one for index, (_, one) in enumerate(self.options) if index not in taken]
+            return _Way(None, True, presumptions(any_of(*[one for one in left if one is not None])))
         if case is None:
             return _Way(None, True)
         words = f"the case at line {case.line} of {self.frame.module.name} matches"

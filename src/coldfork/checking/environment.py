@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from coldfork.checking.request import CheckRequest
 from coldfork.model.observations import EnvironmentRead, Origin
 from coldfork.source.files.own_environment import serves
 from coldfork.source.files.site_packages import environment
 
 
-def environment_of(
-    settings: Mapping[str, Any], paths: Sequence[Path]
-) -> tuple[tuple[Path, ...], EnvironmentRead]:
+def environment_of(request: CheckRequest, paths: Sequence[Path]) -> tuple[tuple[Path, ...], EnvironmentRead]:
     """The folders to look for dependencies in, and what is to be said of them.
 
     Where nobody named an environment and coldfork's own is all there is, its packages are read only if it is
     the checked code's environment too: else it would be about packages that its users need not have.
     """
-    python = Path(settings["python"]) if settings["python"] else None
-    found = environment(python, [Path(folder) for folder in settings["site-packages"]])
+    if request.search is not None:
+        return request.search, EnvironmentRead(None, Origin.NAMED, bool(request.search))
+    python = Path(request.python) if request.python else None
+    found = environment(python, [Path(folder) for folder in request.site_packages])
     read = found.origin is not Origin.OWN or serves(found.folders, paths)
     folder = os.path.relpath(found.folders[0]) if found.folders else None
     shown = None if folder is None else folder if not folder.startswith(os.pardir) else str(found.folders[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coldfork.cli.settings import SETTINGS, Kind, Setting, refuse_rule
+from coldfork.checking.settings import SETTINGS, Kind, Setting, refuse_rule
 from coldfork.model.errors import ConfigurationError
 from coldfork.rules.registry import near_match
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from coldfork.cli import config
+from coldfork.checking import configuration as configurations
+from coldfork.checking.request import CheckRequest
 from coldfork.model.errors import ConfigurationError
 from coldfork.model.findings import Finding
 from coldfork.model.observations import ChangeScope
@@ -45,11 +46,9 @@ class Asked:
         )
 
 
-def changes_asked(
-    settings: Mapping[str, Any], paths: tuple[Path, ...], configuration: config.Configuration
-) -> Asked | None:
-    """What changed since the revision that the settings name; None where they name none."""
-    revision = settings["changed-since"]
+def changes_asked(request: CheckRequest, paths: tuple[Path, ...]) -> Asked | None:
+    """What changed since the revision that the request names; None where it names none."""
+    revision = request.changed_since
     if not revision:
         return None
     from coldfork.launch.git_changes import changes_since
@@ -58,11 +57,11 @@ def changes_asked(
     return Asked(
         revision,
         tuple(file for file in changes.files if file.endswith(_MODULES)),
-        _concerns_everything(changes, settings, _folders(paths[0], configuration)),
+        _concerns_everything(changes, request.baseline, _folders(paths[0], request.configuration)),
     )
 
 
-def _folders(path: Path, configuration: config.Configuration) -> Iterator[Path]:
+def _folders(path: Path, configuration: configurations.Configuration) -> Iterator[Path]:
     """The folders in which a configuration is or would have been found before the one that there is."""
     beginning = path.absolute()
     for folder in (beginning, *beginning.parents):
@@ -71,15 +70,14 @@ def _folders(path: Path, configuration: config.Configuration) -> Iterator[Path]:
             return
 
 
-def _concerns_everything(changes: Changes, settings: Mapping[str, Any], folders: Iterable[Path]) -> str:
+def _concerns_everything(changes: Changes, baseline: str | None, folders: Iterable[Path]) -> str:
     """The configuration or the baseline, if it says something else than it did."""
     for folder in folders:
-        file = f"{os.path.realpath(folder)}{os.sep}{config.FILE}"
+        file = f"{os.path.realpath(folder)}{os.sep}{configurations.FILE}"
         if file in changes.files and _settings_differ(Path(file), changes.content_before(file)):
-            return f"[tool.coldfork] in {os.path.relpath(folder / config.FILE)}"
-    baseline = settings["baseline"]
+            return f"[tool.coldfork] in {os.path.relpath(folder / configurations.FILE)}"
     if baseline and os.path.realpath(baseline) in changes.files:
-        return str(baseline)
+        return baseline
     return ""
 
 
@@ -87,7 +85,7 @@ def _settings_differ(file: Path, before: bytes | None) -> bool:
     """Whether a configuration says something else about coldfork than it did."""
     now = file.read_bytes() if file.is_file() else b""
     try:
-        return config.table_in(now, file) != config.table_in(before or b"", file)
+        return configurations.table_in(now, file) != configurations.table_in(before or b"", file)
     except ConfigurationError:
         return True
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from coldfork.cli.baseline_file import Baseline, set_against
-from coldfork.cli.inspection import Inspection
+from coldfork.checking.baseline_file import Baseline, set_against
+from coldfork.checking.inspection import Inspection
 from coldfork.model.causes import Cause
 from coldfork.model.findings import Finding
 from coldfork.rules import registry
@@ -51,7 +51,7 @@ def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Findin
     added: dict[str, list[Finding]] = {}
     for cause, effect in found:
         seen = replace(inspection.observation, effects=(effect,), captured=(), unreadable=())
-        kept = inspection.select(registry.judge(seen, _without_complaints(inspection.rules)))
+        kept = inspection.select(registry.judge(seen, _without_complaints(inspection.request.rules)))
         added.setdefault(cause.id, []).extend(
             replace(finding, cause=cause.id) for finding in kept if finding.id not in held.findings
         )

@@ -1,0 +1,145 @@
+"""One check: what the analysis sees of the paths, and what the rules say of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from coldfork.checking import machines
+from coldfork.checking.changes import Asked, changes_asked
+from coldfork.checking.environment import environment_of
+from coldfork.checking.places import Locate, locator
+from coldfork.checking.request import CheckRequest
+from coldfork.checking.selection import excluded, select_findings
+from coldfork.knowledge import catalogue
+from coldfork.knowledge.catalogue import Catalogue
+from coldfork.model.causes import Cause
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Finding, Skipped
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Observation, Progress
+from coldfork.model.profiles import PROFILES, Profile
+from coldfork.rules import registry
+from coldfork.rules.causes import judging as causes
+from coldfork.source.analysis import Request, analyse
+from coldfork.source.files.packs import cache_folder
+from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.requirements import requirements
+from coldfork.source.files.site_packages import versions
+from coldfork.source.reach.keeping import Store
+
+Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What was found, before a baseline has its say."""
+
+    request: CheckRequest
+    observation: Observation
+    findings: tuple[Finding, ...]
+    causes: tuple[Cause, ...]
+    ignored: int
+    """How many findings ignore comments hold back."""
+    skipped: tuple[Skipped, ...]
+    missing: tuple[Path, ...]
+    """Paths that do not exist."""
+    locate: Locate
+    scope: ChangeScope | None
+    """What `--changed-since` came to; None where it was not asked for."""
+    environment: EnvironmentRead
+    select: Select
+    """Drops the findings that the configuration leaves out."""
+
+    def source(self, path: str, line: int) -> str:
+        """The text of a line of a checked file, without the blanks around it; empty where there is none."""
+        try:
+            lines = read_source(self.locate(path)).decode("utf-8", "replace").split("\n")
+        except CannotRead:
+            return ""
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def inspect(
+    request: CheckRequest, progress: Progress | None = None, *, store: Store | None = None
+) -> Inspection:
+    """Analyse what is asked about, and judge what is seen; a session gives the store for what it reads."""
+    missing = tuple(path for path in request.paths if not path.exists())
+    present = tuple(path for path in request.paths if path not in missing)
+    if not present:
+        raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
+    configuration = request.configuration
+    locate = locator(present)
+    asked = changes_asked(request, present)
+    search, environment = environment_of(request, present)
+    observation, remedies = _observe(request, present, search, asked, progress, store)
+    judgement = registry.judge_all(observation, request.rules, remedies)
+    select = partial(select_findings, configuration=configuration, locate=locate)
+    # Under a baseline an import is a way to a cause, and the cause may be an old one.
+    judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline)
+    return Inspection(
+        request,
+        observation,
+        judged.findings,
+        judged.causes,
+        len(select(judgement.ignored)),
+        _skipped(request, observation, missing, locate),
+        missing,
+        locate,
+        asked.scope(observation.affected, observation.statistics.own_modules) if asked else None,
+        replace(environment, absent=observation.absent, unset=observation.unset),
+        select,
+    )
+
+
+def _observe(
+    request: CheckRequest,
+    paths: tuple[Path, ...],
+    search: tuple[Path, ...],
+    asked: Asked | None,
+    progress: Progress | None,
+    store: Store | None,
+) -> tuple[Observation, dict[str, str]]:
+    """Run the analysis; the remedies come with it because the catalogues that name them are made here."""
+    installed, required = versions(search), requirements(paths)
+
+    def known_on(machine: Profile) -> Catalogue:
+        return catalogue.load(machine, installed, request.configuration.knowledge, required)
+
+    profile = PROFILES[request.main_profile]
+    question = Request(
+        paths=paths,
+        profile=profile,
+        catalogue=known_on(profile),
+        entries=request.entries,
+        search=search,
+        target_version=request.target_version,
+        jobs=request.jobs,
+        cache=cache_folder() if request.cache else None,
+        excluded=excluded(request.configuration),
+        changed=None if asked is None or asked.everything else asked.files,
+        cancelled=request.cancelled,
+        store=store,
+    )
+    observation, remedies = analyse(question, progress), question.catalogue.remedies
+    for machine in machines.with_more(profile) if request.profile is None else ():
+        known = known_on(machine)
+        if machines.uses(observation, known, machine.accelerators - profile.accelerators):
+            more = analyse(replace(question, profile=machine, catalogue=known), progress)
+            observation, remedies = machines.joined(observation, more), remedies | known.remedies
+    return observation, remedies
+
+
+def _skipped(
+    request: CheckRequest, observation: Observation, missing: tuple[Path, ...], locate: Locate
+) -> tuple[Skipped, ...]:
+    is_excluded = excluded(request.configuration)
+    affected = observation.affected
+    unreadable = [
+        Skipped(file.path, file.reason)
+        for file in observation.unreadable
+        if not file.own
+        or ((affected is None or file.path in affected) and not is_excluded(locate(file.path)))
+    ]
+    return (*unreadable, *(Skipped(path.as_posix(), "no such file or folder") for path in missing))

@@ -1,0 +1,53 @@
+"""From an inspection to the report that is shown: what a baseline and a narrowed check leave of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coldfork.checking.changes import narrowed
+from coldfork.checking.inspection import Inspection
+from coldfork.model.findings import Report
+from coldfork.model.observations import Coverage
+from coldfork.model.profiles import PROFILES
+from coldfork.rules.causes.judging import restricted
+
+
+def report_of(inspection: Inspection) -> Report:
+    """The report of a check, with how many causes make it fail."""
+    request = inspection.request
+    findings, causes, known, gone = inspection.findings, inspection.causes, 0, 0
+    if request.baseline:
+        from coldfork.checking.acceptance import remainder
+        from coldfork.checking.baseline_file import load
+
+        left = remainder(load(Path(request.baseline)), inspection)
+        findings, causes, known, gone = left.findings, left.causes, left.known, left.gone
+    findings, scope = narrowed(findings, inspection.scope)
+    causes = restricted(causes, findings)
+    return Report(
+        profile=request.main_profile,
+        findings=findings,
+        skipped=inspection.skipped,
+        statistics=inspection.observation.statistics,
+        known=known,
+        gone=gone,
+        ignored=inspection.ignored,
+        failing=sum(cause.counts(request.fail_on, request.fail_for) for cause in causes),
+        causes=causes,
+        scope=scope,
+        environment=inspection.environment,
+        unfinished=inspection.observation.unfinished,
+        coverage=_coverage(inspection),
+        further=inspection.observation.further,
+    )
+
+
+def _coverage(inspection: Inspection) -> Coverage:
+    observation = inspection.observation
+    return Coverage(
+        modules=observation.statistics.own_modules,
+        read=observation.statistics.modules,
+        entries=inspection.request.entries,
+        unfollowed=observation.unfollowed,
+        not_asked=tuple(name for name in PROFILES if name not in observation.profiles),
+    )

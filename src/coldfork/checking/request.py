@@ -1,0 +1,101 @@
+"""A check that is asked for: the one object in which its options travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from coldfork.checking import configuration as configurations
+from coldfork.checking.configuration import Configuration
+from coldfork.checking.settings import SETTINGS, UNKNOWN, target_version
+from coldfork.model.causes import Audience
+from coldfork.model.effects import Verdict
+from coldfork.model.profiles import DEFAULT_PROFILE
+from coldfork.rules import registry
+
+_NEWEST = (3, 13)
+_DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """What to check, for which machine, and what of it counts."""
+
+    paths: tuple[Path, ...]
+    configuration: Configuration
+    overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    """What files hold that differ from the disk or are not there, by absolute path."""
+    profile: str | None = None
+    """None for the accelerators that the code uses, on a machine with an NVIDIA GPU."""
+    entries: tuple[str, ...] = ()
+    """The modules whose import is asked about; without any, every module is one."""
+    python: str | None = None
+    site_packages: tuple[str, ...] = ()
+    search: tuple[Path, ...] | None = None
+    """The folders that dependencies lie in, where the caller knows them."""
+    target_version: tuple[int, int] = _NEWEST
+    rules: tuple[str, ...] = registry.NAMES
+    jobs: int = 0
+    cache: bool = True
+    """Whether the cache on disk is read and written."""
+    baseline: str | None = None
+    changed_since: str | None = None
+    fail_on: Verdict = Verdict.CONDITIONAL
+    unknown_fails: bool = False
+    """Whether what was not followed makes the check fail."""
+    fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
+    cancelled: Callable[[], bool] | None = None
+    """Asked between functions; once it says yes, the check ends."""
+
+    @property
+    def main_profile(self) -> str:
+        """The profile that is asked about in any case."""
+        return self.profile or DEFAULT_PROFILE
+
+
+def request_of(
+    settings: Mapping[str, Any],
+    paths: tuple[Path, ...],
+    configuration: Configuration,
+    overlays: Mapping[str, bytes] = MappingProxyType({}),
+) -> CheckRequest:
+    """Turn settings by name, as flags, variables and files have them, into a request."""
+    bar = settings["fail-on"]
+    return CheckRequest(
+        paths=paths,
+        configuration=configuration,
+        overlays=overlays,
+        profile=settings["profile"],
+        entries=tuple(settings["entry"]),
+        python=settings["python"],
+        site_packages=tuple(settings["site-packages"]),
+        target_version=target_version(settings["target-version"]) or _NEWEST,
+        rules=registry.selection(settings["rules"], settings["ignore"]),
+        jobs=settings["jobs"],
+        cache=not settings["no-cache"],
+        baseline=settings["baseline"],
+        changed_since=settings["changed-since"],
+        fail_on=Verdict.POSSIBLE if bar == UNKNOWN else Verdict(bar),
+        unknown_fails=bar == UNKNOWN,
+        fail_for=frozenset(Audience(name) for name in settings["fail-for"]),
+    )
+
+
+def configured(
+    paths: tuple[Path, ...], asked: Mapping[str, Any], overlays: Mapping[str, bytes]
+) -> CheckRequest:
+    """A request as the nearest configuration has it, with what is asked for in place of that."""
+    chosen = paths_or_default(paths)
+    configuration = configurations.read(chosen[0])
+    spoken = {name: value for name, value in asked.items() if value is not None}
+    return request_of({**_DEFAULTS, **configuration.values, **spoken}, chosen, configuration, overlays)
+
+
+def paths_or_default(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The paths given, else `src` where it exists, else the folder one stands in."""
+    if paths:
+        return paths
+    return (Path("src"),) if Path("src").is_dir() else (Path(),)

@@ -1,0 +1,128 @@
+"""Checks from Python: a session that holds what it read, and a single check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from coldfork.checking.inspection import Inspection, inspect
+from coldfork.checking.reporting import report_of
+from coldfork.checking.request import CheckRequest, configured
+from coldfork.checking.settings import refuse_version
+from coldfork.model.errors import UsageError
+from coldfork.model.findings import Report
+from coldfork.model.observations import Progress
+from coldfork.model.profiles import PROFILES
+from coldfork.source.reach.keeping import Held, OnDisk
+
+PathLike = str | os.PathLike[str]
+Overlays = Mapping[PathLike, str | bytes]
+_NOTHING: Overlays = MappingProxyType({})
+
+
+class CheckSession:
+    """Checks one after the other, each at the cost of what changed since the one before.
+
+    It holds summaries and results in memory, and looks at the time stamps of files, which it reads again only
+    where they changed. It starts no thread, and no process where it may not. Not for two threads at once.
+    """
+
+    def __init__(self, *, cache: bool = True) -> None:
+        """Hold nothing yet; without `cache`, nothing is read from or written to the disk's cache either."""
+        self._cache = cache
+        self._held: Held | None = Held(OnDisk() if cache else None)
+        self._written = False
+
+    def check(
+        self,
+        paths: PathLike | Iterable[PathLike] = (),
+        *,
+        overlays: Overlays = _NOTHING,
+        entry: str | Iterable[str] = (),
+        profile: str | None = None,
+        target_version: str | None = None,
+        baseline: PathLike | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Report:
+        """Check files and folders as `coldfork check` does, with the configuration that lies nearest.
+
+        `overlays` are the texts of files that differ from the disk, or are not there, by path: an editor's
+        buffers. What is None is as configured. `cancelled` is asked between functions; once it returns true,
+        the check raises `CheckCancelledError`, and the session can be used for the next one.
+        """
+        asked = {
+            "entry": ((entry,) if isinstance(entry, str) else tuple(entry)) or None,
+            "profile": _known_profile(profile),
+            "target-version": _known_version(target_version),
+            "baseline": None if baseline is None else os.fspath(baseline),
+        }
+        wanted = (paths,) if isinstance(paths, (str, os.PathLike)) else paths
+        request = configured(tuple(map(Path, wanted)), asked, _by_absolute_path(overlays))
+        return report_of(self.inspect(replace(request, cancelled=cancelled)))
+
+    def inspect(self, request: CheckRequest, progress: Progress | None = None) -> Inspection:
+        """Check what a request asks for; what `check` hands on."""
+        if self._held is None:
+            raise UsageError("this session is closed; make another CheckSession")
+        asked = request if self._cache else replace(request, cache=False)
+        inspection = inspect(asked, progress, store=self._held)
+        if not self._written and not request.overlays:
+            self._held.write()  # once, for whoever checks next: later answers must not wait for the disk
+            self._written = True
+        return inspection
+
+    def close(self) -> None:
+        """Let go of what is held; closing twice is no error."""
+        if self._held is not None:
+            self._held.drop()
+        self._held = None
+
+    def __enter__(self) -> CheckSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check(
+    paths: PathLike | Iterable[PathLike] = (),
+    *,
+    overlays: Overlays = _NOTHING,
+    entry: str | Iterable[str] = (),
+    profile: str | None = None,
+    target_version: str | None = None,
+    baseline: PathLike | None = None,
+) -> Report:
+    """Check files and folders once, as `coldfork check` does; a `CheckSession` is for more than one check."""
+    with CheckSession() as session:
+        return session.check(
+            paths,
+            overlays=overlays,
+            entry=entry,
+            profile=profile,
+            target_version=target_version,
+            baseline=baseline,
+        )
+
+
+def _known_profile(name: str | None) -> str | None:
+    if name is not None and name not in PROFILES:
+        raise UsageError(f"there is no profile {name!r}; choose from {', '.join(PROFILES)}")
+    return name
+
+
+def _known_version(text: str | None) -> str | None:
+    reason = None if text is None else refuse_version(text)
+    if reason:
+        raise UsageError(f"target_version: {reason}")
+    return text
+
+
+def _by_absolute_path(overlays: Overlays) -> dict[str, bytes]:
+    return {
+        str(Path(path).absolute()): text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        for path, text in overlays.items()
+    }

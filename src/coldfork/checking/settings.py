@@ -1,0 +1,266 @@
+"""Every setting: name, what it takes, default. Flags, environment and configuration are made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from coldfork.model.causes import Audience
+from coldfork.model.effects import Verdict
+from coldfork.model.profiles import PROFILES
+from coldfork.report.formats import FORMATS
+from coldfork.rules.registry import NAMES, unknown
+
+#: The bar of `--fail-on` that what could not be followed is held to as well.
+UNKNOWN = "unknown"
+
+
+class Kind(Enum):
+    """What a setting takes; the value says it in words for error messages and the reference."""
+
+    TEXT = "a string"
+    TEXTS = "a list of strings"
+    FLAG = "true or false"
+    NUMBER = "a whole number"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: `fail-on` is `--fail-on`, `COLDFORK_FAIL_ON` and `fail-on` in `[tool.coldfork]`."""
+
+    name: str
+    kind: Kind
+    help: str
+    default: object = None
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    alias: str = ""
+    is_path: bool = False
+    """A path; in the configuration it is relative to the file's folder."""
+    output_only: bool = False
+    """It says what happens to the findings, not which there are: `baseline` does without."""
+    refuse: Callable[[str], str | None] | None = None
+    """Says why a value will not do, or nothing."""
+    variable_name: str = ""
+    """The environment variable, where the usual name is taken."""
+
+    @property
+    def flag(self) -> str:
+        """The long option."""
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return self.variable_name or f"COLDFORK_{self.parameter.upper()}"
+
+    @property
+    def parameter(self) -> str:
+        """The name in Python."""
+        return self.name.replace("-", "_")
+
+
+def refuse_rule(name: str) -> str | None:
+    """Why this is no rule's name."""
+    return None if name in NAMES else unknown((name,))
+
+
+def target_version(text: str) -> tuple[int, int] | None:
+    """`3.13` as numbers; None when it is no version of Python 3."""
+    major, _, minor = text.partition(".")
+    return (3, int(minor)) if major == "3" and minor.isascii() and minor.isdigit() else None
+
+
+def refuse_version(text: str) -> str | None:
+    """Why this is no version to analyse for."""
+    return None if target_version(text) else f"{text!r} is not a version of Python 3; write 3.13, for example"
+
+
+def refuse_audience(name: str) -> str | None:
+    """Why this is no audience."""
+    names = [audience.value for audience in Audience]
+    return None if name in names else f"there is no audience {name!r}; choose from {', '.join(names)}"
+
+
+def refuse_negative(text: str) -> str | None:
+    """Why this is no number of processes."""
+    return "there cannot be fewer than 0 processes" if text.startswith("-") else None
+
+
+def refuse_device(text: str) -> str | None:
+    """Why this is no virtual device."""
+    from coldfork.virtual.errors import UnknownDeviceError
+    from coldfork.virtual.profiles import parse
+
+    try:
+        parse(text)
+    except UnknownDeviceError as error:
+        return str(error)
+    return None
+
+
+def refuse_no_time(text: str) -> str | None:
+    """Why this is no time limit."""
+    return None if text.isdigit() and int(text) > 0 else "an import needs at least a second"
+
+
+SETTINGS = (
+    Setting(
+        "profile",
+        Kind.TEXT,
+        "The machine to assume when conditions are evaluated. By default one with an NVIDIA GPU, and "
+        "with JAX on it where the code uses JAX: cuda, and jax-gpu.",
+        choices=tuple(PROFILES),
+        alias="assume",
+    ),
+    Setting(
+        "entry",
+        Kind.TEXTS,
+        "Report only what importing this module runs; repeatable. By default every module is an entry.",
+        (),
+        metavar="MODULE",
+    ),
+    Setting(
+        "python",
+        Kind.TEXT,
+        "Read the dependencies' sources from this interpreter's environment. Only --confirm runs it.",
+        metavar="PATH",
+        is_path=True,
+        # COLDFORK_PYTHON picks the interpreter that `./dev` runs coldfork with.
+        variable_name="COLDFORK_TARGET_PYTHON",
+    ),
+    Setting(
+        "site-packages",
+        Kind.TEXTS,
+        "Read the dependencies' sources from this folder; repeatable.",
+        (),
+        metavar="DIR",
+        is_path=True,
+    ),
+    Setting(
+        "target-version",
+        Kind.TEXT,
+        "The Python that will import the code.",
+        "3.13",
+        metavar="3.x",
+        refuse=refuse_version,
+    ),
+    Setting(
+        "rules",
+        Kind.TEXTS,
+        "Run only these rules; repeatable, or separated by commas.",
+        (),
+        metavar="NAME",
+        refuse=refuse_rule,
+    ),
+    Setting(
+        "ignore",
+        Kind.TEXTS,
+        "Leave these rules out; repeatable, or separated by commas.",
+        (),
+        metavar="NAME",
+        refuse=refuse_rule,
+    ),
+    Setting(
+        "jobs",
+        Kind.NUMBER,
+        "How many processes to use; 0 means as many as are worthwhile.",
+        0,
+        metavar="N",
+        refuse=refuse_negative,
+    ),
+    Setting("no-cache", Kind.FLAG, "Neither read nor write the analysis cache.", False),
+    Setting(
+        "baseline",
+        Kind.TEXT,
+        "Leave out the findings that this file accepts; `coldfork baseline write` makes it.",
+        metavar="FILE",
+        is_path=True,
+        output_only=True,
+    ),
+    Setting(
+        "changed-since",
+        Kind.TEXT,
+        "Leave out the findings of modules that nothing changed since this commit of git can affect.",
+        metavar="REV",
+        output_only=True,
+    ),
+    Setting(
+        "fail-on",
+        Kind.TEXT,
+        "How sure a finding has to be to make the exit status 1; unknown: what was not followed does too.",
+        Verdict.CONDITIONAL.value,
+        choices=(*(verdict.value for verdict in Verdict), UNKNOWN),
+        output_only=True,
+    ),
+    Setting(
+        "fail-for",
+        Kind.TEXTS,
+        "Whom a cause has to concern to make the exit status 1: library, script, build, example, test; "
+        "repeatable, or separated by commas. By default library and script.",
+        (Audience.LIBRARY.value, Audience.SCRIPT.value),
+        metavar="AUDIENCE",
+        output_only=True,
+        refuse=refuse_audience,
+    ),
+    Setting("exit-zero", Kind.FLAG, "Exit with 0 even if there are findings.", False, output_only=True),
+    Setting(
+        "tests",
+        Kind.FLAG,
+        "List what tests, examples, benchmarks and builds do as well; without it they are counted only.",
+        False,
+        output_only=True,
+    ),
+    Setting(
+        "all-ways",
+        Kind.FLAG,
+        "List every module that a cause wakes, with its way there, and every line that comes to it.",
+        False,
+        output_only=True,
+    ),
+    Setting("statistics", Kind.FLAG, "Print counts of causes and files as well.", False, output_only=True),
+    Setting(
+        "confirm",
+        Kind.FLAG,
+        "Import the modules of the findings in fresh interpreters, and say of each finding what that showed.",
+        False,
+        output_only=True,
+    ),
+    Setting(
+        "virtual",
+        Kind.TEXT,
+        "Give the imports this many virtual devices, for example h100:2, instead of what the machine has.",
+        metavar="NAME[:N]",
+        output_only=True,
+        refuse=refuse_device,
+    ),
+    Setting(
+        "timeout",
+        Kind.NUMBER,
+        "How many seconds an import may take; after that it is ended, with everything it started.",
+        120,
+        metavar="SECONDS",
+        output_only=True,
+        refuse=refuse_no_time,
+    ),
+    Setting(
+        "format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS["finding"]), output_only=True
+    ),
+    Setting(
+        "output",
+        Kind.TEXT,
+        "Write the result to this file instead of standard output.",
+        metavar="FILE",
+        is_path=True,
+        output_only=True,
+    ),
+    Setting(
+        "color",
+        Kind.TEXT,
+        "Whether to colour text; `auto` colours terminals unless NO_COLOR is set.",
+        "auto",
+        choices=("auto", "always", "never"),
+        output_only=True,
+    ),
+)

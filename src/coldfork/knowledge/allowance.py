@@ -1,0 +1,70 @@
+"""How a range of versions lies to those that a project's requirements allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from enum import Enum, auto
+
+from coldfork.knowledge.entries import NEWEST, admits
+
+_VERSION = re.compile(r"\d+(?:\.\d+)*")
+_SUFFIX = re.compile(r"(\d)(?:[.\-_]?(?:a|b|c|rc|alpha|beta|pre|dev|post)\.?\d*)+(?:\+[\w.]+)?|\+[\w.]+")
+_MANY = "99999"
+
+
+class Share(Enum):
+    """Which of the allowed versions lie in a range."""
+
+    ALL = auto()
+    NEWEST = auto()
+    """The newest that is allowed, which an installer takes, and not all."""
+    SOME = auto()
+    """Older ones only."""
+    NONE = auto()
+
+
+def share(range_: str, required: Collection[str]) -> Share:
+    """Say how `range_` lies to the versions that one of the `required` specifiers allows.
+
+    Versions are tried: those that the specifiers name, and their neighbours on either side. Between two of
+    these neither side changes its mind.
+    """
+    plain = [_SUFFIX.sub(r"\1", one) for one in required]
+    allowed = [one for one in _tried((range_, *plain)) if any(_allows(spec, one) for spec in plain)]
+    held = [admits(range_, one) for one in allowed]
+    if not any(held):
+        return Share.NONE
+    if all(held):
+        return Share.ALL
+    return Share.NEWEST if held[-1] else Share.SOME
+
+
+def _allows(specifier: str, version: str) -> bool:
+    try:
+        return admits(specifier, version)
+    except ValueError:  # no specifier at all, or one that only a tool of its own understands
+        return False
+
+
+def _tried(specifiers: Collection[str]) -> list[str]:
+    """The versions that specifiers name, and those right below and above them, in order."""
+    named = {tuple(map(int, found.split("."))) for one in specifiers for found in _VERSION.findall(one)}
+    releases = {release for one in named for release in (one, (*one, 0, 0, 0, 1), *_below(one))}
+    ordered = sorted(releases, key=_without_zeros)
+    return [".".join(map(str, release)) for release in ordered] + [NEWEST]
+
+
+def _below(release: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The last version before a release."""
+    numbers = list(_without_zeros(release))
+    if numbers:
+        numbers[-1] -= 1
+        yield (*numbers, int(_MANY))
+
+
+def _without_zeros(release: tuple[int, ...]) -> tuple[int, ...]:
+    numbers = list(release)
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)

@@ -1,0 +1,79 @@
+"""Where a run keeps what it found out for the next one: on disk, or in the memory of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from coldfork.source.files.packs import load_pack, save_pack
+
+Data = dict[str, Any]
+Plain = Callable[[Data], Data]
+
+
+def as_it_is(data: Data) -> Data:
+    """Return what is plain data already."""
+    return data
+
+
+class Store(Protocol):
+    """Packs by their paths."""
+
+    def load(self, pack: Path, kin: str = "") -> Data:
+        """What a pack holds, else one whose name begins with `kin`; nothing of a damaged one."""
+
+    def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
+        """Keep a pack in place of those of its `kin`; `plain` makes of it what a file can hold."""
+
+
+class OnDisk:
+    """Packs in files."""
+
+    def load(self, pack: Path, kin: str = "") -> Data:
+        loaded = load_pack(pack)
+        return loaded if isinstance(loaded, dict) else {}
+
+    def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
+        save_pack(pack, plain(data))
+
+
+class Held:
+    """Packs in memory, which are read from disk when they are wanted first, and written when that is asked.
+
+    Data stays as it was given: objects need not be taken apart and put together for every request.
+    """
+
+    def __init__(self, disk: Store | None) -> None:
+        self._disk = disk
+        self._packs: dict[Path, Data] = {}
+        self._unsaved: dict[Path, Plain] = {}
+
+    def load(self, pack: Path, kin: str = "") -> Data:
+        held = self._packs.get(pack) or self._alike(kin)
+        if held is None:
+            held = self._packs[pack] = self._disk.load(pack) if self._disk is not None else {}
+        return held
+
+    def _alike(self, kin: str) -> Data | None:
+        """The pack of other modules of the same program, as it is after one was added or removed."""
+        return next((data for pack, data in self._packs.items() if kin and pack.name.startswith(kin)), None)
+
+    def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
+        for other in [other for other in self._packs if kin and other.name.startswith(kin)]:
+            del self._packs[other]
+            self._unsaved.pop(other, None)
+        self._packs[pack] = data
+        self._unsaved[pack] = plain
+
+    def write(self) -> None:
+        """Write to disk what is not there yet."""
+        unsaved, self._unsaved = self._unsaved, {}
+        for pack, plain in unsaved.items():
+            if self._disk is not None:
+                self._disk.save(pack, self._packs[pack], plain)
+
+    def drop(self) -> None:
+        """Let everything go."""
+        self._packs.clear()
+        self._unsaved.clear()

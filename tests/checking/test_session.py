@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,6 +121,48 @@ def test_after_any_edits_a_session_answers_as_a_fresh_check(
                 assert said(session.check(folder)) == said(fresh.check(folder))
 
 
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    disk=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(TEXTS), max_size=4),
+    overlays=st.lists(
+        st.dictionaries(st.sampled_from(NAMES), st.sampled_from(TEXTS)), min_size=1, max_size=3
+    ),
+)
+def test_overlays_are_answered_as_if_they_were_on_disk(
+    tmp_path_factory: pytest.TempPathFactory, disk: dict[str, str], overlays: list[dict[str, str]]
+) -> None:
+    """Some stand in for files, some for files that are not there, and folders that are not there."""
+    place = tmp_path_factory.mktemp("overlaid")
+    shown, written = place / "shown" / "pkg", place / "written" / "pkg"
+    for folder in (shown, written):
+        write(folder, {"__init__": "", **disk})
+    with coldfork.CheckSession(cache=False) as session:
+        for texts in (*overlays, {}):
+            write(written, {"__init__": "", **disk, **texts})
+            buffers = {shown / f"{name}.py": text for name, text in texts.items()}
+            with coldfork.CheckSession(cache=False) as fresh:
+                asked = {**said(session.check(shown, overlays=buffers)), "environment": None}
+                assert asked == {**said(fresh.check(written)), "environment": None}
+
+
+def write(folder: Path, texts: dict[str, str]) -> None:
+    """Make a package of these modules and no others, with an environment of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder.parent / "packages").mkdir(parents=True, exist_ok=True)
+    (folder.parent / "pyproject.toml").write_text(CONFIGURATION, encoding="utf-8")
+    for name, text in texts.items():
+        file = folder / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def test_a_file_that_is_nowhere_but_in_an_editor_is_checked(package: Path) -> None:
+    buffer = {package.parent / "new.py": WAKES}
+    report = coldfork.check(package.parent / "new.py", overlays=buffer)
+    assert [(cause.line, cause.verdict) for cause in report.causes] == [(2, "certain")]
+    assert [finding.text for finding in report.findings] == ["X = torch.cuda.get_device_name()"]
+
+
 def test_a_cancelled_check_leaves_a_session_that_goes_on(package: Path) -> None:
     expected = said(coldfork.check(package))
     for allowed in range(200):
@@ -175,9 +218,9 @@ def test_a_session_needs_neither_the_command_line_s_packages_nor_threads(package
     """As in a browser, where there are no threads, no processes and no compiled packages."""
     program = f"""
 import sys, threading, os
-for name in ("click", "rich", "msgspec", "subprocess", "multiprocessing"):
+for name in ("click", "rich", "msgspec"):
     sys.modules[name] = None
-del os.fork
+del os.fork, os.posix_spawn
 threading.Thread.start = None
 import coldfork
 with coldfork.CheckSession() as session:

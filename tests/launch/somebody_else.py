@@ -55,7 +55,9 @@ def somebody_else(*modules: str) -> Iterator[SomebodyElse]:
     with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
         home = Path(temporary)
         folder, sources = home / "folder", home / "sources"
-        shutil.copytree(SOURCE / "coldfork", sources / "coldfork", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            SOURCE / "coldfork", sources / "coldfork", ignore=shutil.ignore_patterns("__pycache__")
+        )
         for module in modules:
             name = f"{module.replace('.', '/')}.py"
             (sources / name).parent.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,9 @@ def again(statement: str, times: int = 40) -> str:
 ENDED = {
     "comprehension": ITEMS + "Y = [(a, b, c, d) for a in X for b in X for c in X for d in X]\n",
     "comprehension of a call that cannot be followed": (
-        "import elsewhere\n" + ITEMS + "Y = [elsewhere.F(a, b, c, d=d) for a in X for b in X for c in X for d in X]\n"
+        "import elsewhere\n"
+        + ITEMS
+        + "Y = [elsewhere.F(a, b, c, d=d) for a in X for b in X for c in X for d in X]\n"
     ),
     "comprehensions in each other": ITEMS + "Y = [[[[a for a in X] for b in X] for c in X] for d in X]\n",
     "dictionary and set": ITEMS + "Y = {(a, b, c): {d for d in X} for a in X for b in X for c in X}\n",
@@ -124,7 +126,9 @@ LOOPS = ("for", "list", "set", "dict", "generator")
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(LOOPS), st.integers(2, 60)), min_size=2, max_size=4))
-def test_loops_in_loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loops: list[tuple[str, int]]) -> None:
+def test_loops_in_loops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loops: list[tuple[str, int]]
+) -> None:
     """The innermost is gone through as often as the product of all says, or the budget ends them."""
     program, names, rounds = "import elsewhere\n", [], 1
     expression = "elsewhere.Config({names}, warps=4)"

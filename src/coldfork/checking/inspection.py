@@ -24,7 +24,7 @@ from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.packs import cache_folder
-from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.requirements import requirements
 from coldfork.source.files.site_packages import versions
 from coldfork.source.reach.keeping import Store
@@ -55,7 +55,8 @@ class Inspection:
     def source(self, path: str, line: int) -> str:
         """The text of a line of a checked file, without the blanks around it; empty where there is none."""
         try:
-            lines = read_source(self.locate(path)).decode("utf-8", "replace").split("\n")
+            source = Reader(self.request.overlays).read_source(str(Path(self.locate(path)).absolute()))
+            lines = source.decode("utf-8", "replace").split("\n")
         except CannotRead:
             return ""
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
@@ -65,12 +66,13 @@ def inspect(
     request: CheckRequest, progress: Progress | None = None, *, store: Store | None = None
 ) -> Inspection:
     """Analyse what is asked about, and judge what is seen; a session gives the store for what it reads."""
-    missing = tuple(path for path in request.paths if not path.exists())
+    reader = Reader(request.overlays)
+    missing = tuple(path for path in request.paths if not _is_there(path, reader))
     present = tuple(path for path in request.paths if path not in missing)
     if not present:
         raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
     configuration = request.configuration
-    locate = locator(present)
+    locate = locator(present, request.overlays)
     asked = changes_asked(request, present)
     search, environment = environment_of(request, present)
     observation, remedies = _observe(request, present, search, asked, progress, store)
@@ -91,6 +93,11 @@ def inspect(
         replace(environment, absent=observation.absent, unset=observation.unset),
         select,
     )
+
+
+def _is_there(path: Path, reader: Reader) -> bool:
+    absolute = str(path.absolute())
+    return path.exists() or reader.is_file(absolute) or reader.is_folder(absolute)
 
 
 def _observe(
@@ -119,6 +126,7 @@ def _observe(
         cache=cache_folder() if request.cache else None,
         excluded=excluded(request.configuration),
         changed=None if asked is None or asked.everything else asked.files,
+        overlays=request.overlays,
         cancelled=request.cancelled,
         store=store,
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import cache
 from pathlib import Path
 
 Locate = Callable[[str], str]
 
 
-def locator(paths: Iterable[Path]) -> Locate:
+def locator(paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
     """A function that turns a report's path into one that opens; unknown ones stay as they are."""
     roots = tuple(dict.fromkeys(root for path in paths for root in _roots(path)))
 
@@ -18,7 +18,7 @@ def locator(paths: Iterable[Path]) -> Locate:
     def locate(path: str) -> str:
         for root in roots:
             candidate = root / path
-            if candidate.exists():
+            if candidate.exists() or str(candidate.absolute()) in overlays:
                 return candidate.as_posix()
         return path
 

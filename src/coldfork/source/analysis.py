@@ -6,8 +6,9 @@ import gc
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
@@ -17,6 +18,7 @@ from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
+from coldfork.source.files.reading import Reader
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
@@ -49,6 +51,8 @@ class Request:
     excluded: Callable[[str], bool] = lambda path: False
     changed: tuple[str, ...] | None = None
     """Files that changed: the observation says which modules that can affect."""
+    overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    """Texts by absolute path, for files that differ from the disk or are not there."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
     store: Store | None = None
@@ -73,12 +77,13 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
 
 
 def _analyse(request: Request, progress: Progress | None, started: float) -> Observation:
-    found = discover(request.paths, request.excluded)
+    reader = Reader(request.overlays)
+    found = discover(request.paths, request.excluded, reader)
     search = tuple(str(folder.absolute()) for folder in request.search)
     search = tuple(folder for folder in search if folder not in found.roots)
-    finder = Finder(found.roots, search, found.files)
+    finder = Finder(found.roots, search, found.files, reader)
     remembering = request.cache is not None or request.store is not None
-    loader = Loader(request.target_version, request.jobs, remembering)
+    loader = Loader(request.target_version, request.jobs, remembering, reader)
     program = Program(
         finder,
         loader,

@@ -22,7 +22,6 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.trace import Link, Site
 from coldfork.source.files.finder import Finder
-from coldfork.source.files.reading import read_source
 from coldfork.source.files.site_packages import Distributions, versions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
@@ -78,7 +77,7 @@ def read_body(question: Question) -> Reading:
     module = program.module(question.module)
     if module is None:
         raise NotFound(f"the source of {question.module} is not at hand")
-    source = read_source(question.file)
+    source = program.read_source(question.file)
     tree = ast.parse(source)
     definition = definition_of(tree, source, question.function, question.line, question.code)
     code = lowered(definition)
@@ -216,7 +215,7 @@ def _way(link: Link) -> tuple[list[_Step], str]:
 def _leaves(program: Program, step: _Step, trees: dict[str, ast.Module], *, first: bool) -> bool:
     tree = trees.get(step.module)
     if tree is None:
-        tree = trees[step.module] = ast.parse(read_source(_path(program, step.module)))
+        tree = trees[step.module] = ast.parse(program.read_source(_path(program, step.module)))
     return error_leaves(tree, step.line, called_by_name=not first)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from coldfork.source.files.reading import read_source
 from coldfork.source.program.program import Program
 
 _MAKING = (b"__init__", b"__new__", b"__post_init__", b"__setstate__")
@@ -52,7 +51,7 @@ class WrittenNames:
             for module in self._modules:
                 located = self._program.find(module)
                 if located is not None and located.path is not None:
-                    source = read_source(located.path)
+                    source = self._program.read_source(located.path)
                     self._written.update(written_in(source))
                     self._variables[module] = frozenset(_declared_global(source))
         return self._variables

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coldfork.model.errors import UsageError
+from coldfork.source.files.reading import Reader
 
 _SKIPPED = frozenset(
     {
@@ -38,8 +39,9 @@ class Found(NamedTuple):
 class _Search:
     """One walk over the paths."""
 
-    def __init__(self, excluded: Callable[[str], bool]) -> None:
+    def __init__(self, excluded: Callable[[str], bool], reader: Reader) -> None:
         self.excluded = excluded
+        self.reader = reader
         self.files: dict[str, str] = {}
         self.roots: list[str] = []
         self.broken: list[tuple[str, str]] = []
@@ -86,7 +88,7 @@ class _Search:
             displayed = f"{shown}/{entry}" if shown else entry
             if not is_folder:
                 self.plain(inner, displayed)
-            elif os.path.isfile(f"{inner}/__init__.py") and entry.isidentifier():
+            elif self.reader.is_file(f"{inner}/__init__.py") and entry.isidentifier():
                 self.add_root(folder)
                 self.package(inner, entry)
             elif entry in _SKIPPED or entry.startswith(".") or entry.endswith(".egg-info"):
@@ -110,13 +112,20 @@ class _Search:
 
     def entries(self, folder: str) -> Iterable[tuple[str, bool]]:
         """Python files and folders in `folder`, by name; broken links and unreadable folders are noted."""
+        overlaid = self.reader.overlaid_in(folder)
+        for name, is_folder in sorted(overlaid.items()):
+            if (is_folder or name.endswith(".py")) and not self.excluded(f"{folder}/{name}"):
+                yield name, is_folder
         try:
             with os.scandir(folder) as scanned:
                 found = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
-            self.broken.append((folder, (error.strerror or str(error)).lower()))
+            if not overlaid:
+                self.broken.append((folder, (error.strerror or str(error)).lower()))
             return
         for entry in found:
+            if entry.name in overlaid:
+                continue
             if self.excluded(entry.path):
                 continue
             try:
@@ -131,26 +140,32 @@ class _Search:
                 self.broken.append((entry.path, "a link that leads nowhere"))
 
 
-def discover(paths: Sequence[Path], excluded: Callable[[str], bool] = lambda path: False) -> Found:
+def discover(
+    paths: Sequence[Path],
+    excluded: Callable[[str], bool] = lambda path: False,
+    reader: Reader | None = None,
+) -> Found:
     """Find every module under the paths; overlapping paths and links to the same file count once."""
-    search = _Search(excluded)
+    reader = reader or Reader()
+    search = _Search(excluded, reader)
     for path in paths:
         absolute = os.path.abspath(path)
-        if os.path.isdir(absolute):
-            if os.path.isfile(f"{absolute}/__init__.py"):
-                root, name = _package_of(absolute)
+        if reader.is_folder(absolute):
+            if reader.is_file(f"{absolute}/__init__.py"):
+                root, name = _package_of(absolute, reader)
                 search.add_root(root)
                 search.package(absolute, name)
             else:
                 search.folder(absolute, "")
-        elif os.path.isfile(absolute):
+        elif reader.is_file(absolute):
             _single(search, absolute, str(path))
         elif os.path.islink(absolute):
             raise UsageError(f"{path}: a link that leads nowhere")
         else:
             raise UsageError(f"{path}: no such file or folder")
     for path in paths:  # last of all: a bare folder under a given one may be a namespace package
-        if os.path.isdir(path) and not os.path.isfile(f"{path}/__init__.py"):
+        absolute = os.path.abspath(path)
+        if reader.is_folder(absolute) and not reader.is_file(f"{absolute}/__init__.py"):
             search.add_root(os.path.abspath(path))
     return Found(search.files, tuple(search.roots), tuple(search.broken), search.display)
 
@@ -158,8 +173,8 @@ def discover(paths: Sequence[Path], excluded: Callable[[str], bool] = lambda pat
 def _single(search: _Search, path: str, shown: str) -> None:
     """A file named on the command line: as a member of its package if it is in one."""
     folder = os.path.dirname(path)
-    if os.path.isfile(f"{folder}/__init__.py"):
-        root, package = _package_of(folder)
+    if search.reader.is_file(f"{folder}/__init__.py"):
+        root, package = _package_of(folder, search.reader)
         search.add_root(root)
         stem = os.path.basename(path).removesuffix(".py")
         name = package if stem == "__init__" else f"{package}.{stem}"
@@ -168,11 +183,11 @@ def _single(search: _Search, path: str, shown: str) -> None:
         search.plain(path, shown.replace(os.sep, "/"))
 
 
-def _package_of(folder: str) -> tuple[str, str]:
+def _package_of(folder: str, reader: Reader) -> tuple[str, str]:
     """The folder that holds the top package, and the dotted name of `folder`."""
     parts: list[str] = []
     current = folder
-    while os.path.isfile(f"{current}/__init__.py"):
+    while reader.is_file(f"{current}/__init__.py"):
         parts.append(os.path.basename(current))
         parent = os.path.dirname(current)
         if parent == current:

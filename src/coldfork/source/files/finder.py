@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from coldfork.source.files.reading import Reader
+
 _COMPILED = (".so", ".pyd", ".dylib")
 #: Modules that are known by heart and never read: the standard library, and its backport of `typing`.
 _STANDARD = sys.stdlib_module_names | {"typing_extensions"}
@@ -26,8 +28,13 @@ class Finder:
     """Finds modules in the checked roots first, then in the dependencies' folders."""
 
     def __init__(
-        self, roots: Sequence[str], search: Sequence[str], plain: dict[str, str] | None = None
+        self,
+        roots: Sequence[str],
+        search: Sequence[str],
+        plain: dict[str, str] | None = None,
+        reader: Reader | None = None,
     ) -> None:
+        self._reader = reader or Reader()
         self._roots = tuple(roots)
         self._search = tuple(search)
         self._listings: dict[str, frozenset[str]] = {}
@@ -42,11 +49,7 @@ class Finder:
         """The names in a folder; empty when it cannot be read."""
         names = self._listings.get(folder)
         if names is None:
-            try:
-                names = frozenset(os.listdir(folder))
-            except OSError:
-                names = frozenset()
-            self._listings[folder] = names
+            names = self._listings[folder] = self._reader.names_in(folder)
         return names
 
     def _compiled_in(self, folder: str) -> frozenset[str]:
@@ -102,7 +105,7 @@ class Finder:
                 return Located(f"{folder}/{name}.py", False, (), own)
             if name in self._compiled_in(folder):
                 return Located(None, False, (), own, compiled=True)
-            if name in names and os.path.isdir(f"{folder}/{name}"):
+            if name in names and self._reader.is_folder(f"{folder}/{name}"):
                 portions.append(f"{folder}/{name}")
         if portions:
             return Located(None, True, tuple(portions), own)

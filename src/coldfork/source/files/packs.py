@@ -72,33 +72,6 @@ def save_pack(path: Path, data: Any) -> bool:
     return True
 
 
-#: Size and times of a file.
-Stamp = tuple[int, int, int]
-
-
-def stamp(path: str) -> Stamp | None:
-    """What shows that a file is untouched: size, and times that no edit leaves alone."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def hash_of(raw: bytes) -> bytes:
-    """The hash of the bytes of a file."""
-    return blake2b(raw, digest_size=_DIGEST).digest()
-
-
-def content_hash(path: str) -> bytes:
-    """The hash of a file's bytes; of nothing when it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return hash_of(file.read())
-    except OSError:
-        return b""
-
-
 def cache_folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
     """The folder for the cache, made if it is missing; None when there is nowhere to write."""
     named = user_cache(environment, platform)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from types import MappingProxyType
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
 _UTF8 = ("utf-8", "utf8", "utf_8", "u8", "cp65001", "utf-8-sig", "utf_8_sig")
@@ -22,9 +25,86 @@ class CannotRead(Exception):
         self.column = column
 
 
-def read_source(path: str) -> bytes:
-    """The source of a file as `normalise` leaves it."""
-    return normalise(read_bytes(path))
+#: Size and times of a file.
+Stamp = tuple[int, int, int]
+_DIGEST = 16
+
+
+class Reader:
+    """Gives the Python source behind a path: a file's, or the text that stands in for the file.
+
+    `overlays` are such texts by absolute path, whether or not there is a file of that name.
+    """
+
+    def __init__(self, overlays: Mapping[str, bytes] = MappingProxyType({})) -> None:
+        self._overlays = overlays
+        self._inside: dict[str, dict[str, bool]] = {}
+        """What overlays add to folders: names, and whether each is a folder's."""
+        for path in overlays:
+            child, is_folder = path, False
+            while (folder := os.path.dirname(child)) != child:
+                self._inside.setdefault(folder, {})[os.path.basename(child)] = is_folder
+                child, is_folder = folder, True
+
+    def overlaid_in(self, folder: str) -> Mapping[str, bool]:
+        """The names in a folder that overlays account for, and whether each is a folder's."""
+        return self._inside.get(folder, {})
+
+    def names_in(self, folder: str) -> frozenset[str]:
+        """The names in a folder; those of overlays alone when it cannot be read."""
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            names = []
+        return frozenset([*names, *self.overlaid_in(folder)])
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file, or a text that stands in for one."""
+        return path in self._overlays or os.path.isfile(path)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder, or would be one if all overlays were files."""
+        return path in self._inside or os.path.isdir(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        """The Python source behind a path, as it was written."""
+        overlay = self._overlays.get(path)
+        return read_bytes(path) if overlay is None else overlay
+
+    def read_source(self, path: str) -> bytes:
+        """The Python source behind a path, as `normalise` leaves it."""
+        return normalise(self.read_bytes(path))
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What shows that a file is untouched: size, and times that no edit leaves alone.
+
+        An overlay's stamp follows from its text, and no file has one like it.
+        """
+        overlay = self._overlays.get(path)
+        if overlay is not None:
+            return len(overlay), int.from_bytes(hash_of(overlay)), -1
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def content_hash(self, path: str) -> bytes:
+        """The hash of what `read_bytes` gives, or else of the file; of nothing when it cannot be read."""
+        try:
+            return hash_of(self.read_bytes(path))
+        except CannotRead:
+            pass
+        try:
+            with open(path, "rb") as file:
+                return hash_of(file.read())
+        except OSError:
+            return b""
+
+
+def hash_of(raw: bytes) -> bytes:
+    """The hash of the bytes of a file."""
+    return blake2b(raw, digest_size=_DIGEST).digest()
 
 
 def read_bytes(path: str) -> bytes:

@@ -50,14 +50,16 @@ def _metadata(folder: Path, checked: Path) -> Iterator[Path]:
     elif folder in checked.parents:
         inside = checked.relative_to(folder).as_posix().split("/")[0]
         yield from [
-            one for one in beside if re.search(rf"^{re.escape(inside)}[/,]", _text(one / "RECORD"), re.M)
+            one
+            for one in beside
+            if re.search(rf"^{re.escape(inside)}[/,]", _text(one / "RECORD"), re.MULTILINE)
         ]
 
 
 def _lines(folder: Path) -> Iterator[str]:
     """Every requirement that the files of a folder state, one a line."""
     if DIST_INFO.match(folder.name):
-        yield from re.findall(r"^Requires-Dist:(.+)$", _text(folder / "METADATA"), re.M)
+        yield from re.findall(r"^Requires-Dist:(.+)$", _text(folder / "METADATA"), re.MULTILINE)
         return
     names = [
         name for name in sorted(names_in(folder)) if name.startswith("requirements") and name.endswith(".txt")

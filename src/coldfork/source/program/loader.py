@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from coldfork.model.observations import Progress
-from coldfork.source.files.packs import Stamp, content_hash, hash_of, stamp
-from coldfork.source.files.reading import CannotRead, read_bytes, read_source
+from coldfork.source.files.reading import CannotRead, Reader, Stamp, hash_of
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.outline import Outline, outline_of
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
@@ -29,23 +28,25 @@ _MOST_SOURCE = 4_000_000
 """So many bytes of source stay at hand: whose functions are followed is asked for another one soon."""
 
 
-def _read(path: str, target_version: tuple[int, int], remembering: bool) -> tuple[Summary, bytes]:
+def _read(
+    reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
+) -> tuple[Summary, bytes]:
     """The summary of a file; if it is for remembering, with the hash of what was read.
 
     The file itself may be another one by now.
     """
     try:
-        raw = read_bytes(path)
+        raw = reader.read_bytes(path)
     except CannotRead as problem:
-        return unreadable(problem.reason), content_hash(path)
+        return unreadable(problem.reason, problem.line, problem.column), reader.content_hash(path)
     return summarise(raw, target_version), hash_of(raw) if remembering else b""
 
 
 def _packed(
-    path: str, target_version: tuple[int, int], remembering: bool
+    reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
 ) -> tuple[tuple[Any, ...], bytes, bytes]:
     """The same with the summary as bytes, behind its outline."""
-    summary, digest = _read(path, target_version, remembering)
+    summary, digest = _read(reader, path, target_version, remembering)
     return tuple(outline_of(summary)), marshal.dumps(tuple(summary)), digest
 
 
@@ -55,7 +56,10 @@ class Loader:
     Summaries stay packed until somebody wants one: unpacked, they take six times the room.
     """
 
-    def __init__(self, target_version: tuple[int, int], jobs: int, remembering: bool) -> None:
+    def __init__(
+        self, target_version: tuple[int, int], jobs: int, remembering: bool, reader: Reader | None = None
+    ) -> None:
+        self.reader = reader or Reader()
         self.stored: dict[str, Stored] = {}
         """What is known, and shall be the next time, when a run remembers anything."""
         self.changed = False
@@ -78,7 +82,7 @@ class Loader:
     def outline(self, path: str) -> Outline:
         """What every module is asked for."""
         if path not in self._outlines and not self._recall(path):
-            self._read_now(path, stamp(path))
+            self._read_now(path, self.reader.stamp(path))
         return self._outlines[path]
 
     def summary(self, path: str) -> Summary:
@@ -87,7 +91,7 @@ class Loader:
         if known is not None:
             return known
         if path not in self._packed and not self._recall(path):
-            return self._read_now(path, stamp(path))
+            return self._read_now(path, self.reader.stamp(path))
         return Summary(*marshal.loads(self._packed[path]))
 
     def source(self, path: str) -> bytes:
@@ -95,7 +99,7 @@ class Loader:
         known = self._sources.pop(path, None)
         if known is None:
             try:
-                known = read_source(path)
+                known = self.reader.read_source(path)
             except CannotRead:
                 known = b""
             room = _MOST_SOURCE - len(known)
@@ -107,7 +111,7 @@ class Loader:
     def _read_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
         self.pause()
-        found, digest = _read(path, self.target_version, self._remembering)
+        found, digest = _read(self.reader, path, self.target_version, self._remembering)
         packed = b""
         if self._room_unpacked > 0:
             self._room_unpacked -= _size(before)
@@ -125,12 +129,12 @@ class Loader:
     def _recall(self, path: str) -> bool:
         """Take a file from the cache; False when it is not there, or another one by now."""
         stored = self.stored.get(path)
-        now = stamp(path) if stored is not None else None
+        now = self.reader.stamp(path) if stored is not None else None
         if stored is None or now is None:
             return False
         before, digest, outline, packed = stored
         if before != now:
-            if content_hash(path) != digest:
+            if self.reader.content_hash(path) != digest:
                 return False
             self.stored[path] = now, digest, outline, packed
             self.changed = True
@@ -161,7 +165,7 @@ class Loader:
             if path in self.stored:
                 self.outline(path)
                 continue
-            missing[path] = stamp(path)
+            missing[path] = self.reader.stamp(path)
         workers = self._helpers(sum(map(_size, missing.values())))
         if not workers:
             for done, (path, before) in enumerate(missing.items()):
@@ -178,10 +182,10 @@ class Loader:
         if self._workers is None:
             if total < _WORTH_A_WORKER or self.jobs < 2 or not can_fork():
                 return []
-            target_version, remembering = self.target_version, self._remembering
+            reader, target_version, remembering = self.reader, self.target_version, self._remembering
 
             def parse(share: Any) -> Iterator[Any]:
-                return ((path, _packed(path, target_version, remembering)) for path in share)
+                return ((path, _packed(reader, path, target_version, remembering)) for path in share)
 
             self._workers = [Worker(parse) for _ in range(self.jobs - 1)]
         return self._workers

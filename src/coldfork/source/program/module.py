@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from coldfork.source.files.finder import Located
+from coldfork.source.files.reading import Reader
 from coldfork.source.syntax.nodes import Code
 from coldfork.source.syntax.outline import Outline
 from coldfork.source.syntax.summary import Summary, function_code
@@ -13,6 +14,10 @@ from coldfork.source.syntax.syntax_errors import explain_body
 
 class Files(Protocol):
     """What files hold, by path."""
+
+    @property
+    def reader(self) -> Reader:
+        """Reads the files."""
 
     def outline(self, path: str) -> Outline:
         """What every module is asked for."""

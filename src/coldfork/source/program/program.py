@@ -111,6 +111,10 @@ class Program:
         """Name and target of the entry points that installed distributions declare for a group."""
         return self._distributions.entry_points(group)
 
+    def read_source(self, path: str) -> bytes:
+        """The source of a file; `CannotRead` where there is none."""
+        return self._files.reader.read_source(path)
+
     def code_at(self, module: Module, line: int) -> Code | None:
         """Parameters and block of the function that begins at a line of a module."""
         code = module.code_at(line)

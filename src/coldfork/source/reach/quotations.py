@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from coldfork.model.chains import Chain, Step
 from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link
-from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.reading import CannotRead
 from coldfork.source.program.program import Program
 from coldfork.source.values.conditions import Condition, together
 
@@ -112,7 +112,8 @@ class Quotations:
             known = []
             if located is not None and located.path is not None:
                 try:
-                    known = read_source(located.path).decode("utf-8", "replace").split("\n")
+                    source = self._program.read_source(located.path)
+                    known = source.decode("utf-8", "replace").split("\n")
                 except CannotRead:
                     known = []
             self._lines[module] = known

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coldfork.source.files.packs import Stamp, content_hash, stamp
+from coldfork.source.files.reading import Stamp
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
@@ -124,7 +124,7 @@ class Remembered:
         read = self._loader.seen(located.path)
         if read is not None:
             return located.path, *read
-        now = stamp(located.path)
+        now = self._loader.reader.stamp(located.path)
         if (
             before is not None
             and before[0] == located.path
@@ -132,7 +132,7 @@ class Remembered:
             and tuple(before[1]) == now
         ):
             return before
-        return located.path, now, content_hash(located.path)
+        return located.path, now, self._loader.reader.content_hash(located.path)
 
     # -- after the work -----------------------------------------------------------------------------
 

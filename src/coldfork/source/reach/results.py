@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from coldfork.model.observations import Progress
 from coldfork.source.evaluation.evaluator import Evaluator
-from coldfork.source.files.reading import CannotRead, read_bytes
+from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
@@ -130,7 +130,7 @@ class Results:
         known = self._named.get(variable)
         if known is None:
             spelled = variable.encode("utf-8", "surrogatepass")
-            known = any(spelled in _source_of(path) for path in self._checked.values())
+            known = any(spelled in _source_of(self.loader.reader, path) for path in self._checked.values())
             self._named[variable] = known
         return known
 
@@ -282,10 +282,10 @@ def read_ahead(
     return Ahead(names_read.keys(), imported_names)
 
 
-def _source_of(path: str) -> bytes:
+def _source_of(reader: Reader, path: str) -> bytes:
     """What a file holds; nothing when it cannot be read."""
     try:
-        return read_bytes(path)
+        return reader.read_bytes(path)
     except CannotRead:
         return b""
 

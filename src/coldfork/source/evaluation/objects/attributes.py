@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from coldfork.knowledge.catalogue import Fact
+from coldfork.knowledge.catalogue import Fact, ValueKind
 from coldfork.knowledge.catalogue import Value as KnownValue
-from coldfork.knowledge.catalogue import ValueKind
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.annotations import read_annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.reading import CannotRead
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import text_constant
@@ -42,7 +42,7 @@ def star_names(ev: Interpreter, target: str) -> list[str]:
 _HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
 
 
-def lacks(state: Module, name: str) -> bool:
+def lacks(ev: Interpreter, state: Module, name: str) -> bool:
     """True when importing `name` from a plain module is sure to fail: nothing in it could bind the name."""
     summary = state.summary
     if state.located.is_package or summary.error is not None:
@@ -50,7 +50,7 @@ def lacks(state: Module, name: str) -> bool:
     if name.startswith("__") or "__getattr__" in summary.binds or summary.stars or name in summary.rebound:
         return False
     try:
-        return _HIDDEN.search(read_source(state.path)) is None
+        return _HIDDEN.search(ev.program.read_source(state.path)) is None
     except CannotRead:
         return False
 

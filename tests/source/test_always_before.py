@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coldfork.source.files.reading import Reader
 from coldfork.source.reach.always_before import AlwaysBefore
 
 _SIMPLE = st.sampled_from([
@@ -92,7 +93,7 @@ def test_what_always_comes_before_did_in_every_run(
     source = "\n".join(line.format(number) for number, line in enumerate(lines, 1)) + "\n"
     path = tmp_path_factory.getbasetemp() / "before.py"
     path.write_text(source, encoding="utf-8")
-    always_before = AlwaysBefore()
+    always_before = AlwaysBefore(Reader().read_source)
     events = [number for number, line in enumerate(lines, 1) if "e({})" in line]
     pairs = [(a, b) for a in events for b in events if a < b and always_before(str(path), a, b)]
     for seed in range(40):
@@ -119,4 +120,4 @@ def test_lines_of_a_function(tmp_path: Path, body: str, expected: bool) -> None:
     path = tmp_path / "f.py"
     path.write_text(f"def f():\n{body}", encoding="utf-8")
     earlier, later = (int(part[0]) for part in body.split("e(")[1:])
-    assert AlwaysBefore()(str(path), earlier, later) is expected
+    assert AlwaysBefore(Reader().read_source)(str(path), earlier, later) is expected

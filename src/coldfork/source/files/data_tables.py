@@ -21,16 +21,21 @@ _DATA = re.compile(
 )
 
 
-def holds_only_data(path: str) -> bool:
-    """True for a file of literals and of assignments of literals to names.
+def holds_only_data(raw: bytes) -> bool:
+    """True for a source of literals and of assignments of literals to names.
 
     A name is read nowhere and nothing is called, so there is nothing in it that could wake a device.
     """
+    if any(b"coding" in line for line in raw[:400].split(b"\n")[:2]):
+        return False  # in another encoding the bytes may say anything
+    return _DATA.match(raw.removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def is_table(path: str) -> bool:
+    """Whether a file that was too large to be read holds only data."""
     try:
         with open(path, "rb") as file:
             raw = file.read(_LARGEST + 1)
     except OSError:
         return False
-    if len(raw) > _LARGEST or any(b"coding" in line for line in raw[:400].split(b"\n")[:2]):
-        return False  # in another encoding the bytes may say anything
-    return _DATA.match(raw.removeprefix(b"\xef\xbb\xbf")) is not None
+    return len(raw) <= _LARGEST and holds_only_data(raw)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from coldfork.source.files.reading import CannotRead, read_source
+from coldfork.source.files.reading import CannotRead
 from coldfork.source.syntax.newer.parsing import parse_any
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -16,7 +16,8 @@ _OPTIONAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorE
 class AlwaysBefore:
     """Reads the files that it is asked about, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_source: Callable[[str], bytes]) -> None:
+        self._read_source = read_source
         self._trees: dict[str, ast.Module | None] = {}
 
     def __call__(self, path: str, earlier: int, later: int) -> bool:
@@ -30,7 +31,7 @@ class AlwaysBefore:
     def _tree(self, path: str) -> ast.Module | None:
         if path not in self._trees:
             try:
-                self._trees[path] = parse_any(read_source(path))
+                self._trees[path] = parse_any(self._read_source(path))
             except (CannotRead, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]

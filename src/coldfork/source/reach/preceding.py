@@ -19,7 +19,7 @@ class Preceding:
         self._program = program
         self._results = results
         self._quotations = quotations
-        self._always_before = AlwaysBefore()
+        self._always_before = AlwaysBefore(program.read_source)
 
     def of(self, way: Link) -> Ahead | None:
         """What is always woken before the end of a way; the way may lead through imports first."""

@@ -11,7 +11,7 @@ from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import told
-from coldfork.source.files.data_tables import holds_only_data
+from coldfork.source.files.data_tables import holds_only_data, is_table
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.reading import TOO_LARGE
@@ -271,8 +271,8 @@ class Reporter:
             if state is not None and state.outline.error is not None:
                 reason, line, column = state.outline.error
                 own, too_large = name in self.found.files, reason == TOO_LARGE
-                if own and (too_large or reason == TOO_DEEP) and holds_only_data(self.found.files[name]):
-                    continue  # nothing in it could wake a device
+                if own and self._is_data(self.found.files[name], reason):
+                    continue
                 path = self._quotations.path_of(name)
                 found.append(Unreadable(path, line, column, reason, own, too_large))
         for name, (reason, line, column) in self.broken.items():
@@ -281,6 +281,12 @@ class Reporter:
             )
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
         return tuple(sorted(found, key=lambda u: u.path))
+
+    def _is_data(self, path: str, reason: str) -> bool:
+        """Whether nothing in a file could wake a device, although it is too much to be followed."""
+        if reason == TOO_DEEP:
+            return holds_only_data(self.program.read_source(path))
+        return reason == TOO_LARGE and is_table(path)
 
     def unfinished(self) -> tuple[Unfinished, ...]:
         """Modules that were not followed to their end."""

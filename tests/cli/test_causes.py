@@ -75,8 +75,11 @@ error[device-init-at-import] importing engine.ops.dequant wakes cuda
    1. torch.cuda.get_device_capability   creates a CUDA context
    = every process that imports this module can no longer fork workers that use the GPU
    = certain on cuda
-   = wakes 5 modules, among them engine.attention, engine.ops and engine.worker; shortest way in from engine.attention: engine/attention.py:1 -> engine/ops/__init__.py:2 -> engine/ops/dequant.py:3
-   = help: Compute it on first use, inside a function behind functools.cache; where it must be known early, ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone; read more: coldfork rule device-init-at-import
+   = wakes 5 modules, among them engine.attention, engine.ops and engine.worker; shortest way in from
+     engine.attention: engine/attention.py:1 -> engine/ops/__init__.py:2 -> engine/ops/dequant.py:3
+   = help: Compute it on first use, inside a function behind functools.cache; where it must be known early,
+     ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone; read more:
+     coldfork rule device-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
@@ -104,11 +107,15 @@ error[driver-init-at-import] importing engine.moe wakes cuda: it initialises the
       if is_cuda():
    1. is_cuda                       engine/platform.py:5
    2. torch.cuda.is_available       initialises the CUDA driver
-   = every process that imports this module can no longer fork workers that use the GPU, although torch.cuda.is_initialized() stays False
+   = every process that imports this module can no longer fork workers that use the GPU, although
+     torch.cuda.is_initialized() stays False
    = certain on cuda
    = 2 more lines come to engine/platform.py:5: engine/norm.py:3, engine/rope.py:3
    = wakes 3 modules: engine.moe, engine.norm and engine.rope
-   = help: mend is_cuda rather than the 3 lines that call it on import. Ask inside the function that needs the answer; where the answer must be known early, set PYTORCH_NVML_BASED_CUDA_CHECK=1 before torch is used (torch 1.13 or newer), so that NVML is asked instead of the driver; read more: coldfork rule driver-init-at-import
+   = help: mend is_cuda rather than the 3 lines that call it on import. Ask inside the function that needs the
+     answer; where the answer must be known early, set PYTORCH_NVML_BASED_CUDA_CHECK=1 before torch is used
+     (torch 1.13 or newer), so that NVML is asked instead of the driver; read more:
+     coldfork rule driver-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 5 modules in T
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
@@ -124,7 +131,9 @@ error[device-init-at-import] importing engine.k0 wakes cuda
    1. torch.cuda.get_device_capability   creates a CUDA context
    = every process that imports this module can no longer fork workers that use the GPU
    = certain on cuda
-   = help: Compute it on first use, inside a function behind functools.cache; where it must be known early, ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone; read more: coldfork rule device-init-at-import
+   = help: Compute it on first use, inside a function behind functools.cache; where it must be known early,
+     ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone; read more:
+     coldfork rule device-init-at-import
    = the same call, for which the same holds, at 3 more lines:
       engine/k1.py:3
       engine/k2.py:3
@@ -164,10 +173,12 @@ def test_json_says_which_finding_has_which_cause(write: Write, check: Any) -> No
             "condition": None,
             "audience": "library",
             "warms": 5,
+            "warms_certainly": 5,
             "findings": ["66cc217905b11fde450f", "a99e595b34e14b9c240c"],
             "remedy": "Compute it on first use, inside a function behind functools.cache; where it must be known early, ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone.",
             "spares": 0,
             "accepted": False,
+            "then": [],
             "ways": [
                 {
                     "module": "engine.attention",
@@ -234,18 +245,63 @@ def test_the_same_line_has_the_same_id_after_lines_moved(write: Write, check: An
     assert (before["id"], before["line"] + 2) == (after["id"], after["line"])
 
 
+def test_what_an_optional_package_wakes_is_not_certain_behind_a_try(write: Write, check: Any) -> None:
+    write({
+        "engine/__init__.py": "",
+        "engine/kernels.py": "import flashinfer\n",
+        "engine/near.py": "import engine.kernels\n",
+        "engine/far.py": "try:\n    import engine.kernels\nexcept ImportError:\n    pass\n",
+        "engine/further.py": "import engine.far\n",
+    })  # fmt: skip
+    (cause,) = document(check("--format", "json", "--all-ways"))["causes"]
+    assert (cause["verdict"], cause["warms"], cause["warms_certainly"]) == ("certain", 4, 2)
+    assert {one["module"] for one in cause["ways"] if one["sure"]} == {"engine.kernels", "engine.near"}
+    assert "wakes 4 modules, 2 for certain and 2 only on a condition" in said(check())
+    assert "wakes 4 modules, 2 only on a condition" in check("--format", "concise").stdout
+
+
+def test_a_module_that_calls_on_a_condition_is_not_certain_because_another_is(
+    write: Write, check: Any
+) -> None:
+    gated = "import os\nfrom engine.platform import is_cuda\n\nif os.environ['FAST']:\n    is_cuda()\n"
+    write({**ASKING, "engine/rope.py": gated, "engine/layers.py": "import engine.rope\n"})
+    (cause,) = document(check("--format", "json", "--all-ways"))["causes"]
+    assert {one["module"] for one in cause["ways"] if one["sure"]} == {"engine.norm", "engine.moe"}
+    assert (cause["warms"], cause["warms_certainly"]) == (4, 2)
+
+
+def test_the_findings_of_an_entry_are_in_the_order_in_which_they_run(write: Write, check: Any) -> None:
+    main = "import engine.z\nimport torch\n\nCOUNT = torch.cuda.is_available()\nfrom engine import a\n"
+    write({
+        "engine/__init__.py": "",
+        "engine/b.py": WAKING,
+        "engine/a.py": "import torch\nNAME = torch.cuda.get_device_name()\nfrom engine import b\n",
+        "engine/z.py": "import flashinfer\n",
+        "engine/main.py": main,
+    })  # fmt: skip
+    asked = ("--entry", "engine.main", "--format")
+    told = document(check(*asked, "json"))
+    order = [("engine/z.py", 1), ("engine/main.py", 4), ("engine/a.py", 2), ("engine/b.py", 3)]
+    assert [(one["path"], one["line"]) for one in told["findings"]] == order
+    assert [(one["path"], one["line"]) for one in told["causes"]] == order
+    lines = check(*asked, "concise").stdout.splitlines()
+    assert [tuple(line.split(":")[:2]) for line in lines] == [(path, str(line)) for path, line in order]
+
+
 def test_a_conditional_import_is_counted_apart(write: Write, check: Any) -> None:
     gated = "import os\n\nif os.environ['FAST']:\n    from engine.ops import dequant\n"
     write({**OPS, "engine/fast.py": gated})
-    assert "= wakes 2 modules, 1 of them only on a condition: engine.ops.dequant and engine.fast" in said(
-        check()
-    )
+    told = "= wakes 2 modules, 1 for certain and 1 only on a condition: engine.ops.dequant and engine.fast"
+    assert told in said(check())
+    (cause,) = document(check("--format", "json"))["causes"]
+    assert (cause["warms"], cause["warms_certainly"]) == (2, 1)
 
 
+_KERNELS = "import flashinfer\n\n\ndef dequant(): ...\n"
 TWO_BEHIND = {
     "engine/__init__.py": "from .dequant import dequant\nfrom .quant import dequant as quant\n",
-    "engine/dequant.py": WAKING,
-    "engine/quant.py": WAKING,
+    "engine/dequant.py": _KERNELS,
+    "engine/quant.py": _KERNELS,
     "engine/shapes.py": "",
     "engine/worker.py": "from engine import shapes\n",
 }
@@ -259,14 +315,16 @@ def test_an_import_that_mends_more_than_any_line_is_an_entry_of_its_own(write: W
 error[waking-import] importing engine wakes cuda by importing engine.dequant
   --> engine/__init__.py:1  at module level
       from .dequant import dequant
-   1. engine.dequant                engine/dequant.py:3
-   2. torch.cuda.get_device_capability   creates a CUDA context
+   1. engine.dequant                engine/dequant.py:1
+   2. import flashinfer             creates a CUDA context
    = every process that imports this module can no longer fork workers that use the GPU
    = certain on cuda
    = later on, 1 more line would wake it as well: engine/__init__.py:2
-   = mending this module alone keeps 3 modules cold, more than mending any one of the lines behind it: engine, engine.shapes and engine.worker
+   = mending this module alone keeps 3 modules cold, more than mending any one of the files behind it: engine,
+     engine.shapes and engine.worker
    = wakes 5 modules: all of engine
-   = help: empty this __init__, or make all that it imports lazy with a module __getattr__ (PEP 562); read more: coldfork rule waking-import\
+   = help: empty this __init__, or make all that it imports lazy with a module __getattr__ (PEP 562); read
+     more: coldfork rule waking-import\
 """)
     assert "3 causes: 3 certain, 3 failing" in result
     causes = document(check("--format", "json"))["causes"]
@@ -288,6 +346,22 @@ def test_a_lazy_import_is_the_first_remedy_of_an_entry_too(write: Write, check: 
 def test_an_import_is_no_entry_where_one_line_is_behind_it(write: Write, check: Any) -> None:
     write({**TWO_BEHIND, "engine/quant.py": "def dequant(): ...\n"})
     assert "1 cause: 1 certain" in said(check())
+
+
+def test_lines_that_are_mended_where_they_stand_come_first(write: Write, check: Any) -> None:
+    write({**TWO_BEHIND, "engine/dequant.py": WAKING, "engine/quant.py": WAKING})
+    causes = document(check("--format", "json"))["causes"]
+    assert [(one["path"], one["spares"]) for one in causes] == [
+        ("engine/dequant.py", 0),
+        ("engine/quant.py", 0),
+    ]
+
+
+def test_two_lines_of_one_file_are_one_mend(write: Write, check: Any) -> None:
+    both = "import flashinfer\nimport transformer_engine\n\n\ndef dequant(): ...\n"
+    write({**TWO_BEHIND, "engine/dequant.py": both, "engine/quant.py": "def dequant(): ...\n"})
+    causes = document(check("--format", "json"))["causes"]
+    assert [(one["path"], one["spares"]) for one in causes] == [("engine/dequant.py", 0)] * 2
 
 
 def test_a_sure_way_counts_before_a_shorter_one_on_a_condition(write: Write, check: Any) -> None:
@@ -326,7 +400,43 @@ def test_a_sure_way_counts_before_a_shorter_one_on_a_condition(write: Write, che
         ({"examples/demo.py": PROGRAM}, "example"),
         ({"benchmarks/bench.py": PROGRAM}, "example"),
         ({"examples/common.py": WAKING, "examples/demo.py": "import common\n"}, "example"),
-        ({"engine/__init__.py": "", "engine/benchmarks/latency.py": WAKING}, "library"),
+        ({"engine/__init__.py": "", "engine/benchmarks/latency.py": WAKING}, "example"),
+        ({"engine/__init__.py": "", "engine/tutorials/first.py": WAKING}, "example"),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/demos/common.py": WAKING,
+                "engine/demos/first.py": "from engine.demos import common\n",
+                "tests/test_demos.py": "from engine.demos import first\n",
+            },
+            "example",
+        ),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/benchmarks/latency.py": WAKING,
+                "engine/serve.py": "from engine.benchmarks import latency\n",
+            },
+            "library",
+        ),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/benchmarks/latency.py": WAKING,
+                "engine/benchmarks/all.py": "",
+                "engine/serve.py": "from engine.benchmarks import all\n",
+            },
+            "library",
+        ),
+        ({"engine/__init__.py": "", "engine/recipes/mix.py": WAKING}, "library"),
+        (
+            {
+                "engine/__init__.py": "",
+                "engine/recipes/mix.py": WAKING,
+                "engine/recipes/train.py": "if __name__ == '__main__':\n    print()\n",
+            },
+            "example",
+        ),
         (
             {
                 "engine/__init__.py": "",
@@ -427,11 +537,166 @@ error[device-init-at-import] running run wakes cuda
    = the process that runs this program can no longer fork workers that use the GPU
    = certain on cuda
    = later on, 2 more lines would wake it as well: tools/run.py:4, tools/run.py:5
-   = help: Move it into the function that needs it, behind functools.cache if it is asked often, so that nothing happens before the right process asks; read more: coldfork rule device-init-at-import
+   = help: Move it into the function that needs it, behind functools.cache if it is asked often, so that
+     nothing happens before the right process asks; read more: coldfork rule device-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 1 module in T
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
 """)
+
+
+def test_the_first_line_in_the_order_of_python_stands_for_a_program(write: Write, check: Any) -> None:
+    program = """\
+import torch
+
+
+def marked(name):
+    return lambda function: function
+
+
+@marked(torch.cuda.get_device_name())
+def ask(
+    name=torch.cuda.get_device_capability(),
+):
+    return name
+
+
+print(torch.cuda.is_available())
+"""
+    write({"run.py": program})
+    (cause,) = document(check("--format", "json"))["causes"]
+    assert (cause["line"], cause["call"]) == (8, "torch.cuda.get_device_name")
+    told = said(check())
+    assert "\n  --> run.py:8  " in told
+    assert "= later on, 2 more lines would wake it as well: run.py:10, run.py:15" in told
+
+
+def test_the_condition_of_an_expression_comes_before_what_stands_above_it(write: Write, check: Any) -> None:
+    lines = [
+        "x = (",
+        "    torch.cuda.get_device_name()",
+        "    if torch.cuda.is_available()",
+        "    else 0",
+        ")",
+    ]
+    write({"run.py": "\n".join(["import torch", *lines, "print(x)", ""])})
+    told = said(check())
+    assert "\n  --> run.py:4  at module level\n" in told
+    assert "= later on, 1 more line would wake it as well: run.py:3" in told
+
+
+def test_a_weaker_line_stands_for_a_program_if_it_is_the_first(write: Write, check: Any) -> None:
+    write(
+        {"run.py": "import torch\n\nprint(torch.cuda.is_available())\nprint(torch.cuda.get_device_name())\n"}
+    )
+    assert "\n  --> run.py:3  at module level\n" in said(check())
+    (cause,) = document(check("--format", "json"))["causes"]
+    assert (cause["line"], cause["call"]) == (3, "torch.cuda.is_available")
+
+
+def test_what_may_come_before_the_first_sure_line_is_told(write: Write, check: Any) -> None:
+    write({
+        "run.py": "import os\nimport torch\n\nif os.environ['FAST']:\n    print(torch.cuda.get_device_name())\n"
+        "print(torch.cuda.get_device_name(0))\nprint(torch.cuda.get_device_name(1))\n"
+    })  # fmt: skip
+    told = said(check())
+    assert "\n  --> run.py:6  at module level\n" in told
+    assert "= before it, 1 line may wake it already: run.py:5" in told
+    assert "= later on, 1 more line would wake it as well: run.py:7" in told
+
+
+BOTH = """\
+import torch
+
+
+def supported():
+    if not torch.cuda.is_available():
+        return False
+    return torch.cuda.get_device_capability() >= (9, 0)
+
+
+SUPPORTED = supported()
+"""
+
+
+def test_a_line_that_can_never_be_the_first_is_told_behind_it(write: Write, check: Any) -> None:
+    write({
+        "engine/__init__.py": "from engine.api import run\n",
+        "engine/api.py": "from engine import constants\n\n\ndef run(): ...\n",
+        "engine/constants.py": BOTH,
+    })  # fmt: skip
+    assert said(check()) == snapshot("""\
+error[device-init-at-import] importing engine.constants wakes cuda
+  --> engine/constants.py:10  at module level
+      SUPPORTED = supported()
+   1. supported                     engine/constants.py:5
+   2. torch.cuda.is_available       initialises the CUDA driver
+   = every process that imports this module can no longer fork workers that use the GPU
+   = certain on cuda
+   = then also engine/constants.py:7: torch.cuda.get_device_capability creates a CUDA context
+   = wakes 3 modules: all of engine; shortest way in from engine: engine/__init__.py:1 -> engine/api.py:1 ->
+     engine/constants.py:10
+   = help: Compute it on first use, inside a function behind functools.cache; where it must be known early,
+     ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone; read more:
+     coldfork rule device-init-at-import
+
+1 cause: 1 certain, 1 failing the check; 3 modules in T
+next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+""")
+    (cause,) = document(check("--format", "json"))["causes"]
+    assert cause["line"] == 5
+    assert cause["then"] == [
+        {"path": "engine/constants.py", "line": 7, "call": "torch.cuda.get_device_capability"}
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    if fast:\n        torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
+        "    if fast:\n        torch.cuda.is_available()\n    else:\n        torch.cuda.get_device_name()\n",
+        "    if fast: torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
+        "    fast and torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
+        "    [torch.cuda.is_available() for x in fast]\n    torch.cuda.get_device_name()\n",
+        "    try:\n        torch.cuda.is_available()\n    except ValueError:\n        torch.cuda.get_device_name()\n",
+        "    for x in fast:\n        torch.cuda.is_available()\n    torch.cuda.get_device_name()\n",
+    ],
+)
+def test_a_line_that_may_be_the_first_is_not_told_behind_another(write: Write, check: Any, body: str) -> None:
+    above = "import os\nimport torch\n\nfast = os.environ['FAST']\n\n\n"
+    write({"engine/__init__.py": "", "engine/core.py": f"{above}def ask():\n{body}\n\nask()\n"})
+    assert [one["then"] for one in document(check("--format", "json"))["causes"]] == [[]]
+
+
+def test_the_line_to_mend_is_in_the_header_where_only_an_import_leads_to_it(write: Write, check: Any) -> None:
+    ignored = "READY = ready()  # coldfork: ignore[driver-init-at-import] told elsewhere\n"
+    write({
+        "engine/__init__.py": "",
+        "engine/ops/__init__.py": "from engine.ops.constants import READY\n",
+        "engine/ops/constants.py": "import torch\n\n\ndef ready():\n    return torch.cuda.is_available()\n\n\n"
+        + ignored,
+    })  # fmt: skip
+    assert said(check()).partition("\n\n")[0] == snapshot("""\
+error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engine.ops.constants; no checked
+      module imports this package
+  --> engine/ops/constants.py:5  in ready
+      return torch.cuda.is_available()
+   1. engine.ops                    engine/ops/__init__.py:1
+   2. engine.ops.constants          engine/ops/constants.py:8
+   3. ready                         engine/ops/constants.py:5
+   4. torch.cuda.is_available       initialises the CUDA driver
+   = every process that imports this module can no longer fork workers that use the GPU, although
+     torch.cuda.is_initialized() stays False
+   = certain on cuda
+   = wakes 2 modules: all of engine.ops
+   = help: mend engine/ops/constants.py:5: let it happen on first use, and not on import; read more:
+     coldfork rule eager-reexport\
+""")
+
+
+def test_a_package_that_wakes_by_itself_is_named_with_its_one_module(write: Write, check: Any) -> None:
+    write({"engine/__init__.py": WAKING, "engine/empty.py": ""})
+    assert "= wakes 2 modules: all of engine" in said(check())
 
 
 # -- under a baseline ---------------------------------------------------------------------------------
@@ -456,7 +721,8 @@ def test_a_package_that_begins_to_reexport_an_accepted_cause_fails(
     assert (result.exit_code, said(result)) == (
         1,
         snapshot("""\
-error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engine.ops.dequant; 2 modules import this package
+error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engine.ops.dequant; 2 modules
+      import this package
   --> engine/ops/__init__.py:2  at module level
       from .dequant import dequant
    1. engine.ops.dequant            engine/ops/dequant.py:3
@@ -464,7 +730,8 @@ error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engi
    = a new way to an old cause: the baseline accepts engine/ops/dequant.py:3, but not this way there
    = every process that imports this module can no longer fork workers that use the GPU
    = certain on cuda
-   = help: empty this __init__ or make it lazy with a module __getattr__ (PEP 562), and import engine.ops.dequant where it is used; read more: coldfork rule eager-reexport
+   = help: empty this __init__ or make it lazy with a module __getattr__ (PEP 562), and import
+     engine.ops.dequant where it is used; read more: coldfork rule eager-reexport
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T; 1 known to the baseline
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
@@ -490,7 +757,8 @@ error[waking-import] importing engine.attention wakes cuda by importing engine.o
    = a new way to an old cause: the baseline accepts engine/ops/dequant.py:3, but not this way there
    = every process that imports this module can no longer fork workers that use the GPU
    = certain on cuda
-   = help: import engine.ops.dequant inside the function that uses it, or fix the waking line in it, which is reported too; read more: coldfork rule waking-import
+   = help: import engine.ops.dequant inside the function that uses it, or fix the waking line in it, which is
+     reported too; read more: coldfork rule waking-import
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T; 1 known to the baseline
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)

@@ -415,6 +415,7 @@ def test_every_format_shows_the_answer_and_the_reason(write: Write, run: Run, fo
     shown = result.stdout
     if form == "junit":
         shown = "\n".join(ET.fromstring(shown).itertext())
+    shown = " ".join(shown.split())
     assert "No module named 'nothing_of_this_name'" in shown
     assert "woken" in shown or "confirmed: a fresh interpreter woke cuda at this line" in shown
 

@@ -36,15 +36,27 @@ def test_what_could_not_be_read_is_unknown_as_well(write: Write, run: Run) -> No
 
 
 def test_it_is_a_line_of_the_text(engine: None, run: Run) -> None:
-    (line,) = [each for each in run("check").stdout.splitlines() if "takes too long" in each]
-    assert line.startswith("engine.long takes too long to follow to its end")
-    assert "engine/long.py:" in line
+    said = " ".join(run("check").stdout.split())
+    assert said.startswith("engine.long takes too long to follow to its end")
+    assert "the budget ended at engine/long.py:" in said
 
 
-def test_several_are_counted_in_one_line(engine: None, write: Write, run: Run) -> None:
+def test_each_of_the_checked_modules_is_named(engine: None, write: Write, run: Run) -> None:
     write({"engine/longer.py": _LONG})
-    (line,) = [each for each in run("check").stdout.splitlines() if "too long" in each]
-    assert line.startswith("2 modules take too long")
+    lines = [each for each in run("check").stdout.splitlines() if "too long" in each]
+    assert [line.partition(" ")[0] for line in lines] == ["engine.long", "engine.longer"]
+
+
+def test_those_of_dependencies_are_counted_in_one_line(write: Write, run: Run) -> None:
+    write({f"beside/{name}.py": _LONG for name in ("slow", "slower")})
+    write({"engine/__init__.py": "import slow\nimport slower\n"})
+    result = run("check", "--site-packages", "beside", "engine")
+    assert "2 modules of dependencies not followed to the end; --format json lists them" in result.stdout
+    assert "too long" not in result.stdout
+    unfinished = json.loads(run("check", "--site-packages", "beside", "--format", "json", "engine").stdout)[
+        "unfinished"
+    ]
+    assert [(one["module"], one["own"]) for one in unfinished] == [("slow", False), ("slower", False)]
 
 
 def test_json_and_sarif_name_the_place(engine: None, run: Run) -> None:

@@ -110,10 +110,12 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                     "condition": None,
                     "audience": "library",
                     "warms": 0,
+                    "warms_certainly": 0,
                     "findings": ["6f1d02a9c4"],
                     "remedy": "compute it on first use",
                     "spares": 0,
                     "accepted": False,
+                    "then": [],
                     "ways": [],
                 }
             ],

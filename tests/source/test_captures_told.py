@@ -81,9 +81,11 @@ error[capture-reuses-warmup-state] plan is captured with metadata.plan already s
    2. Engine.forward                engine.py:16
    3. plan                          engine.py:7
    4. metadata.plan, set on the first run only
-   = what is done on the first run only is missing from the graph: a replay computes with what the warm-up left
+   = what is done on the first run only is missing from the graph: a replay computes with what the warm-up
+     left
    = certain on cuda
-   = help: create what holds metadata.plan again for the capture, after the warm-up; read more: coldfork rule capture-reuses-warmup-state
+   = help: create what holds metadata.plan again for the capture, after the warm-up; read more:
+     coldfork rule capture-reuses-warmup-state
 
 warning[sync-in-captured-region] captured code can wait for the device: print of x at engine.py:15
   --> engine.py:20  captured by Engine.capture
@@ -93,7 +95,8 @@ warning[sync-in-captured-region] captured code can wait for the device: print of
    3. print of x
    = a stream under capture refuses this, and the capture is lost
    = conditional on cuda: only when `metadata.debug and x is on the GPU`
-   = help: do it before the capture, or keep the value on the device; read more: coldfork rule sync-in-captured-region
+   = help: do it before the capture, or keep the value on the device; read more:
+     coldfork rule sync-in-captured-region
 
 """)
 

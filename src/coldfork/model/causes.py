@@ -53,6 +53,8 @@ class Import(NamedTuple):
     target: str
     sure: bool
     """True when no condition stands around it."""
+    tried: bool = False
+    """True inside a `try` that goes on without a library that is missing."""
 
 
 class Way(NamedTuple):
@@ -65,7 +67,15 @@ class Way(NamedTuple):
     following: str | None
     """The next module on the way; None where the module's own line wakes the device."""
     sure: bool
-    """True when no import on the way stands under a condition."""
+    """True when no import on the way stands under a condition, and nothing else is one at its end."""
+
+
+class Line(NamedTuple):
+    """A line, and what it calls."""
+
+    path: str
+    line: int
+    call: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,10 @@ class Cause:
     """What stays cold when only this is mended; filled for imports that are an entry of their own."""
     accepted: bool = False
     """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
+    then: tuple[Line, ...] = ()
+    """Lines that the same call comes to afterwards, and that wake the device too: never before this one."""
+    turn: int = 0
+    """When it happens, along the import of the entries."""
 
     def counts(self, bar: Verdict, audiences: Set[Audience]) -> bool:
         """Whether it is as sure as the bar and concerns one of these audiences."""
@@ -100,6 +114,11 @@ class Cause:
     def warms(self) -> int:
         """How many checked modules are warm after their import because of it."""
         return len(self.ways)
+
+    @property
+    def warms_certainly(self) -> int:
+        """How many of them are warm whatever stands around the imports on the way, and in the way."""
+        return sum(way.sure for way in self.ways) if self.verdict is Verdict.CERTAIN else 0
 
     @property
     def outermost(self) -> tuple[Way, ...]:

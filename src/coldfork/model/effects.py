@@ -62,6 +62,15 @@ class ImportOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """A line that wakes the device whenever an effect happens, and before it."""
+
+    kind: EffectKind
+    chain: Chain
+    """From the effect's own line to the sink."""
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """One thing that importing `module` does to an accelerator, with the whole way there."""
 
@@ -82,3 +91,7 @@ class Effect:
     test: bool = False
     remedy: str | None = None
     """The id of a remedy in the knowledge base, where the library's entry names a better way."""
+    turn: int = 0
+    """When it happens: counted along the import of the entries, or of its module where none was named."""
+    ahead: Ahead | None = None
+    """What the function in which it happens has always woken by then."""

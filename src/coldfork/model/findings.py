@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Verdict
+from coldfork.model.effects import Ahead, Verdict
 from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
 from coldfork.model.profiles import PROFILES
 
@@ -65,6 +65,10 @@ class Finding:
     fix: str | None = None
     cause: str = ""
     """The id of the cause that it comes from."""
+    turn: int = 0
+    """When it happens: along the import of the entries, or of its module where none was named."""
+    ahead: Ahead | None = None
+    """What the function in which it happens has always woken by then: the cause is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ class Unreadable:
     column: int
     reason: str
     own: bool = True
+    too_large: bool = False
+    """True for a file that was left alone for its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Unfinished:
     line: int
     what: str = "budget"
     """What came to its end."""
+    own: bool = True
+    """False for a module of a dependency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class Observation:
     """How many lines of the checked code call something unknown while it is imported."""
     further: tuple[str, ...] = ()
     """The profiles that were asked about besides."""
+    entries: tuple[str, ...] = ()
+    """The modules whose import was asked about; none where each module is asked about by itself."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

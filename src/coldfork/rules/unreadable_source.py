@@ -3,9 +3,10 @@
 ## What it does
 
 Reports a file of the checked code that cannot be read as Python source: a syntax error, Python 2
-source, a wrong encoding, NUL bytes, a dangling link, missing permission, or syntax newer than the
-Python that runs coldfork. The message says which, and names the Python version that can read the
-file, if there is one.
+source, a wrong encoding, NUL bytes, a dangling link, missing permission, more than 8 MB, or syntax
+newer than the Python that runs coldfork. The message says which, and names the Python version that
+can read the file, if there is one. A file that is too large, or nested too deeply, is not reported if
+it holds nothing but literals and names for them: importing it wakes nothing.
 
 ## Why is this bad
 
@@ -30,8 +31,8 @@ SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?
 print("importing")
 ```
 
-Files that are not Python source in spite of their name, such as templates and test data, belong in
-`exclude` in `[tool.coldfork]`.
+Files that are not Python source in spite of their name, such as templates and test data, and large
+generated files that touch no device belong in `exclude` in `[tool.coldfork]`.
 
 ## Fix safety
 
@@ -65,6 +66,12 @@ from coldfork.rules.findings.case import Case
 NAME = "unreadable-source"
 SEVERITY = Severity.WARNING
 
+_REMEDY = "fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code"
+_TOO_LARGE = (
+    "list the file under `exclude` in [tool.coldfork] if nothing in it can wake a device; "
+    "a table of nothing but literals needs no entry there"
+)
+
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each unreadable file of the checked code; those of dependencies are not the user's to fix."""
@@ -78,6 +85,6 @@ def judge(case: Case) -> Iterator[Finding]:
                 verdict=Verdict.POSSIBLE,
                 message=f"this file could not be analysed: {unreadable.reason}",
                 consequence="what importing it does is unknown",
-                remedy="fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code",
+                remedy=_TOO_LARGE if unreadable.too_large else _REMEDY,
                 text="",
             )

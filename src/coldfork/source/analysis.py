@@ -134,6 +134,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.unfinished,
         answer.leading,
         answer.unfollowed,
+        entries=request.entries,
     )
 
 

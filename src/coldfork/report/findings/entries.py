@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from textwrap import wrap
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Step
+from coldfork.model.chains import Chain, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.chains import Folder, Gap, ShownStep
 from coldfork.report.findings.selection import Selection
@@ -27,13 +26,16 @@ from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet, column, row
+from coldfork.report.shared.wrapping import whole
 
 _INDENT = " " * 6
 _MOST_LINES = 3
 _MOST_ROWS = 6
 """With more alike causes than this, several stand on a line."""
-_WIDTH = 160
-"""How wide such a line may become."""
+_HANG = 5
+"""A note goes on under its first word."""
+_FURTHER = len(_INDENT) + 2
+"""What is indented already, or has code below it, goes on further in."""
 
 
 class Entries:
@@ -50,8 +52,12 @@ class Entries:
     def cause(self, cause: Cause, alike: Sequence[Cause] = ()) -> Iterator[str]:
         """A cause, and in a line each those that differ from it by their place only."""
         finding = self._selection.first(cause)
-        yield from self._head(finding)
+        if self._selection.only_passed_on(cause):
+            yield from self._way_in(cause, finding)
+        else:
+            yield from self._head(finding)
         yield from self._notes(finding)
+        yield from self._then(cause, finding)
         yield from self._warmth(cause, finding)
         yield from self._help(finding, cause.remedy)
         yield from self._alike(alike)
@@ -60,7 +66,9 @@ class Entries:
         """A way to a cause that the baseline accepts, which was not there when it was written."""
         yield from self._head(finding)
         place = self.place(cause.path, cause.line)
-        yield f"   = a new way to an old cause: the baseline accepts {place}, but not this way there"
+        yield from self._note(
+            f"a new way to an old cause: the baseline accepts {place}, but not this way there"
+        )
         yield from self._notes(finding)
         yield from self._help(finding, finding.remedy)
 
@@ -70,25 +78,52 @@ class Entries:
         return where if line is None else f"{where}:{line}"
 
     def _head(self, finding: Finding) -> Iterator[str]:
+        yield from self._title(finding)
+        yield from self._site(finding, finding.path, finding.line, finding.where)
+        yield from self._quotation(
+            finding.text or (finding.chain.steps[0].text if finding.chain.steps else "")
+        )
+        ahead = finding.ahead
+        effect = finding.effect if ahead is None else ahead.kind
+        chain = finding.chain if ahead is None else ahead.chain
+        yield from self._chain(finding, chain, effect, self.place(finding.path, finding.line))
+
+    def _way_in(self, cause: Cause, finding: Finding) -> Iterator[str]:
+        """The head of a cause to which only imports lead that pass it on: its line, then the way there."""
+        steps = finding.chain.steps
+        at = max(
+            index for index, step in enumerate(steps) if (step.path, step.line) == (cause.path, cause.line)
+        )
+        yield from self._title(finding)
+        yield from self._site(finding, cause.path, cause.line, f"in {steps[at].symbol}")
+        yield from self._quotation(steps[at].text)
+        outermost = Step(steps[0].kind, finding.module, finding.path, finding.line)
+        way = Chain((steps[0], outermost, *steps[1:]))
+        yield from self._chain(finding, way, finding.effect, self.place(cause.path, cause.line))
+
+    def _title(self, finding: Finding) -> Iterator[str]:
         clean = self._sheet.letters.clean
         label = self._sheet.paint(finding.severity.value, f"{finding.severity.value}[{clean(finding.rule)}]")
-        yield f"{label} {self._sheet.paint('title', self._sheet.say(finding.message))}"
-        yield self._site(finding)
-        source = finding.text or (finding.chain.steps[0].text if finding.chain.steps else "")
+        title = self._sheet.paint("title", self._sheet.say(finding.message))
+        yield from self._sheet.flow(f"{label} {title}", len(_INDENT))
+
+    def _site(self, finding: Finding, path: str, line: int, where: str) -> Iterator[str]:
+        arrow = f"  {self._sheet.paint('quiet', '-->')}{whole(' ')}"
+        place = self._sheet.paint("place", self.place(path, line))
+        remarks = [self._sheet.letters.clean(where)] if where else []
+        if finding.test:
+            remarks.append("test code")
+        behind = f"  {', '.join(remarks)}" if remarks else ""
+        yield from self._sheet.flow(f"{arrow}{place}{behind}", _FURTHER)
+
+    def _quotation(self, source: str) -> Iterator[str]:
+        """A line of code, never broken: it is cut where the terminal ends."""
         if source.strip():
             letters = self._sheet.letters
             yield _INDENT + letters.cut(letters.first_line(source), self._sheet.room(len(_INDENT)))
-        yield from self._chain(finding)
 
-    def _site(self, finding: Finding) -> str:
-        clean = self._sheet.letters.clean
-        place = self._sheet.paint("place", self.place(finding.path, finding.line))
-        remarks = [clean(finding.where)] if finding.where else []
-        if finding.test:
-            remarks.append("test code")
-        return f"  {self._sheet.paint('quiet', '-->')} {place}" + (
-            f"  {', '.join(remarks)}" if remarks else ""
-        )
+    def _note(self, sentence: str) -> Iterator[str]:
+        return self._sheet.flow(f"   = {sentence}", _HANG)
 
     def _notes(self, finding: Finding) -> Iterator[str]:
         consequence = "" if finding.consequence in self._said else finding.consequence
@@ -99,13 +134,23 @@ class Entries:
             confirmation_sentence(finding),
         ):
             if sentence:
-                yield f"   = {self._sheet.say(sentence)}"
+                yield from self._note(self._sheet.say(sentence))
+
+    def _then(self, cause: Cause, finding: Finding) -> Iterator[str]:
+        """The lines that the same call comes to behind the cause."""
+        for line in cause.then:
+            place = self.place(line.path, line.line)
+            own = finding.ahead is not None and line.call == finding.chain.sink.symbol
+            effect = effect_phrase(finding.effect, finding.accelerator) if own else "wakes it as well"
+            call = f"{self._sheet.letters.clean(line.call)} {effect}" if line.call else effect
+            yield from self._note(f"then also {place}: {call}")
 
     def _help(self, finding: Finding, remedy: str) -> Iterator[str]:
         if finding.fix:
-            yield f"   = fix: {self._sheet.say(finding.fix)}"
-        said = self._sheet.letters.clean(help_sentence(finding, remedy))
-        yield f"   = {self._sheet.paint('help', 'help:')} {said}"
+            yield from self._note(f"fix: {self._sheet.say(finding.fix)}")
+        command = f"coldfork rule {finding.rule}"
+        said = self._sheet.letters.clean(help_sentence(finding, remedy)).replace(command, whole(command))
+        yield from self._note(f"{self._sheet.paint('help', 'help:')} {said}")
 
     # -- whom it warms ------------------------------------------------------------------------------
 
@@ -115,39 +160,42 @@ class Entries:
             come = "comes" if len(others) == 1 else "come"
             there = self.place(cause.path, cause.line)
             yield from self._lines(f"{plural(len(others), 'more line')} {come} to {there}", others)
-        later = self._selection.later(cause)
+        earlier, later = self._selection.same_program(cause)
+        if earlier:
+            yield from self._lines(f"before it, {plural(len(earlier), 'line')} may wake it already", earlier)
         if later:
             would = "would wake it" if cause.warms else "would"
             yield from self._lines(f"later on, {plural(len(later), 'more line')} {would} as well", later)
         if cause.spares:
-            yield f"   = {self._sheet.say(spared_sentence(cause))}"
+            yield from self._note(self._sheet.say(spared_sentence(cause)))
         if cause.warms < 2 and not any(way.following for way in cause.ways):
             return
         sentence = warmth_sentence(cause, finding.module)
         shortest = "" if self._options.all_ways else way_in(cause, self.place)
-        yield f"   = {self._sheet.say('; '.join(filter(None, (sentence, shortest))))}"
+        yield from self._note(self._sheet.say("; ".join(filter(None, (sentence, shortest)))))
         if self._options.all_ways:
             yield from self._rows(named_ways(cause, self.place))
 
     def _lines(self, head: str, findings: Sequence[Finding]) -> Iterator[str]:
         places = [self.place(finding.path, finding.line) for finding in findings]
         if self._options.all_ways:
-            yield f"   = {head}:"
+            yield from self._note(f"{head}:")
             yield from (_INDENT + place for place in places)
             return
         named = ", ".join(places[:_MOST_LINES])
         left = len(places) - _MOST_LINES
-        yield f"   = {head}: {named}" + (f" and {left} more; --all-ways lists them" if left > 0 else "")
+        more = f" and {left} more; --all-ways lists them" if left > 0 else ""
+        yield from self._note(f"{head}: {named}{more}")
 
     def _alike(self, alike: Sequence[Cause]) -> Iterator[str]:
         if not alike:
             return
         same = "the same call, for which the same holds" if alike[0].warms else "the same"
-        head = f"   = {same}, at {plural(len(alike), 'more line')}"
+        head = f"{same}, at {plural(len(alike), 'more line')}"
         if len(alike) > _MOST_ROWS:
             yield from self._compactly(head, alike)
             return
-        yield f"{head}:"
+        yield from self._note(f"{head}:")
         yield from self._rows([
             (self.place(cause.path, cause.line), short_warmth(cause))
             for cause in alike
@@ -162,33 +210,27 @@ class Entries:
         above = "".join(f"{names[0]}/" for names in takewhile(lambda names: len(set(names)) == 1, levels))
         places = [f"{path.removeprefix(above)}:{','.join(numbers)}" for path, numbers in lines.items()]
         clean = self._sheet.letters.clean
-        yield clean(f"{head} below {above}:") if above else f"{head}:"
-        yield from wrap(
-            clean(", ".join(places)),
-            _WIDTH,
-            initial_indent=_INDENT,
-            subsequent_indent=_INDENT,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield from self._note(clean(f"{head} below {above}:") if above else f"{head}:")
+        yield from self._sheet.flow(_INDENT + clean(", ".join(places)), len(_INDENT))
 
     def _rows(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         width = column((name for name, _ in rows), most=100)
+        clean = self._sheet.letters.clean
         for name, behind in rows:
-            yield row(None, self._sheet.letters.clean(name), width, self._sheet.letters.clean(behind))
+            yield from self._sheet.flow(row(None, clean(name), width, clean(behind)), _FURTHER)
 
     # -- chains -------------------------------------------------------------------------------------
 
-    def _chain(self, finding: Finding) -> Iterator[str]:
-        lines = self._folder.fold(finding.chain, self.place(finding.path, finding.line))
+    def _chain(self, finding: Finding, chain: Chain, effect: str | None, site: str) -> Iterator[str]:
+        lines = self._folder.fold(chain, site)
         width = self._symbol_column([line.step for line in lines if isinstance(line, ShownStep)])
-        last = len(finding.chain.steps) - 1
+        last = len(chain.steps) - 1
         for line in lines:
             if isinstance(line, Gap):
-                yield self._gap(line)
+                yield from self._sheet.flow(self._gap(line), _FURTHER)
                 continue
-            effect = effect_phrase(finding.effect, finding.accelerator) if line.number == last else ""
-            yield self._step(line, width, effect)
+            done = effect_phrase(effect, finding.accelerator) if line.number == last else ""
+            yield from self._sheet.flow(self._step(line, width, done), _FURTHER)
 
     def _symbol_column(self, steps: list[Step]) -> int:
         # A step without a place, usually the sink, may stick out: nothing has to line up with it.

@@ -100,6 +100,7 @@ def unfinished_object(unfinished: Unfinished) -> dict[str, Any]:
         "path": well_formed(unfinished.path),
         "line": unfinished.line,
         "what": unfinished.what,
+        "own": unfinished.own,
     }
 
 
@@ -143,10 +144,15 @@ def cause_object(cause: Cause, all_ways: bool) -> dict[str, Any]:
         "condition": optional(cause.condition),
         "audience": cause.audience.value,
         "warms": cause.warms,
+        "warms_certainly": cause.warms_certainly,
         "findings": [well_formed(name) for name in cause.findings],
         "remedy": well_formed(cause.remedy),
         "spares": len(cause.spares),
         "accepted": cause.accepted,
+        "then": [
+            {"path": well_formed(line.path), "line": line.line, "call": optional(line.call)}
+            for line in cause.then
+        ],
         "ways": [
             {
                 "module": well_formed(way.module),

@@ -45,9 +45,22 @@ class Selection:
         """The other lines that come to the same cause; imports that only pass it on are ways, not lines."""
         return tuple(one for one in self._rest(cause) if _leads_to(one, cause) and not one.chain.by_import)
 
-    def later(self, cause: Cause) -> tuple[Finding, ...]:
-        """The lines of the same program that would wake the device if the cause did not."""
-        return tuple(one for one in self._rest(cause) if not _leads_to(one, cause))
+    def same_program(self, cause: Cause) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """The other lines of the same program: those that run before the first sure one, and those after."""
+        first = self.first(cause)
+        rest = [one for one in self._rest(cause) if not _leads_to(one, cause)]
+        earlier = tuple(one for one in rest if one.path == first.path and one.turn < first.turn)
+        return earlier, tuple(one for one in rest if one not in earlier)
+
+    def only_passed_on(self, cause: Cause) -> bool:
+        """Whether nothing but imports that pass it on leads to a cause, so that its line is no finding's."""
+        first = self.first(cause)
+        return (
+            first.chain.by_import
+            and not (cause.spares or cause.accepted)
+            and (first.path, first.line) != (cause.path, cause.line)
+            and _leads_to(first, cause)
+        )
 
     def entries(self, cause: Cause) -> tuple[Finding, ...]:
         """What is listed of a cause: one finding, but each new way to a cause that the baseline accepts."""
@@ -67,7 +80,8 @@ class Selection:
 
 
 def _leads_to(finding: Finding, cause: Cause) -> bool:
-    return any((step.path, step.line) == (cause.path, cause.line) for step in finding.chain.steps)
+    chains = (finding.chain,) if finding.ahead is None else (finding.ahead.chain, finding.chain)
+    return any((step.path, step.line) == (cause.path, cause.line) for chain in chains for step in chain.steps)
 
 
 def place_of(audience: Audience) -> str:

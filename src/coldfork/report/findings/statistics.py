@@ -12,22 +12,28 @@ from coldfork.report.findings.words import held_back
 from coldfork.report.shared.characters import Alphabet, alphabet, cells
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
+from coldfork.report.shared.wrapping import width_of, wrapped
 
 _SUREST_FIRST = tuple(sorted(Verdict, key=lambda verdict: -verdict.rank))
 _MOST_ROWS = 15
+_NUMBERS = 4 * 13
+"""How wide the columns of numbers are together."""
+_HANG = 11
 
 
 def render(report: Report, options: Options) -> str:
     """Write the tables; they end with what was read and how long it took."""
     letters = alphabet(options.encoding)
+    columns = width_of(options.width)
     lines: list[str] = []
     causes = _causes(report)
     if causes:
-        lines += _table("rule", lambda finding: finding.rule, causes, letters)
+        lines += _table("rule", lambda finding: finding.rule, causes, letters, columns)
         lines.append("")
-        lines += _table("package", _package_of, causes, letters)
+        lines += _table("package", _package_of, causes, letters, columns)
         lines.append("")
-    lines += _cost(report)
+    for line in _cost(report):
+        lines += wrapped(line, columns, _HANG)
     return "\n".join(lines) + "\n"
 
 
@@ -43,19 +49,27 @@ def _package_of(finding: Finding) -> str:
 
 
 def _table(
-    title: str, key_of: Callable[[Finding], str], findings: tuple[Finding, ...], letters: Alphabet
+    title: str,
+    key_of: Callable[[Finding], str],
+    findings: tuple[Finding, ...],
+    letters: Alphabet,
+    columns: int,
 ) -> Iterator[str]:
     totals = Counter(key_of(finding) for finding in findings)
     cell = Counter((key_of(finding), finding.verdict) for finding in findings)
     ranked = sorted(totals, key=lambda key: (-totals[key], key))
     names = {key: letters.clean(key) for key in ranked[:_MOST_ROWS]}
-    width = max(cells(name) for name in (title, "total", *names.values()))
+    most = max(len(title), len("total"), columns - _NUMBERS)
+    width = max(cells(name) for name in (title, "total", *names.values()) if cells(name) <= most)
     yield (
         letters.pad(title, width)
         + "".join(f"  {verdict.value:>11}" for verdict in _SUREST_FIRST)
         + "        total"
     )
     for key, name in names.items():
+        if cells(name) > width:  # its numbers stand below it
+            yield name
+            name = ""
         yield _row(letters.pad(name, width), [cell[key, verdict] for verdict in _SUREST_FIRST], totals[key])
     if len(ranked) > _MOST_ROWS:
         rest = sum(totals[key] for key in ranked[_MOST_ROWS:])

@@ -19,8 +19,11 @@ from coldfork.report.findings.words import (
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.wrapping import whole
 
 _MOST_SKIPPED = 5
+_HANG = 4
+"""How far in a closing line goes on."""
 
 
 def render(report: Report, options: Options) -> str:
@@ -82,24 +85,43 @@ class _Page:
     def _skipped(self, skipped: tuple[Skipped, ...]) -> Iterator[str]:
         count = plural(len(skipped), "file")
         them = "it" if len(skipped) == 1 else "them"
-        yield f"{count} could not be read, so nothing is known about what importing {them} does:"
+        yield from self._sheet.flow(
+            f"{count} could not be read, so nothing is known about what importing {them} does:", _HANG
+        )
         for file in skipped[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(file.path, None))
-            yield f"  {place}: {self._sheet.say(file.reason)}"
+            yield from self._sheet.flow(f"  {place}: {self._sheet.say(file.reason)}", 2 + _HANG)
         if len(skipped) > _MOST_SKIPPED:
             yield f"  and {len(skipped) - _MOST_SKIPPED} more; --format json lists them all"
 
     def _unfinished(self, unfinished: tuple[Unfinished, ...]) -> Iterator[str]:
-        first = unfinished[0]
-        place = self._sheet.paint("place", self._entries.place(first.path, first.line))
-        if len(unfinished) == 1:
-            which, rest = f"{self._sheet.say(first.module)} takes too long to follow to its end", ""
-        else:
-            which = f"{plural(len(unfinished), 'module')} take too long to follow to their end"
-            rest = "; --format json lists them all"
-        yield f"{which}, so something may be missed; the budget ended at {place}{rest}"
+        """The checked modules that were not followed to their end, and how many others."""
+        own = [one for one in unfinished if one.own]
+        for one in own[:_MOST_SKIPPED]:
+            place = self._sheet.paint("place", self._entries.place(one.path, one.line))
+            which = f"{self._sheet.say(one.module)} takes too long to follow to its end"
+            yield from self._sheet.flow(
+                f"{which}, so something may be missed; the budget ended at {place}", _HANG
+            )
+        rest = []
+        if len(own) > _MOST_SKIPPED:
+            rest.append(f"{len(own) - _MOST_SKIPPED} more of the checked modules")
+        if len(unfinished) > len(own):
+            rest.append(f"{plural(len(unfinished) - len(own), 'module')} of dependencies")
+        if rest:
+            count = " and ".join(rest)
+            yield from self._sheet.flow(
+                f"{count} not followed to the end either; --format json lists them"
+                if own
+                else f"{count} not followed to the end; --format json lists them",
+                _HANG,
+            )
 
     def _summary(self) -> Iterator[str]:
+        for line in self._closing_lines():
+            yield from self._sheet.flow(line, _HANG)
+
+    def _closing_lines(self) -> Iterator[str]:
         report = self._report
         if folded := self._selection.fold_line():
             yield folded
@@ -121,7 +143,7 @@ class _Page:
         yield from map(self._sheet.say, closing_sentences(report))
         command = _next_command(report)
         if command:
-            yield f"next: {command}"
+            yield f"{whole(f'next: {command[0]}')}  ({command[1]})"
 
     def _clean_result(self) -> str:
         report = self._report
@@ -134,9 +156,10 @@ class _Page:
         return f"{self._sheet.paint('clean', verdict)} on {profiles}: looked at {examined(report.statistics)}"
 
 
-def _next_command(report: Report) -> str:
+def _next_command(report: Report) -> tuple[str, str] | None:
+    """A command to type, and what it does."""
     if report.gone:
-        return "coldfork baseline prune  (drops what is gone from the baseline)"
+        return "coldfork baseline prune", "drops what is gone from the baseline"
     if report.failing:
-        return "coldfork baseline write  (accepts today's findings, so that only new ones fail)"
-    return ""
+        return "coldfork baseline write", "accepts today's findings, so that only new ones fail"
+    return None

@@ -20,10 +20,12 @@ def warmth_sentence(cause: Cause, module: str) -> str:
     """`wakes 125 modules, among them fla, fla.layers and fla.models`; `module` was named already."""
     sentence = f"{_VERBS[cause.verdict]} {plural(cause.warms, 'module')}"
     doubtful = sum(not way.sure for way in cause.ways)
-    if doubtful:
-        sentence += f", {doubtful} of them only on a condition"
+    if doubtful and cause.verdict is Verdict.CERTAIN:
+        sentence += f", {cause.warms - doubtful} for certain and {doubtful} only on a condition"
+    elif doubtful:
+        sentence += f", {doubtful} of them only on a further condition"
     outermost = [way.module for way in cause.outermost]
-    if len(outermost) == 1 and cause.warms > 2:
+    if len(outermost) == 1 and cause.warms > 1:
         return f"{sentence}: all of {outermost[0]}"
     if len(outermost) == cause.warms <= _MOST_NAMED:
         return f"{sentence}: {_joined(outermost)}"
@@ -39,7 +41,7 @@ def spared_sentence(cause: Cause) -> str:
     left = len(cause.spares) - len(names)
     named = f"{', '.join(names)} and {left} more" if left else _joined(names)
     keeps = f"mending this module alone keeps {plural(len(cause.spares), 'module')} cold"
-    return f"{keeps}, more than mending any one of the lines behind it: {named}"
+    return f"{keeps}, more than mending any one of the files behind it: {named}"
 
 
 def warmth_of(cause: Cause, module: str) -> str:
@@ -53,7 +55,11 @@ def short_warmth(cause: Cause) -> str:
     """`wakes 125 modules`, or `a new way to an old cause`; empty for what wakes its own module only."""
     if cause.accepted:
         return "a new way to an old cause"
-    return f"{_VERBS[cause.verdict]} {plural(cause.warms, 'module')}" if cause.warms > 1 else ""
+    if cause.warms < 2:
+        return ""
+    doubtful = cause.warms - cause.warms_certainly if cause.verdict is Verdict.CERTAIN else 0
+    behind = f", {doubtful} only on a condition" if doubtful else ""
+    return f"{_VERBS[cause.verdict]} {plural(cause.warms, 'module')}{behind}"
 
 
 def way_in(cause: Cause, place: Place) -> str:

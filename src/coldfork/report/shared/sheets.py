@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
+from coldfork.report.shared.wrapping import width_of, wrapped
 
 
 def _leave_plain(style: str, text: str) -> str:
@@ -33,6 +34,10 @@ class Sheet:
     def cut(self, text: str, used: int = 0) -> str:
         """Foreign text on one line that ends where the terminal does."""
         return self.letters.cut(self.say(text), self.room(used))
+
+    def flow(self, line: str, hang: int) -> Iterator[str]:
+        """A line that may be too long for the terminal, continued so many columns from its margin."""
+        return wrapped(line, width_of(self._width), hang)
 
     def room(self, used: int) -> int | None:
         """How many columns are left on a line; None where nothing is cut."""

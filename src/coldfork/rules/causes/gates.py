@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from coldfork.model.causes import Audience, Cause, CheckedModule, Import, packages
 from coldfork.rules.causes.dominance import dominated
 
 _ROOT = "\0"
-"""No module is called so, nor is the id of a cause."""
+"""No name of a module begins so."""
 _LEAST = 3
 """To spare a module and a neighbour is not worth an entry."""
 
@@ -23,34 +24,58 @@ class Gates:
     def widest(
         self, causes: Sequence[Cause], candidates: Iterable[str]
     ) -> tuple[str, tuple[str, ...]] | None:
-        """The candidate that mends more than any cause of several does, with the modules that stay cold."""
+        """The candidate that mends more than any file behind it does, with the modules that stay cold.
+
+        A line of the checked code is mended where it stands, so only imports of packages from outside count
+        as what is behind a candidate: where several files need one, each would have to do without it.
+        """
         warm = {way.module for cause in causes for way in cause.ways}
         free = [name for name in sorted(candidates) if name in warm and warm.isdisjoint(packages(name))]
         if not free:
             return None
-        spared = self._spared([cause for cause in causes if cause.audience in _WIDE], warm)
-        best = max((len(spared[cause.id]) for cause in causes if cause.id in spared), default=0)
+        wide = [cause for cause in causes if cause.audience in _WIDE]
+        everything = self._spared(wide, warm)
+        outside = self._spared([cause for cause in wide if _is_import(cause)], warm)
+        best = max(map(len, everything.files.values()), default=0)
+        best_outside = max(map(len, outside.files.values()), default=0)
         found: tuple[str, tuple[str, ...]] | None = None
         for name in free:
-            if name in spared and len(spared[name]) > max(best, _LEAST - 1):
-                best, found = len(spared[name]), (name, tuple(sorted(spared[name])))
+            mended = everything.modules.get(name, set())
+            if len(outside.modules.get(name, set())) > best_outside and len(mended) > max(best, _LEAST - 1):
+                best, found = len(mended), (name, tuple(sorted(mended)))
         return found
 
-    def _spared(self, causes: Sequence[Cause], warm: Iterable[str]) -> Mapping[str, set[str]]:
-        """By module and by the id of a cause: the checked modules that mending it alone keeps cold."""
+    def _spared(self, causes: Sequence[Cause], warm: Iterable[str]) -> _Spared:
+        """What mending one place alone keeps cold, for each place."""
         graph: dict[str, list[str]] = {}
         for one in self._imports:
             graph.setdefault(one.target, []).append(one.importer)
         for name in sorted(warm):
             for package in packages(name):
                 graph.setdefault(package, []).append(name)
-        graph[_ROOT] = [cause.id for cause in causes]
+        files = {f"{_ROOT}{cause.path}": cause.path for cause in causes}
+        graph[_ROOT] = list(files)
         for cause in causes:
-            graph[cause.id] = [way.module for way in cause.ways if way.following is None]
-        return {
-            node: {name for name in below if name in self._names}
-            for node, below in dominated(graph, _ROOT).items()
-        }
+            woken = graph.setdefault(f"{_ROOT}{cause.path}", [])
+            woken += [way.module for way in cause.ways if way.following is None]
+        below = dominated(graph, _ROOT)
+        return _Spared(
+            {path: below[node] & self._names for node, path in files.items()},
+            {name: below[name] & self._names for name in below if name in self._names},
+        )
+
+
+class _Spared(NamedTuple):
+    """The checked modules that stay cold when one place alone is mended."""
+
+    files: Mapping[str, set[str]]
+    """By the file whose waking lines are mended: several of them are one mend."""
+    modules: Mapping[str, set[str]]
+    """By the module that passes nothing on any more."""
+
+
+def _is_import(cause: Cause) -> bool:
+    return (cause.call or "").startswith("import ")
 
 
 _WIDE = (Audience.LIBRARY, Audience.SCRIPT)

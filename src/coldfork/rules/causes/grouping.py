@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from coldfork.model.causes import Audience, CheckedModule
-from coldfork.model.chains import Step, StepKind
+from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import WAKING
 from coldfork.model.findings import Finding
 
@@ -25,6 +25,11 @@ class Origin(NamedTuple):
     call: str | None
     """What it calls or imports."""
 
+    @property
+    def is_import(self) -> bool:
+        """Whether it imports a package from outside the check."""
+        return self.call is not None and self.call.startswith("import ")
+
 
 class Origins:
     """Finds the lines that findings come from, and which findings belong together."""
@@ -41,7 +46,16 @@ class Origins:
 
     def of(self, finding: Finding) -> Origin:
         """The line that makes the call, or imports what stands outside the check."""
-        steps = finding.chain.steps
+        return self._last_checked(
+            finding, finding.ahead.chain if finding.ahead is not None else finding.chain
+        )
+
+    def then(self, finding: Finding) -> Origin | None:
+        """The line that the finding's own chain comes to, where another one has always woken the device."""
+        return None if finding.ahead is None else self._last_checked(finding, finding.chain)
+
+    def _last_checked(self, finding: Finding, chain: Chain) -> Origin:
+        steps = chain.steps
         for index in range(len(steps) - 1, -1, -1):
             step = steps[index]
             if step.path is not None and step.line is not None and self._is_checked(step.path):
@@ -53,13 +67,15 @@ class Origins:
         """The findings of each origin; the findings of a program belong to its first that wakes."""
         groups: dict[Key, list[Finding]] = {}
         keys = {finding.id: self._key(finding) for finding in findings}
+        later: set[str] = set()
         for first, others in self._programs(findings):
             keys.update((other.id, keys[first.id]) for other in others)
+            later.update(other.id for other in others)
         for finding in findings:
             groups.setdefault(keys[finding.id], []).append(finding)
         made = []
         for key, members in groups.items():
-            members.sort(key=self._urgency)
+            members.sort(key=lambda one: (one.id in later, *self._urgency(one)))
             own = next(finding for finding in members if self._key(finding) == key)
             made.append((self.of(own), members))
         return made
@@ -85,7 +101,10 @@ class Origins:
             if finding.accelerator is not None:
                 programs.setdefault((finding.path, finding.accelerator), []).append(finding)
         for members in programs.values():
-            first = min(members, key=lambda one: (not wakes(one), -one.verdict.rank, one.line, one.column))
+            first = min(
+                members,
+                key=lambda one: (not wakes(one), -one.verdict.rank, one.turn, one.line, one.column),
+            )
             # What else that line does is not told by it: it does so under another condition.
             yield first, [one for one in members if one is not first and one.line != first.line]
 

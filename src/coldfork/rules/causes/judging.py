@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from coldfork.model.causes import Cause, Way
+from coldfork.model.causes import Cause, Line, Way
+from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding
 from coldfork.model.observations import Observation
 from coldfork.rules.causes.gates import Gates
 from coldfork.rules.causes.grouping import Origin, Origins, wakes
-from coldfork.rules.causes.warmth import Warmth
+from coldfork.rules.causes.warmth import Seed, Warmth
 from coldfork.rules.findings import fingerprints, wording
 
 _LAZY_INIT = "empty this __init__, or make all that it imports lazy with a module __getattr__ (PEP 562)"
@@ -47,6 +48,9 @@ def judge(observation: Observation, findings: Sequence[Finding], *, gates: bool 
         causes = _with_gates(observation, findings, causes, origins, warmth)
         cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
     named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
+    if observation.entries:  # what is asked about is one import: it is told as it runs
+        named = tuple(sorted(named, key=lambda finding: (finding.turn, *fingerprints.place(finding))))
+        return Judgement(named, tuple(sorted(causes, key=lambda cause: (cause.turn, *_order(cause)))))
     return Judgement(named, tuple(sorted(causes, key=_order)))
 
 
@@ -60,12 +64,21 @@ def _with_gates(
     """The causes, and for each accelerator the import that mends most, if that is more than a cause does."""
     passing: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
-        if wakes(finding) and origins.is_consequence(finding, origins.of(finding)):
+        origin = origins.of(finding)
+        if wakes(finding) and origin.is_import and origins.is_consequence(finding, origin):
             modules = passing.setdefault(finding.accelerator or "", {})
             modules.setdefault(finding.module, []).append(finding)
     gates = Gates(observation.modules, observation.imports)
     for accelerator, modules in sorted(passing.items()):
-        behind = [cause for cause in causes if cause.accelerator == accelerator]
+        surest = max(member.verdict.rank for members in modules.values() for member in members)
+        modules = {
+            name: sure
+            for name, members in modules.items()
+            if (sure := [one for one in members if one.verdict.rank == surest])
+        }
+        behind = [
+            cause for cause in causes if cause.accelerator == accelerator and cause.verdict.rank >= surest
+        ]
         widest = gates.widest(behind, modules) if len(behind) > 1 else None
         if widest is not None:
             module, spares = widest
@@ -101,8 +114,9 @@ def _gate(members: Sequence[Finding], spares: tuple[str, ...], origins: Origins,
         audience=origins.audience(first),
         remedy=remedy,
         findings=tuple(finding.id for finding in members),
-        ways=warmth.ways({first.module: (first.path, first.line)}),
+        ways=warmth.ways({first.module: Seed(first.path, first.line)}),
         spares=spares,
+        turn=first.turn,
     )
 
 
@@ -156,16 +170,32 @@ def _cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origi
         remedy=_remedy(origin, members, origins),
         findings=tuple(finding.id for finding in members),
         ways=_ways(origin, members, origins, warmth),
+        then=_then(origin, members, origins),
+        turn=min(finding.turn for finding in _direct(origin, members, origins)),
     )
 
 
+def _direct(origin: Origin, members: Sequence[Finding], origins: Origins) -> Sequence[Finding]:
+    """The findings that pass nothing on; all of them where the line itself is silenced by a comment."""
+    return [finding for finding in members if not origins.is_consequence(finding, origin)] or members
+
+
 def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: Warmth) -> tuple[Way, ...]:
-    waking = [finding for finding in members if wakes(finding)]
-    direct = [finding for finding in waking if not origins.is_consequence(finding, origin)]
-    seeds: dict[str, tuple[str, int]] = {}
-    for finding in direct or waking:  # the line itself may be silenced by a comment
-        seeds.setdefault(finding.module, (finding.path, finding.line))
-    return warmth.ways(seeds)
+    seeds: dict[str, Seed] = {}
+    for finding in _direct(origin, [finding for finding in members if wakes(finding)], origins):
+        sure = finding.verdict.rank >= members[0].verdict.rank
+        if finding.module not in seeds or (sure and not seeds[finding.module].sure):
+            seeds[finding.module] = Seed(finding.path, finding.line, sure)
+    first = members[0]
+    missing = any(symbol.startswith("import ") for symbol in first.chain.symbols[-1:])
+    optional = missing and first.verdict is Verdict.CERTAIN  # else its condition says so already
+    return warmth.ways(seeds, optional=optional)
+
+
+def _then(origin: Origin, members: Sequence[Finding], origins: Origins) -> tuple[Line, ...]:
+    """The lines that wake nothing any more, because the cause always comes before them."""
+    lines = (origins.then(finding) for finding in members if origins.of(finding)[:2] == origin[:2])
+    return tuple(dict.fromkeys(Line(one.path, one.line, one.call) for one in lines if one is not None))
 
 
 def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str:
@@ -176,9 +206,19 @@ def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str
         if not origins.is_consequence(finding, origin) and origins.of(finding)[:2] == origin[:2]
     }
     remedy = members[0].remedy
+    if origins.is_consequence(members[0], origin):
+        return _mended_there(origin)
     if len(lines) < 2 or (origin.path, origin.line) in lines:
         return remedy
     return f"mend {origin.function} rather than the {len(lines)} lines that call it on import. {remedy}"
+
+
+def _mended_there(origin: Origin) -> str:
+    """The remedy of a line to which only imports lead that pass it on: they are not the ones to mend."""
+    called = origin.call or ""
+    if called.startswith("import "):
+        return f"import {called.removeprefix('import ')} inside the function that uses it"
+    return f"mend {origin.path}:{origin.line}: let it happen on first use, and not on import"
 
 
 def _order(cause: Cause) -> tuple[int, int, int, str, int]:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
+from typing import NamedTuple
 
 from coldfork.model.causes import CheckedModule, Import, Way
 
-#: Modules whose own lines wake the device: the place of the first of them in each.
-Seeds = Mapping[str, tuple[str, int]]
+
+class Seed(NamedTuple):
+    """A line by which a module wakes the device itself."""
+
+    path: str
+    line: int
+    sure: bool = True
+    """False where it is less sure than the cause is elsewhere."""
+
+
+#: Modules whose own lines wake the device: the first of them in each.
+Seeds = Mapping[str, Seed]
 
 
 class Warmth:
@@ -22,35 +33,42 @@ class Warmth:
         for one in sorted(imports, key=attrgetter("importer")):
             self._importers.setdefault(one.target, []).append(one)
 
-    def ways(self, seeds: Seeds) -> tuple[Way, ...]:
-        """The checked modules whose import runs one of the seeds, those that concern most people first."""
-        reached = {name: Way(name, path, line, None, True) for name, (path, line) in sorted(seeds.items())}
-        self._spread(reached, list(reached), only_sure=True)
-        self._spread(reached, list(reached), only_sure=False)
+    def ways(self, seeds: Seeds, *, optional: bool = False) -> tuple[Way, ...]:
+        """The checked modules whose import runs one of the seeds, those that concern most people first.
+
+        What is `optional` may be missing, and an import in a `try` goes on without it.
+        """
+        own = {name: Way(name, seed.path, seed.line, None, seed.sure) for name, seed in sorted(seeds.items())}
+        reached = {name: way for name, way in own.items() if way.sure}
+        self._spread(reached, list(reached), only_sure=True, optional=optional)
+        reached = {**own, **reached}
+        self._spread(reached, list(reached), only_sure=False, optional=optional)
         self._enter_packages(reached)
         return tuple(
             sorted((way for way in reached.values() if way.module in self._modules), key=self._order)
         )
 
-    def _spread(self, reached: dict[str, Way], level: list[str], *, only_sure: bool) -> None:
+    def _spread(self, reached: dict[str, Way], level: list[str], *, only_sure: bool, optional: bool) -> None:
         """Go up from importer to importer, level by level, so that every way is as short as it can be."""
         while level:
             found: list[str] = []
             for target in level:
                 for one in self._importers.get(target, ()):
-                    if one.importer in reached or (only_sure and not one.sure):
+                    passes = one.sure and not (optional and one.tried)
+                    if one.importer in reached or (only_sure and not passes):
                         continue
-                    sure = one.sure and reached[target].sure
+                    sure = passes and reached[target].sure
                     reached[one.importer] = Way(one.importer, one.path, one.line, target, sure)
                     found.append(one.importer)
             level = found
 
     def _enter_packages(self, reached: dict[str, Way]) -> None:
         """Importing a module runs the packages above it first, so what is in a warm package is warm."""
-        for package in sorted(reached):
+        for package in sorted(reached, key=lambda name: (not reached[name].sure, name)):
+            sure = reached[package].sure
             for name in self._inside(package):
-                if name not in reached:
-                    reached[name] = Way(name, None, None, package, reached[package].sure)
+                if name not in reached or (sure and not reached[name].sure):
+                    reached[name] = Way(name, None, None, package, sure)
 
     def _inside(self, package: str) -> list[str]:
         """The checked modules of a package."""

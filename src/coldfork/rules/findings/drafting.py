@@ -59,6 +59,8 @@ def on_effect(
         text=effect.text,
         where=wording.where(effect),
         end_line=effect.end_line,
+        turn=effect.turn,
+        ahead=effect.ahead,
     )
 
 

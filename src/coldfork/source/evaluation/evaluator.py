@@ -177,6 +177,7 @@ class Evaluator(Interpreter):
     for_each_alternative = branches.for_each_alternative
     record_fact = known_effects.record_fact
     decorated = decorators.decorated
+    evaluate_decorators = decorators.evaluate
     apply_decorators = decorators.apply
     define_class = class_statements.define_class
     read_lazily = lazy_imports.read_lazily

@@ -243,6 +243,7 @@ class Frame:
                     statement,
                     self.gate > 0,
                     self.tries > 0,
+                    len(self.sites),
                 )
             )
             return

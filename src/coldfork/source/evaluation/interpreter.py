@@ -131,10 +131,16 @@ class Interpreter(ABC):
         """A function or class behind its decorators, their effects left to the statement that runs them."""
 
     @abstractmethod
+    def evaluate_decorators(
+        self, frame: Frame, nodes: tuple[tuple[Node, int], ...], symbol: str
+    ) -> tuple[tuple[Value, int], ...]:
+        """The decorators of a function or class, evaluated where they stand."""
+
+    @abstractmethod
     def apply_decorators(
-        self, frame: Frame, value: Value, nodes: tuple[tuple[Node, int], ...], symbol: str
+        self, frame: Frame, value: Value, decorators: tuple[tuple[Value, int], ...], symbol: str
     ) -> Value:
-        """Apply decorators where they stand."""
+        """Apply decorators, the last one first."""
 
     # -- names and attributes -----------------------------------------------------------------------
 

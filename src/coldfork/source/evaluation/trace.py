@@ -100,6 +100,8 @@ class SiteEdge(NamedTuple):
     gated: bool
     tried: bool = False
     """True inside a `try` that may handle its failing."""
+    behind: int = 0
+    """How many wakes of its module were noted before it: sites and imports are noted as they run."""
 
 
 class Failure(NamedTuple):

@@ -11,6 +11,7 @@ from types import MappingProxyType
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
 _UTF8 = ("utf-8", "utf8", "utf_8", "u8", "cp65001", "utf-8-sig", "utf_8_sig")
 LARGEST_FILE = 8_000_000
+TOO_LARGE = f"larger than {LARGEST_FILE // 1_000_000} MB, and was left alone"
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -113,9 +114,7 @@ def read_bytes(path: str) -> bytes:
         try:
             size = os.fstat(descriptor).st_size
             if size > LARGEST_FILE:
-                raise CannotRead(
-                    f"larger than {LARGEST_FILE // 1_000_000} MB; no import of such a file was analysed"
-                )
+                raise CannotRead(TOO_LARGE)
             parts = []
             while part := os.read(descriptor, size + 1):
                 parts.append(part)

@@ -13,9 +13,12 @@ from coldfork.source.reach.quotations import Quotations
 from coldfork.source.syntax import nodes
 
 _EXAMPLES = frozenset({
-    "benchmark", "benchmarks", "demo", "demos", "doc", "docs", "documentation", "example", "examples",
-    "notebooks", "sample", "samples", "tutorial", "tutorials",
+    "benchmark", "benchmarks", "cookbook", "cookbooks", "demo", "demos", "doc", "docs", "documentation",
+    "example", "examples", "notebook", "notebooks", "playground", "playgrounds", "sample", "samples",
+    "tutorial", "tutorials",
 })  # fmt: skip
+#: What such a folder may be called too, if there is a program in it.
+_PROGRAMS = frozenset({"experiments", "recipes"})
 _SCRIPTS = frozenset({"bin", "scripts", "tools"})
 #: What nobody may depend on, unless the library or the build does.
 _NARROW = frozenset({Audience.EXAMPLE, Audience.TEST})
@@ -42,6 +45,7 @@ class Audiences:
         audiences = {name: self._by_place(name, path) for name, path in paths.items()}
         self._lower(audiences)
         self._lift(audiences)
+        self._set_aside(audiences, paths)
         for name in waking:
             if audiences[name] is Audience.LIBRARY and self._builds(name, paths[name]):
                 audiences[name] = Audience.BUILD
@@ -98,6 +102,26 @@ class Audiences:
                 if widest.rank < audiences[name].rank and widest not in _NARROW:
                     audiences[name], changed = widest, True
 
+    def _set_aside(self, audiences: dict[str, Audience], paths: dict[str, str]) -> None:
+        """What lies in a package's folder of examples is one, if nothing outside of it imports any of it."""
+        folders: dict[str, list[str]] = {}
+        for name, path in paths.items():
+            if name not in self._found.display and (folder := _folder_of_examples(path)):
+                folders.setdefault(folder, []).append(name)
+        for folder, names in folders.items():
+            inside = set(names)
+            importers = {one for name in names for one in self._own_importers(name)} - inside
+            if any(audiences[one] not in _NARROW for one in importers):
+                continue
+            named = folder.rpartition("/")[2] in _EXAMPLES
+            if named or any(self._starts(name, paths[name]) for name in names):
+                library = (name for name in names if audiences[name] is Audience.LIBRARY)
+                audiences.update(dict.fromkeys(list(library), Audience.EXAMPLE))
+
+    def _starts(self, name: str, path: str) -> bool:
+        """True for a file that is written to be started."""
+        return path.endswith("__main__.py") or self._quotations.has_main_guard(name)
+
     def _own_importers(self, name: str) -> set[str]:
         return {importer for importer, _ in self._importers.get(name, ()) if importer in self._found.files}
 
@@ -110,7 +134,7 @@ class Audiences:
         path = self._quotations.path_of(name)
         if path.endswith("/__init__.py") or self._is_imported(name):
             return False
-        if path.endswith("__main__.py") or self._quotations.has_main_guard(name):
+        if self._starts(name, path):
             return True
         if name in self._found.display:
             return _holds(path, _SCRIPTS) or self._calls_at_module_level(name)
@@ -131,6 +155,14 @@ class Audiences:
         module = self._program.module(name)
         body = module.summary.body if module is not None else ()
         return any(node[0] == nodes.EXPR and node[-1][0] == nodes.CALL for node in body)
+
+
+def _folder_of_examples(path: str) -> str:
+    """The outermost folder of a path that is called like one of examples, with what is above it."""
+    parts = path.split("/")[:-1]
+    named = (at for at, part in enumerate(parts) if part in _EXAMPLES or part in _PROGRAMS)
+    at = next(named, None)
+    return "" if at is None else "/".join(parts[: at + 1])
 
 
 def _rank(audience: Audience) -> int:

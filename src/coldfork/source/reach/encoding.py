@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from coldfork.model.captures import CaptureEffect, CaptureKind
 from coldfork.model.causes import Audience, CheckedModule, Import
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.effects import Ahead, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Cut, Edge, Link, Site, SiteEdge, Wake
@@ -44,7 +44,7 @@ def encode_answer(answer: Answer) -> Any:
     """An answer as nested tuples of plain values."""
     return (
         [_effect(effect) for effect in answer.effects],
-        [(u.path, u.line, u.column, u.reason, u.own) for u in answer.unreadable],
+        [(u.path, u.line, u.column, u.reason, u.own, u.too_large) for u in answer.unreadable],
         [(i.path, i.line, i.column, i.rules, i.reason, i.covers) for i in answer.ignores],
         answer.modules,
         [_captured(effect) for effect in answer.captured],
@@ -53,7 +53,7 @@ def encode_answer(answer: Answer) -> Any:
         [(m.name, m.path, str(m.audience), m.imported) for m in answer.checked],
         [tuple(one) for one in answer.imports],
         answer.unset,
-        [(u.module, u.function, u.path, u.line, u.what) for u in answer.unfinished],
+        [(u.module, u.function, u.path, u.line, u.what, u.own) for u in answer.unfinished],
         answer.leading,
         answer.unfollowed,
     )
@@ -102,7 +102,7 @@ def _effect(effect: Effect) -> Any:
         )
         if imported is not None
         else None,
-        (e.test, e.remedy),
+        (e.test, e.remedy, e.turn, None if e.ahead is None else (str(e.ahead.kind), _steps(e.ahead.chain))),
     )
 
 
@@ -132,14 +132,15 @@ def decode_answer(data: Any) -> Answer:
 
 def _to_effect(data: Any) -> Effect:
     (kind, accelerator, verdict, module, path, line, end_line, column, text), position, steps, *rest = data
-    (condition, presumed), imported, (test, remedy) = rest
+    (condition, presumed), imported, (test, remedy, turn, ahead) = rest
     return Effect(
         EffectKind(kind), accelerator, Verdict(verdict), module, path, line, end_line, column, text,
         Position(position),
         _to_chain(steps),
         condition, presumed,
         ImportOf(*imported) if imported is not None else None,
-        test, remedy,
+        test, remedy, turn,
+        Ahead(EffectKind(ahead[0]), _to_chain(ahead[1])) if ahead is not None else None,
     )  # fmt: skip
 
 
@@ -160,6 +161,7 @@ def encode(result: ModuleResult) -> bytes:
             e.statement,
             e.gated,
             e.tried,
+            e.behind,
         )
         for e in result.edges
     )
@@ -218,9 +220,8 @@ def _to_site(data: Any) -> Site:
 
 
 def _to_site_edge(data: Any) -> SiteEdge:
-    line, end_line, column, position, symbol, edge, statement, gated, tried = data
-    made = _to_edge(edge)
-    return SiteEdge(line, end_line, column, _POSITIONS[position], symbol, made, statement, gated, tried)
+    line, end_line, column, position, symbol, edge, *rest = data
+    return SiteEdge(line, end_line, column, _POSITIONS[position], symbol, _to_edge(edge), *rest)
 
 
 _POSITIONS = {position.value: position for position in Position}

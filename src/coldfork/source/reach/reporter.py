@@ -11,13 +11,17 @@ from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import told
+from coldfork.source.files.data_tables import holds_only_data, is_table
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
+from coldfork.source.files.reading import TOO_LARGE
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.audiences import Audiences
+from coldfork.source.reach.execution_order import Event, ExecutionOrder
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
 from coldfork.source.reach.lazy_statements import may_be_lazy
+from coldfork.source.reach.preceding import Preceding
 from coldfork.source.reach.propagation import (
     ModuleResult,
     Reached,
@@ -31,6 +35,7 @@ from coldfork.source.reach.propagation import (
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
 from coldfork.source.syntax.lazy_imports import FIRST
+from coldfork.source.syntax.syntax_errors import TOO_DEEP
 from coldfork.source.values.conditions import Condition
 
 
@@ -53,6 +58,8 @@ class Reporter:
         self.entries = entries
         self._quotations = quotations
         self._importers = importers_of(self.results)
+        self._order = ExecutionOrder(self.results, entries)
+        self._preceding = Preceding(program, self.results, quotations)
         self._reaches = reach(self.results, self._importers, self._blamed_imports(), self._environment)
 
     # -- effects ------------------------------------------------------------------------------------
@@ -110,14 +117,19 @@ class Reporter:
         return blamed
 
     def _own(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
+        turns: dict[tuple[int, str], int] = {}
+        for index, site in enumerate(result.sites):
+            if site.wake.kind in WAKING:
+                turns.setdefault(_line_of(site), self._order.turn(name, Event(False, index)))
         for site in told(result.sites):
-            yield self._effect(name, site, site.wake, site.certain and not above, above, None)
+            effect = self._effect(name, site, site.wake, site.certain and not above, above, None)
+            yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
         path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
-        for site_edge in result.edges:
+        for index, site_edge in enumerate(result.edges):
             for target in targets(site_edge.edge.target, name):
                 reached = self._reaches.get(target)
                 if not reached:
@@ -145,9 +157,10 @@ class Reporter:
                         woken_elsewhere=own,
                         may_be_lazy=self._may_be_lazy(name, site_edge),
                     )
-                    yield self._effect(
+                    effect = self._effect(
                         name, site_edge, through.wake, through.certain and not above, above, imported
                     )
+                    yield replace(effect, turn=self._order.turn(name, Event(True, index)))
 
     def _may_be_lazy(self, name: str, site: SiteEdge) -> bool:
         if self.program.target_version < FIRST or not site.statement:
@@ -200,6 +213,7 @@ class Reporter:
             imported=imported,
             test=is_test(name, path),
             remedy=wake.remedy if imported is None else None,  # an import is mended where it stands
+            ahead=self._preceding.of(wake.link),
         )
 
     def _with_counts(self, effects: list[Effect]) -> list[Effect]:
@@ -228,7 +242,12 @@ class Reporter:
         towards = imports_towards(seeds, self._importers, self._reaches, self._environment)
         return tuple([
             Import(
-                importer, self._quotations.path_of(importer), one.line, target, not one.edge.conditions
+                importer,
+                self._quotations.path_of(importer),
+                one.line,
+                target,
+                not one.edge.conditions,
+                one.tried,
             )
             for importer, one, target in towards
         ])  # fmt: skip
@@ -251,9 +270,11 @@ class Reporter:
             state = self.program.module(name)
             if state is not None and state.outline.error is not None:
                 reason, line, column = state.outline.error
-                found.append(
-                    Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
-                )
+                own, too_large = name in self.found.files, reason == TOO_LARGE
+                if own and self._is_data(self.found.files[name], reason):
+                    continue
+                path = self._quotations.path_of(name)
+                found.append(Unreadable(path, line, column, reason, own, too_large))
         for name, (reason, line, column) in self.broken.items():
             found.append(
                 Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
@@ -261,10 +282,22 @@ class Reporter:
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
         return tuple(sorted(found, key=lambda u: u.path))
 
+    def _is_data(self, path: str, reason: str) -> bool:
+        """Whether nothing in a file could wake a device, although it is too much to be followed."""
+        if reason == TOO_DEEP:
+            return holds_only_data(self.program.read_source(path))
+        return reason == TOO_LARGE and is_table(path)
+
     def unfinished(self) -> tuple[Unfinished, ...]:
         """Modules that were not followed to their end."""
         found = [
-            Unfinished(name, cut.function, self._quotations.path_of(cut.module), cut.line)
+            Unfinished(
+                name,
+                cut.function,
+                self._quotations.path_of(cut.module),
+                cut.line,
+                own=name in self.found.files,
+            )
             for name, result in self.results.items()
             if (cut := result.cut) is not None
         ]
@@ -292,6 +325,11 @@ def _unsaid(
         return presumed
     said = {condition.words for condition in conditions}
     return tuple(words for words in presumed if words not in said)
+
+
+def _line_of(site: Site) -> tuple[int, str]:
+    """What has one turn: all that a line does to a device."""
+    return site.line, site.wake.accelerator
 
 
 def _sameness(effect: Effect) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Block, Code, Node, code_of
 from coldfork.source.syntax.scopes import ImportRecord, Scope
 from coldfork.source.syntax.skeleton import Skeleton, skeleton
-from coldfork.source.syntax.syntax_errors import parse
+from coldfork.source.syntax.syntax_errors import TOO_DEEP, parse
 from coldfork.source.syntax.words import FUTURE, GLOBAL, GRAPH, LAZY, MARK, words
 
 _POSTPONED = re.compile(
@@ -60,7 +60,7 @@ def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
     except CannotRead as problem:
         return unreadable(problem.reason, problem.line, problem.column)
     except (RecursionError, MemoryError):
-        return unreadable("an expression is nested too deeply")
+        return unreadable(TOO_DEEP)
 
 
 def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:

@@ -9,6 +9,8 @@ import sys
 from coldfork.source.files.reading import CannotRead
 from coldfork.source.syntax.newer.parsing import parse_any
 
+TOO_DEEP = "an expression is nested too deeply"
+
 # Patterns for one line, compiled when there is an error to explain.
 _PYTHON_2 = (
     rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,"
@@ -60,7 +62,7 @@ def explain_body(source: bytes, start: int, end: int) -> str:
     except CannotRead as problem:
         return problem.reason
     except (RecursionError, MemoryError):
-        return "an expression is nested too deeply"
+        return TOO_DEEP
     return "a function could not be read"
 
 

@@ -29,6 +29,8 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.unions import alternatives
 
 Nodes = tuple[tuple[Node, int], ...]
+#: Each decorator with its line.
+Decorators = tuple[tuple[Value, int], ...]
 
 _DATACLASSES = (
     "dataclasses.dataclass",
@@ -44,22 +46,29 @@ _DATACLASSES = (
 )
 
 
-def apply(ev: Interpreter, frame: Frame, value: Value, nodes: Nodes, symbol: str) -> Value:
-    """Evaluate and apply decorators where they stand, with all that they run."""
-    outer = frame.position, frame.symbol
-    if frame.toplevel:
-        frame.position, frame.symbol = Position.DECORATOR, symbol
+def evaluate(ev: Interpreter, frame: Frame, nodes: Nodes, symbol: str) -> Decorators:
+    """The decorators that stand above a function or class: all else of it is evaluated after them."""
+    outer = frame.enter(Position.DECORATOR, symbol)
     try:
-        factories = []
+        found = []
         for node, line in nodes:
             frame.at(line, line)
-            factories.append((ev.evaluate(frame, node), line))
-        for decorator, line in reversed(factories):
+            found.append((ev.evaluate(frame, node), line))
+        return tuple(found)
+    finally:
+        frame.leave(outer)
+
+
+def apply(ev: Interpreter, frame: Frame, value: Value, decorators: Decorators, symbol: str) -> Value:
+    """Apply decorators where they stand, the last one first, with all that they run."""
+    outer = frame.enter(Position.DECORATOR, symbol)
+    try:
+        for decorator, line in reversed(decorators):
             frame.at(line, line)
             value = _applied(ev, frame, decorator, value)
         return value
     finally:
-        frame.position, frame.symbol = outer
+        frame.leave(outer)
 
 
 def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, nodes: Nodes) -> Value:

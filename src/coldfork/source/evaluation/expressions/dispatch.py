@@ -257,8 +257,9 @@ def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
     items: dict[Value, Value] = {}
     exact, filled = True, False
     for key, value in zip(keys, values, strict=True):
+        at = None if key is None else ev.evaluate(frame, key)
         held = ev.evaluate(frame, value)
-        if key is None:
+        if at is None:
             if isinstance(held, Mapping):
                 ev.budget.charge(len(held.items))
                 items.update(held.items)
@@ -267,7 +268,7 @@ def _dict(ev: Interpreter, frame: Frame, node: Node) -> Value:
             else:
                 exact = False
         else:
-            items[ev.evaluate(frame, key)] = held
+            items[at] = held
             filled = True
     return Mapping(items, exact, not filled)
 

@@ -177,8 +177,8 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
     ev.journal.note_peculiar()
 
 
-def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value: Value) -> None:
-    """`target op= value`: `__iadd__` and its like, else the operator itself, then an assignment."""
+def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, right: Node) -> None:
+    """`target op= right`: `__iadd__` and its like, else the operator itself, then an assignment."""
     match target:
         case (nodes.TO_NAME, name):
             current = ev.read_lazily(frame, name_value(ev, frame, name))
@@ -187,5 +187,6 @@ def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, value:
         case (nodes.TO_INDEX, owner, index, _):
             current = ev.item(frame, ev.evaluate(frame, owner), ev.evaluate(frame, index))
         case _:
+            ev.evaluate(frame, right)
             return
-    assign(ev, frame, target, ev.operate(frame, operator, current, value))
+    assign(ev, frame, target, ev.operate(frame, operator, current, ev.evaluate(frame, right)))

@@ -40,6 +40,7 @@ def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
     )
     if outer_cls is not None:
         cls.scope = frame.env
+    decorating = ev.evaluate_decorators(frame, decorators, name) if decorators else ()
     frame.at(line, line)
     given: dict[str | None, Value] = {}
     if bases or keywords:
@@ -54,8 +55,8 @@ def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
     if bases or keywords or binds:
         _hooks(ev, frame, cls, given, line)
     value: Value = cls
-    if decorators:
-        value = ev.apply_decorators(frame, cls, decorators, name)
+    if decorating:
+        value = ev.apply_decorators(frame, cls, decorating, name)
     if stored(frame, name):
         bind_name(ev, frame, name, value)
     return 0

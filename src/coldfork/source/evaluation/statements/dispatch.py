@@ -57,7 +57,7 @@ def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: 
 def _augmented(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, end_line, target, operator, value = node
     frame.at(line, end_line)
-    augmented(ev, frame, target, operator, ev.evaluate(frame, value))
+    augmented(ev, frame, target, operator, value)
     return FALLS
 
 
@@ -136,6 +136,7 @@ def _return(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 def _def(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, name, decorators, header, _ = node
+    decorating = ev.evaluate_decorators(frame, decorators, name) if decorators else ()
     if header is not None:
         frame.at(line, line)
         defaults, annotations = header
@@ -146,8 +147,8 @@ def _def(ev: Interpreter, frame: Frame, node: Node) -> int:
     kept = stored(frame, name)
     if decorators or kept:
         value: Value = ev.definitions.function(frame.module, node, defining_env(frame), frame.cls)
-        if decorators:
-            value = ev.apply_decorators(frame, value, decorators, name)
+        if decorating:
+            value = ev.apply_decorators(frame, value, decorating, name)
         if kept:
             bind_name(ev, frame, name, value)
     return FALLS

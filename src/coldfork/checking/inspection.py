@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from coldfork.checking import machines
 from coldfork.checking.changes import Asked, changes_asked
-from coldfork.checking.environment import environment_of
+from coldfork.checking.environment import Environment, environment_of
 from coldfork.checking.places import Locate, locator
 from coldfork.checking.request import CheckRequest
 from coldfork.checking.selection import excluded, select_findings
@@ -63,9 +63,16 @@ class Inspection:
 
 
 def inspect(
-    request: CheckRequest, progress: Progress | None = None, *, store: Store | None = None
+    request: CheckRequest,
+    progress: Progress | None = None,
+    *,
+    store: Store | None = None,
+    find: Callable[[CheckRequest, Sequence[Path]], Environment] = environment_of,
 ) -> Inspection:
-    """Analyse what is asked about, and judge what is seen; a session gives the store for what it reads."""
+    """Analyse what is asked about, and judge what is seen.
+
+    A session gives the store for what it reads, and finds environments in a way of its own.
+    """
     reader = Reader(request.overlays)
     missing = tuple(path for path in request.paths if not _is_there(path, reader))
     present = tuple(path for path in request.paths if path not in missing)
@@ -74,7 +81,7 @@ def inspect(
     configuration = request.configuration
     locate = locator(present, request.overlays)
     asked = changes_asked(request, present)
-    search, environment = environment_of(request, present)
+    search, environment = find(request, present)
     observation, remedies = _observe(request, present, search, asked, progress, store)
     judgement = registry.judge_all(observation, request.rules, remedies)
     select = partial(select_findings, configuration=configuration, locate=locate)

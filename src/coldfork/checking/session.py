@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from coldfork.checking.environment import Environments
 from coldfork.checking.inspection import Inspection, inspect
 from coldfork.checking.reporting import report_of
 from coldfork.checking.request import CheckRequest, configured
@@ -36,6 +37,7 @@ class CheckSession:
         """Hold nothing yet; without `cache`, nothing is read from or written to the disk's cache either."""
         self._cache = cache
         self._held: Held | None = Held(OnDisk() if cache else None)
+        self._environments = Environments()
         self._written = False
 
     def check(
@@ -71,7 +73,7 @@ class CheckSession:
             raise UsageError("this session is closed; make another CheckSession")
         asked = request if self._cache else replace(request, cache=False)
         with _without_collecting():
-            inspection = inspect(asked, progress, store=self._held)
+            inspection = inspect(asked, progress, store=self._held, find=self._environments)
         if not self._written and not request.overlays:
             self._held.write()  # once, for whoever checks next: later answers must not wait for the disk
             self._written = True

@@ -62,7 +62,7 @@ class Evaluator(Interpreter):
         self.strangers = None
         self.first_yield_only = False
         self._classes = classes.Classes(self)
-        self._package_environments = PackageEnvironments(program)
+        self._package_environments = program.kept(PackageEnvironments)
         self._strange: dict[str, bool] = {}
 
     def global_value(self, frame: Frame, name: str) -> Value:

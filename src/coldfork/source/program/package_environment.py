@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, line_of
+from coldfork.source.syntax.variables import Environment, set_by
 
-Environment = dict[str, str | None]
 _MOST_MODULES = 400
 _NOTHING: Environment = {}
 
@@ -51,7 +53,7 @@ class PackageEnvironments:
                     if name.partition(".")[0] == top and name != top:
                         current.update(self._left_by(name, top))
             else:
-                _apply(node, current)
+                set_by(node, current)
         return current
 
     def _left_by(self, name: str, top: str) -> Environment:
@@ -93,7 +95,7 @@ class PackageEnvironments:
                         if target is not None and (only is None or only.led_to_by(name, top)):
                             self._enter(target, top, walk, only)
             else:
-                _apply(node, current)
+                set_by(node, current)
 
 
 class _Writers:
@@ -124,7 +126,7 @@ class _Writers:
             state = self._program.module(here)
             if state is None:
                 continue
-            if _writes(state):
+            if state.outline.sets_variables:
                 found.append(here)
             for imported in _own_imports(state, top):
                 self._importers.setdefault(imported, []).append(here)
@@ -140,22 +142,13 @@ class _Writers:
                 found += self._importers.get(leading, ())
 
 
-def _writes(state: Module) -> bool:
-    """True when a plain statement of the module's body sets a variable."""
-    changed: Environment = {}
-    for node in state.summary.body:
-        if node[0] in (nodes.ASSIGN, nodes.EXPR):
-            _apply(node, changed)
-    return bool(changed)
-
-
-def _own_imports(state: Module, top: str) -> dict[str, None]:
-    """The modules of the package that plain imports of a module's body may run."""
-    found: dict[str, None] = {}
-    for node in state.summary.body:
-        if node[0] in (nodes.IMPORT, nodes.FROM):
-            found.update(dict.fromkeys(n for n in _imported(state, node) if n.partition(".")[0] == top))
-    return found
+def _own_imports(state: Module, top: str) -> Iterator[str]:
+    """The modules of the package that imports of a module may run."""
+    for module, level, names in state.outline.imports:
+        base = state.absolute(module, level)
+        if base.partition(".")[0] == top:
+            yield from with_packages(base)
+            yield from (f"{base}.{name}" for name in names or () if name != "*")
 
 
 def _imported(state: Module, node: Node) -> list[str]:
@@ -167,45 +160,11 @@ def _imported(state: Module, node: Node) -> list[str]:
         _, _, _, module, level, names = node
         base = state.absolute(module, level)
         bases = [base, *[f"{base}.{name}" for name, _ in names if name != "*"]]
-    found: list[str] = []
-    for base in bases:
-        parts = base.split(".")
-        found += [".".join(parts[: index + 1]) for index in range(len(parts))]
-    return found
+    return [name for base in bases for name in with_packages(base)]
 
 
-def _apply(node: Node, current: Environment) -> None:
-    """Take over what one statement sets."""
-    if node[0] == nodes.ASSIGN:
-        _, _, _, targets, value = node
-        for target in targets:
-            match target:
-                case (nodes.TO_INDEX, owner, (nodes.CONST, name), _) if _is_environ(owner):
-                    current[str(name)] = _text(value)
-    elif node[0] == nodes.EXPR:
-        _, _, _, expression = node
-        match expression:
-            case (
-                nodes.CALL,
-                (nodes.ATTR, owner, "setdefault", _),
-                ((nodes.CONST, name), value),
-                *_,
-            ) if _is_environ(owner):
-                current.setdefault(str(name), _text(value))
-
-
-def _is_environ(node: Node) -> bool:
-    match node:
-        case (nodes.ATTR, _, "environ", _) | (nodes.NAME, "environ", _):
-            return True
-    return False
-
-
-def _text(node: Node) -> str | None:
-    """The text a variable is set to, if it is written out."""
-    match node:
-        case (nodes.CONST, str(text)):
-            return text
-        case (nodes.CALL, (nodes.NAME, "str", _), ((nodes.CONST, value),), *_):
-            return str(value)
-    return None
+@cache
+def with_packages(module: str) -> tuple[str, ...]:
+    """A module's packages, outermost first, and the module itself."""
+    parts = module.split(".")
+    return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])

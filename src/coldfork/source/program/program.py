@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.profiles import Profile
@@ -13,6 +14,9 @@ from coldfork.source.syntax.nodes import Code
 
 #: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
 HIERARCHY = "*"
+
+
+T = TypeVar("T")
 
 
 def proceed() -> None:
@@ -42,6 +46,7 @@ class Program:
         self._distributions = distributions
         self._files = files
         self._modules: dict[str, Module | None] = {}
+        self._kept: dict[object, Any] = {}
         self.pause: Callable[[], None] = proceed
         """Called before a function is followed; may end the analysis."""
         self.consulted = 0
@@ -53,6 +58,13 @@ class Program:
         """For every module of the analysis, what its top-level classes derive from: last parts of names."""
         self.unparsed: list[Module] = []
         """Modules with a function that does not parse."""
+
+    def kept(self, make: Callable[[Program], T]) -> T:
+        """What was made of this program by this once, for whoever asks for it: a walk takes its time."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        made: T = self._kept[make]
+        return made
 
     def bit(self, name: str) -> int:
         """The bit that stands for a module in `consulted`."""

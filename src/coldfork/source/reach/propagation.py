@@ -13,6 +13,7 @@ from coldfork.model.effects import WAKING
 from coldfork.source.evaluation.objects.presence import installed
 from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import joined
+from coldfork.source.program.package_environment import with_packages
 from coldfork.source.values.conditions import Condition
 
 
@@ -50,13 +51,6 @@ Environments = Callable[[str, int], Mapping[str, str | None]]
 
 #: Where a module's own line stands among the ways of that module.
 _OWN = (-1, 0)
-
-
-@cache
-def with_packages(module: str) -> tuple[str, ...]:
-    """A module's packages, outermost first, and the module itself."""
-    parts = module.split(".")
-    return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
 
 
 @cache

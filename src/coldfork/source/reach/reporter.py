@@ -52,7 +52,7 @@ class Reporter:
     ) -> None:
         self.program = program
         self.results = results.by_name
-        self.inherited = PackageEnvironments(program)
+        self.inherited = program.kept(PackageEnvironments)
         self.broken = results.broken
         self.found = found
         self.entries = entries

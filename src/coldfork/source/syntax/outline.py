@@ -12,6 +12,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Class, Node, last_name
 from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.summary import Summary
+from coldfork.source.syntax.variables import sets_variables
 
 
 class Outline(NamedTuple):
@@ -25,6 +26,8 @@ class Outline(NamedTuple):
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None
     captures: bool
+    sets_variables: bool
+    """Whether a plain statement of its body sets an environment variable."""
 
 
 def outline_of(summary: Summary) -> Outline:
@@ -36,6 +39,7 @@ def outline_of(summary: Summary) -> Outline:
         summary.ignores,
         summary.error,
         summary.captures,
+        sets_variables(summary.body),
     )
 
 

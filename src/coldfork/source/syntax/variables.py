@@ -1,0 +1,54 @@
+"""Environment variables that plain statements set."""
+
+from __future__ import annotations
+
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Block, Node
+
+Environment = dict[str, str | None]
+"""Texts by variable; None for one that is set to what is not written out."""
+
+
+def sets_variables(body: Block) -> bool:
+    """True when a plain statement of a body sets a variable."""
+    changed: Environment = {}
+    for node in body:
+        set_by(node, changed)
+    return bool(changed)
+
+
+def set_by(node: Node, current: Environment) -> None:
+    """Take over what one statement sets."""
+    if node[0] == nodes.ASSIGN:
+        _, _, _, targets, value = node
+        for target in targets:
+            match target:
+                case (nodes.TO_INDEX, owner, (nodes.CONST, name), _) if _is_environ(owner):
+                    current[str(name)] = _text(value)
+    elif node[0] == nodes.EXPR:
+        _, _, _, expression = node
+        match expression:
+            case (
+                nodes.CALL,
+                (nodes.ATTR, owner, "setdefault", _),
+                ((nodes.CONST, name), value),
+                *_,
+            ) if _is_environ(owner):
+                current.setdefault(str(name), _text(value))
+
+
+def _is_environ(node: Node) -> bool:
+    match node:
+        case (nodes.ATTR, _, "environ", _) | (nodes.NAME, "environ", _):
+            return True
+    return False
+
+
+def _text(node: Node) -> str | None:
+    """The text a variable is set to, if it is written out."""
+    match node:
+        case (nodes.CONST, str(text)):
+            return text
+        case (nodes.CALL, (nodes.NAME, "str", _), ((nodes.CONST, value),), *_):
+            return str(value)
+    return None

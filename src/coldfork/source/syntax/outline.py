@@ -24,7 +24,6 @@ class Outline(NamedTuple):
     """The top-level packages that the statements of its body import, come what may."""
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None
-    captures: bool
 
 
 def outline_of(summary: Summary) -> Outline:
@@ -35,7 +34,6 @@ def outline_of(summary: Summary) -> Outline:
         tuple(dict.fromkeys(_imported(summary.body))),
         summary.ignores,
         summary.error,
-        summary.captures,
     )
 
 

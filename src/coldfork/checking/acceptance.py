@@ -50,7 +50,7 @@ def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Findin
     )
     added: dict[str, list[Finding]] = {}
     for cause, effect in found:
-        seen = replace(inspection.observation, effects=(effect,), captured=(), unreadable=())
+        seen = replace(inspection.observation, effects=(effect,), unreadable=())
         kept = inspection.select(registry.judge(seen, _without_complaints(inspection.request.rules)))
         added.setdefault(cause.id, []).extend(
             replace(finding, cause=cause.id) for finding in kept if finding.id not in held.findings

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from coldfork.model.captures import CaptureEffect
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.effects import Effect
 
@@ -79,7 +78,6 @@ class Observation:
     unreadable: tuple[Unreadable, ...]
     ignores: tuple[IgnoreComment, ...]
     statistics: Statistics
-    captured: tuple[CaptureEffect, ...] = ()
     """What happens in code that CUDA graphs capture."""
     absent: tuple[str, ...] = ()
     """Packages that the checked code imports, come what may, and that were not found beside it."""

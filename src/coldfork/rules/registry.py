@@ -23,12 +23,16 @@ NAMES = (
     "waking-import",
     "eager-reexport",
     "device-query-at-import",
+    UNUSED_IGNORE,
+    "unreadable-source",
+)
+
+#: Rules that were removed, so that a configuration or a comment that still names one is told why.
+REMOVED = (
+    "capture-before-warmup",
     "capture-reuses-warmup-state",
     "lazy-init-in-captured-region",
     "sync-in-captured-region",
-    "capture-before-warmup",
-    UNUSED_IGNORE,
-    "unreadable-source",
 )
 
 
@@ -118,9 +122,13 @@ def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tup
 
 def unknown(names: Iterable[str]) -> str:
     """That there are no rules of these names, each with the near match."""
-    matches = ((name, near_match(name, NAMES)) for name in names)
-    return "; ".join(
-        f"there is no rule {name!r}; "
-        + (f"did you mean {match}?" if match else "`coldfork rule` lists them all")
-        for name, match in matches
+    return "; ".join(map(_unknown, names))
+
+
+def _unknown(name: str) -> str:
+    if name in REMOVED:
+        return f"the rule {name!r} was removed; coldfork.graphs.assert_replayable finds such faults, by running the code"
+    match = near_match(name, NAMES)
+    return f"there is no rule {name!r}; " + (
+        f"did you mean {match}?" if match else "`coldfork rule` lists them all"
     )

@@ -3,7 +3,7 @@
 ## What it does
 
 Reports a `# coldfork: ignore[rule] reason` comment on a statement where the rule finds nothing, and
-one that names a rule that does not exist.
+one that names a rule that does not exist, or no longer does.
 
 ## Why is this bad
 
@@ -70,6 +70,8 @@ def judge(case: Case) -> Iterator[Finding]:
             if name in registry.NAMES:
                 message = f"there is no finding of {name} to ignore here under the profile {profile}"
                 yield _draft(comment, message, f"remove {name} from the comment")
+            elif name in registry.REMOVED:
+                yield _draft(comment, f"the rule {name!r} was removed", f"remove {name} from the comment")
             else:
                 yield _draft(comment, f"there is no rule {name!r} to ignore", _right_name(name))
 

@@ -14,7 +14,6 @@ from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
 from coldfork.model.observations import Observation, Progress, Statistics
 from coldfork.model.profiles import Profile
-from coldfork.source.capture.observer import CaptureObserver
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
@@ -125,7 +124,6 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.unreadable,
         answer.ignores,
         statistics,
-        answer.captured,
         answer.absent,
         answer.affected,
         answer.checked,
@@ -175,9 +173,6 @@ def _answer(
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations)
-    captured = CaptureObserver(program, quotations).effects(
-        name for name in found.files if not request.roots and name in results.by_name
-    )
     affected = None
     if request.changed is not None:
         names = affected_modules(results, (*found.roots, *search), found.files, request.changed)
@@ -188,7 +183,6 @@ def _answer(
         reporter.unreadable(),
         reporter.ignores(),
         len(results.by_name),
-        captured,
         absent_packages(program, found.files, quotations.path_of),
         affected,
         reporter.modules(effects),

@@ -143,7 +143,6 @@ DEVICES = (
                 "tensor."
             ),
         ),
-        "coldfork rule lazy-init-in-captured-region",
         kinds=(*_CUDA_ERRORS, "UserWarning"),
         needles=(
             "stream is capturing",
@@ -248,7 +247,6 @@ DEVICES = (
                 "own to the graph: `CUDAGraph.register_generator_state`."
             ),
         ),
-        "coldfork rule capture-reuses-warmup-state",
         kinds=(*_CUDA_ERRORS, "LeakError", "LeakWarning"),
         needles=(
             "CUBLAS_STATUS_NOT_INITIALIZED",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 from typing import Any, NamedTuple
 
-from coldfork.model.captures import CaptureEffect, CaptureKind
 from coldfork.model.causes import Audience, CheckedModule, Import
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Ahead, Effect, EffectKind, ImportOf, Verdict
@@ -24,7 +23,6 @@ class Answer(NamedTuple):
     unreadable: tuple[Unreadable, ...]
     ignores: tuple[IgnoreComment, ...]
     modules: int
-    captured: tuple[CaptureEffect, ...] = ()
     absent: tuple[str, ...] = ()
     """Packages that the checked code imports, come what may, and that were not found."""
     affected: tuple[str, ...] | None = None
@@ -47,7 +45,6 @@ def encode_answer(answer: Answer) -> Any:
         [(u.path, u.line, u.column, u.reason, u.own, u.too_large) for u in answer.unreadable],
         [(i.path, i.line, i.column, i.rules, i.reason, i.covers) for i in answer.ignores],
         answer.modules,
-        [_captured(effect) for effect in answer.captured],
         answer.absent,
         answer.affected,
         [(m.name, m.path, str(m.audience), m.imported) for m in answer.checked],
@@ -59,25 +56,8 @@ def encode_answer(answer: Answer) -> Any:
     )
 
 
-def _captured(effect: CaptureEffect) -> Any:
-    e = effect
-    return (
-        (str(e.kind), str(e.verdict), e.module, e.path, e.line, e.end_line, e.column, e.text, e.captor),
-        _steps(e.chain),
-        (e.what, e.earlier, e.condition, e.test),
-    )
-
-
 def _steps(chain: Chain) -> Any:
     return [(str(step.kind), step.symbol, step.path, step.line, step.text) for step in chain.steps]
-
-
-def _to_captured(data: Any) -> CaptureEffect:
-    (kind, verdict, module, path, line, end_line, column, text, captor), steps, rest = data
-    return CaptureEffect(
-        CaptureKind(kind), Verdict(verdict), module, path, line, end_line, column, text, captor,
-        _to_chain(steps), *rest,
-    )  # fmt: skip
 
 
 def _to_chain(steps: Any) -> Chain:
@@ -108,14 +88,13 @@ def _effect(effect: Effect) -> Any:
 
 def decode_answer(data: Any) -> Answer:
     """The answer that was encoded."""
-    effects, unreadable, ignores, modules, captured, absent, affected, checked, imports, unset, *rest = data
+    effects, unreadable, ignores, modules, absent, affected, checked, imports, unset, *rest = data
     unfinished, leading, unfollowed = rest
     return Answer(
         tuple([_to_effect(effect) for effect in effects]),
         tuple([Unreadable(*each) for each in unreadable]),
         tuple([IgnoreComment(*each) for each in ignores]),
         modules,
-        tuple([_to_captured(effect) for effect in captured]),
         absent,
         affected,
         tuple([

@@ -178,17 +178,6 @@ class Case(NamedTuple):
     line: int
 
 
-def is_name(node: Node, name: str) -> bool:
-    """True for an expression that is this name alone."""
-    return node[:2] == (NAME, name)
-
-
-def arguments_of(call: Node) -> tuple[Node, ...]:
-    """What a call hands over, by position and by name."""
-    _, _, positional, keywords, *_ = call
-    return (*positional, *[value for _, value in keywords])
-
-
 def last_name(node: Node) -> str | None:
     """The last part of a name or of a dotted one; None for any other expression."""
     if node[0] == NAME:

@@ -25,7 +25,6 @@ class Outline(NamedTuple):
     """The top-level packages that the statements of its body import, come what may."""
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None
-    captures: bool
     sets_variables: bool
     """Whether a plain statement of its body sets an environment variable."""
 
@@ -38,7 +37,6 @@ def outline_of(summary: Summary) -> Outline:
         tuple(dict.fromkeys(_imported(summary.body))),
         summary.ignores,
         summary.error,
-        summary.captures,
         sets_variables(summary.body),
     )
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.capture_hints import capturing
 from coldfork.source.syntax.ignore_comments import find_ignore_comments
 from coldfork.source.syntax.large_files import is_large, statements
 from coldfork.source.syntax.lazy_imports import declare, may_be_listed, may_be_spelt
@@ -20,7 +19,7 @@ from coldfork.source.syntax.nodes import Block, Code, Node, code_of
 from coldfork.source.syntax.scopes import ImportRecord, Scope
 from coldfork.source.syntax.skeleton import Skeleton, skeleton
 from coldfork.source.syntax.syntax_errors import TOO_DEEP, parse
-from coldfork.source.syntax.words import FUTURE, GLOBAL, GRAPH, LAZY, MARK, words
+from coldfork.source.syntax.words import FUTURE, GLOBAL, LAZY, MARK, words
 
 _POSTPONED = re.compile(
     rb"^from[ \t]+__future__[ \t]+import[^\n]*(?:\n[^\n)]*)*?\bannotations\b", re.MULTILINE
@@ -40,8 +39,6 @@ class Summary(NamedTuple):
     rebound: frozenset[str]
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None = None
-    captures: bool = False
-    """True when the file may capture a CUDA graph."""
     lazy: frozenset[str] = frozenset()
     """The names that lazy imports bind, and the dotted ones of the submodules that they name."""
     deferred: bool = False
@@ -99,7 +96,6 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
         frozenset(_rebound(source) if held & GLOBAL else ()),
         tuple(tuple(mark) for mark in find_ignore_comments(source)) if held & MARK else (),
         None,
-        bool(held & GRAPH) and capturing(source),
         context.lazy,
         deferred,
     )

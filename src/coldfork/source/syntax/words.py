@@ -8,8 +8,8 @@ from __future__ import annotations
 from coldfork.source.syntax.native.compiled import compiled_words
 
 #: What is looked for, in the order of the bits that stand for it.
-WORDS = (b"__future__", b"lazy", b"global", b"raph", b"coldfork:")
-FUTURE, LAZY, GLOBAL, GRAPH, MARK = (1 << bit for bit in range(len(WORDS)))
+WORDS = (b"__future__", b"lazy", b"global", b"coldfork:")
+FUTURE, LAZY, GLOBAL, MARK = (1 << bit for bit in range(len(WORDS)))
 
 
 def words(source: bytes) -> int:

@@ -866,7 +866,7 @@ static PyObject *skeleton(PyObject *module, PyObject *argument) {
 
 /* words.py: which of the words that ask for a closer look a source holds, a bit for each in its order. */
 static const Word WORDS[] = {
-    WORD("__future__", 2), WORD("lazy", 2), WORD("global", 3), WORD("raph", 2), WORD("coldfork:", 7),
+    WORD("__future__", 2), WORD("lazy", 2), WORD("global", 3), WORD("coldfork:", 7),
 };
 
 static PyObject *words(PyObject *module, PyObject *argument) {

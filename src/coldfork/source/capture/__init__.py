@@ -1,1 +1,0 @@
-"""Follows the code that CUDA graphs capture, over objects that have an identity."""

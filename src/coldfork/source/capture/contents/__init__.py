@@ -1,1 +1,0 @@
-"""What is known of objects: their attributes, their items, and how they compare."""

@@ -1,1 +1,0 @@
-"""What captured code asks of the device, and what of it depends on the batch."""

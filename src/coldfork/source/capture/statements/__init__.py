@@ -1,1 +1,0 @@
-"""Statements of code around and inside a capture."""

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import FALSE, TRUE, UNKNOWN, Const, Union, Value
+from coldfork.source.values.unions import joined
+
+#: What holds the names of all variables.
+ENVIRONMENT = frozenset({"os.environ", "os.environ.keys()"})
+
 
 class EnvironmentVariables:
     """What is known of `os.environ`: a variable that was set to something unknown is None."""
@@ -26,3 +33,20 @@ class EnvironmentVariables:
 
 def _key(values: dict[str, str | None]) -> tuple[tuple[str, str | None], ...]:
     return tuple(sorted(values.items(), key=str))
+
+
+def being_set(name: str) -> Condition:
+    """The condition that a variable is set, which is presumed to be unset."""
+    words = f"the environment variable {name} is set"
+    return Condition(words=words, presumes=f"{name} is unset", variable=name)
+
+
+def is_set(variables: EnvironmentVariables, name: Value) -> Value:
+    """Whether a variable is set: what is not set by the followed code is presumed not to be."""
+    if isinstance(name, Union):
+        return joined([(is_set(variables, single), condition) for single, condition in name.alternatives])
+    if not isinstance(name, Const) or not isinstance(name.value, str):
+        return UNKNOWN
+    if name.value in variables.values:
+        return UNKNOWN if variables.values[name.value] is None else TRUE
+    return Union(((FALSE, None), (TRUE, being_set(name.value))))

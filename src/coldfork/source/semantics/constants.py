@@ -12,6 +12,8 @@ from coldfork.source.values.kinds import Const
 LONGEST = 2_000
 #: The kind of a list whose items are in an order that nobody knows: no constant.
 UNORDERED = "unordered"
+#: The kind of a list whose first items are known; the last one stands for any number of others.
+STARTED = "started"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
+from coldfork.source.evaluation.flow.truth_tests import opposite, quoted, test_of, tested
 from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
-from coldfork.source.semantics.constants import LONGEST
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
@@ -35,8 +34,8 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-from coldfork.source.values.texts import ending
-from coldfork.source.values.unions import joined, truth, union
+from coldfork.source.values.texts import joined_text
+from coldfork.source.values.unions import each_text, joined, truth, union
 
 _LONGEST_CHAIN = 40
 
@@ -169,14 +168,7 @@ def _bool(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, operand = node
-    outcome = test_of(tested(ev, frame, ev.evaluate(frame, operand)))
-    if outcome.nominal is None:
-        return UNKNOWN
-    nominal = FALSE if outcome.nominal else TRUE
-    other = outcome.when_false if outcome.nominal else outcome.when_true
-    if other is None:
-        return nominal
-    return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
+    return opposite(tested(ev, frame, ev.evaluate(frame, operand)))
 
 
 def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -255,10 +247,7 @@ def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
         if isinstance(part, Instance):
             method = next((name for name in methods if _has(ev, part, name)), "__repr__")
             ev.call(frame, ev.attribute(frame, part, method))
-    if all(isinstance(part, Const) for part in parts):
-        text = "".join(str(part.value) for part in parts if isinstance(part, Const))
-        return Const(text) if len(text) <= LONGEST else UNKNOWN
-    return ending(tuple(parts)) or UNKNOWN
+    return each_text(parts, joined_text)
 
 
 def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:

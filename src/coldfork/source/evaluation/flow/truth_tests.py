@@ -6,7 +6,7 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.program.module import Module
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import ClassRef, Instance, Union, Value
+from coldfork.source.values.kinds import FALSE, TRUE, UNKNOWN, ClassRef, Instance, Union, Value
 from coldfork.source.values.unions import truth
 
 Span = tuple[int, int, int, int]
@@ -53,6 +53,18 @@ def test_of(value: Value) -> Test:
     if settled is None:
         return _PLAIN[None]
     return Test(settled, None if settled else off.get(True), off.get(False) if settled else None)
+
+
+def opposite(value: Value) -> Value:
+    """What `not value` is."""
+    outcome = test_of(value)
+    if outcome.nominal is None:
+        return UNKNOWN
+    nominal = FALSE if outcome.nominal else TRUE
+    other = outcome.when_false if outcome.nominal else outcome.when_true
+    if other is None:
+        return nominal
+    return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
 
 
 def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:

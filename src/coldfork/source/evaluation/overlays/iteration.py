@@ -20,6 +20,7 @@ from coldfork.source.values.kinds import (
     Lazy,
     Mapping,
     Sequence,
+    Union,
     Value,
 )
 from coldfork.source.values.unions import truth, union
@@ -111,12 +112,16 @@ def _any(wanted: bool) -> Model:
         ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value | None:
         items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
-        outcomes = [test_of(item).nominal for item in items]
+        tests = [test_of(item) for item in items]
+        outcomes = [test.nominal for test in tests]
         if wanted in outcomes:
             return Const(wanted)
-        return (
-            Const(not wanted) if exact and all(outcome is (not wanted) for outcome in outcomes) else UNKNOWN
-        )
+        if not exact or None in outcomes:
+            return UNKNOWN
+        turning = [test.when_true if wanted else test.when_false for test in tests]
+        other = next((condition for condition in turning if condition is not None), None)
+        nominal = Const(not wanted)
+        return nominal if other is None else Union(((nominal, None), (Const(wanted), other)))
 
     return model
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from coldfork.source.program.module import Module
+from coldfork.source.program.package_environment import DEFAULT_DEVICE, device_left_by
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import FALSE, TRUE, UNKNOWN, Const, Union, Value
 from coldfork.source.values.unions import joined
@@ -13,17 +15,30 @@ ENVIRONMENT = frozenset({"os.environ", "os.environ.keys()"})
 class EnvironmentVariables:
     """What is known of `os.environ`: a variable that was set to something unknown is None."""
 
-    __slots__ = ("key", "values")
+    __slots__ = ("_devices", "key", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, str | None] = {}
         self.key: tuple[tuple[str, str | None], ...] = ()
         """The same as a part of what calls are remembered by."""
+        self._devices: dict[str, str | None] = {}
+        """The default device that importing a module leaves; None of one that leaves it alone."""
 
     def begin(self, values: dict[str, str | None]) -> None:
         """Start over with the variables that are set when a module begins."""
         self.values = dict(values)
         self.key = _key(self.values)
+
+    def imported(self, module: Module) -> None:
+        """Take over the default device that a module of the checked code sets, unless there is one."""
+        if DEFAULT_DEVICE in self.values:
+            return
+        name = module.name
+        if name not in self._devices:
+            self._devices[name] = device_left_by(module)
+        device = self._devices[name]
+        if device is not None:
+            self.set(DEFAULT_DEVICE, device)
 
     def set(self, name: str, value: str | None) -> None:
         """Set one variable."""

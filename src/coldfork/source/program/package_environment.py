@@ -204,6 +204,15 @@ def _apply(node: Node, current: Environment) -> None:
                 current[DEFAULT_DEVICE] = _device(given)
 
 
+def device_left_by(module: Module) -> str | None:
+    """The default device that the plain statements of a module's body set."""
+    left: Environment = {}
+    for node in module.summary.body:
+        if node[0] == nodes.EXPR:
+            _apply(node, left)
+    return left.get(DEFAULT_DEVICE)
+
+
 def _is_environ(node: Node) -> bool:
     match node:
         case (nodes.ATTR, _, "environ", _) | (nodes.NAME, "environ", _):

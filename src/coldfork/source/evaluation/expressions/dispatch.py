@@ -21,7 +21,6 @@ from coldfork.source.values.kinds import (
     FALSE,
     NONE,
     REST,
-    TRUE,
     TRUTHY,
     UNKNOWN,
     ClassRef,
@@ -30,7 +29,6 @@ from coldfork.source.values.kinds import (
     Instance,
     Mapping,
     Sequence,
-    Union,
     Unknown,
     Value,
 )

@@ -186,11 +186,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
             raise Raised("KeyError")
         return found if found is not None else UNKNOWN
     if isinstance(container, Sequence):
-        if container.kind == STARTED:
-            known = isinstance(key, Const) and key.value in range(len(container.items))
-            return _element(container.items, True, key) if known else UNKNOWN
-        place = UNKNOWN if container.kind == UNORDERED else key
-        return _element(container.items, container.exact, place)
+        return _element(container, key)
     if isinstance(container, PartialText):
         if isinstance(key, Const) and key.value in range(len(container.start)):
             return Const(container.start[key.value])
@@ -212,9 +208,13 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     return UNKNOWN
 
 
-def _element(items: tuple[Value, ...], exact: bool, key: Value) -> Value:
-    if isinstance(key, Const) and isinstance(key.value, int) and exact:
-        return items[key.value] if -len(items) <= key.value < len(items) else UNKNOWN
+def _element(container: Sequence, key: Value) -> Value:
+    items, exact = container.items, container.exact
+    if isinstance(key, Const) and isinstance(key.value, int) and container.kind != UNORDERED:
+        if exact:
+            return items[key.value] if -len(items) <= key.value < len(items) else UNKNOWN
+        if container.kind == STARTED and 0 <= key.value < len(items):
+            return items[key.value]
     return union([*items, UNKNOWN] if not exact else items) if items else UNKNOWN
 
 

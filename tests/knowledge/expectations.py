@@ -341,6 +341,7 @@ cuda torch.backends.cudnn.is_available(): True
 cuda torch.xpu.is_available(): False
 xpu torch.xpu.is_available(): True
 cuda torch.accelerator.is_available(): True
+cuda torch.accelerator.current_accelerator().type: 'cuda'
 cpu torch.accelerator.is_available(): False
 cuda torch.backends.mps.is_available(): False
 cpu torch.backends.mps.is_available(): ?

@@ -674,6 +674,9 @@ dict(enumerate("ab", 5)) == {5: "a", 6: "b"}
 (1 if picked == "x" else 2) == 1
 (picked == "x" and 5) == 5
 (picked == "a" or 6) == 6
+"{a}".format(a=1) == "1"
+picked + "y" == "xy"
+f"{picked}" == "x"
 not picked == "a"
 all([True, picked == "x"])
 any([False, picked == "x"])
@@ -714,7 +717,6 @@ where_it_breaks() == "a"
 [member.name for member in Color] == ["RED", "BLUE"]
 os is sys
 os.path is None
-"{a}".format(a=1) == "1"
 2 ** 3 == 8
 1 << 2 == 4
 8 >> 1 == 4
@@ -739,8 +741,6 @@ plain == 1
 1 == Level.LOW
 "RED" in Color.__members__
 [item for item in (picked,)] == ["x"]
-picked + "y" == "xy"
-f"{picked}" == "x"
 picked in ("a", "b")
 picked == "a"
 one == 1

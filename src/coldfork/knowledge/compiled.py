@@ -8,7 +8,7 @@ from typing import Any
 
 Rows = tuple[tuple[Any, ...], ...]
 
-DIGEST = '4d5008e73059dc27dd14e6c3'
+DIGEST = '24176fc675101c6418eb4c67'
 
 EFFECTS: Rows = (
     ('helper', ('accelerate.utils.is_bf16_available', 'accelerate.utils.imports.is_bf16_available', 'accelerate.utils.get_max_memory', 'accelerate.utils.modeling.get_max_memory'), (), (), 'creates-context', ('cuda', 'rocm'), (), (), None, None, (), 'torch_xla is not installed', 'accelerate', '', True, 'accelerate 1.15.0 accelerate/utils/imports.py:169: torch.cuda.is_bf16_supported; accelerate/utils/modeling.py get_max_memory: torch.cuda.mem_get_info', 'first-use', '', True, '', ''),
@@ -353,6 +353,7 @@ VALUES: Rows = (
     (('torch.backends.cudnn.is_available()', 'torch._C._has_cudnn', 'torch.cuda.nccl.is_available()', 'torch.distributed.is_nccl_available()'), (('cuda', 'true', True), ('rocm', 'true', True), ('xpu', 'false', False)), 'torch', '', True, 'torch/backends/cudnn/__init__.py: true of the builds that are published for these machines'),
     (('torch.xpu.is_available()', 'torch.xpu._is_compiled()', 'torch._C._has_xpu'), (('xpu', 'true', True), ('otherwise', 'false', False)), 'torch', '', True, "the profile's machine: a GPU, and a build for it"),
     (('torch.accelerator.is_available()',), (('cuda', 'true', True), ('rocm', 'true', True), ('xpu', 'true', True), ('otherwise', 'false', False)), 'torch', '', True, "torch/accelerator/__init__.py: delegates to the device's module"),
+    (('torch.accelerator.current_accelerator().type',), (('cuda', 'constant', 'cuda'), ('rocm', 'constant', 'cuda'), ('xpu', 'constant', 'xpu')), 'torch', '', True, 'torch 2.13.0 torch/accelerator/__init__.py current_accelerator: the accelerator that torch was built for, without asking whether there is one'),
     (('torch.backends.mps.is_available()', 'torch.backends.mps.is_built()', 'torch.mps.is_available()', 'torch._C._has_mps', 'torch._C._mps_is_available()', 'torch.mtia.is_available()', 'torch.is_vulkan_available()'), (('cuda', 'false', False), ('rocm', 'false', False), ('xpu', 'false', False)), 'torch', '', True, "torch/backends/mps/__init__.py: Apple's GPUs only; no profile describes one"),
     (('torch.distributed.is_initialized()', 'torch.distributed.distributed_c10d.is_initialized()', 'torch.distributed.is_torchelastic_launched()'), (('otherwise', 'false', False),), 'torch', '', True, 'torch/distributed/distributed_c10d.py: no process group exists while a module is imported'),
     (('torch.distributed.is_available()',), (('cuda', 'true', True), ('rocm', 'true', True), ('xpu', 'true', True)), 'torch', '', True, "torch/distributed/__init__.py: hasattr(torch._C, '_c10d_init'), true of the published Linux builds"),

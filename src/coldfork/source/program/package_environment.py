@@ -10,7 +10,7 @@ from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, line_of
-from coldfork.source.syntax.variables import Environment, set_by
+from coldfork.source.syntax.variables import DEFAULT_DEVICE, Environment, set_by
 
 _MOST_MODULES = 400
 _NOTHING: Environment = {}
@@ -168,3 +168,12 @@ def with_packages(module: str) -> tuple[str, ...]:
     """A module's packages, outermost first, and the module itself."""
     parts = module.split(".")
     return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
+
+
+def device_left_by(module: Module) -> str | None:
+    """The default device that the plain statements of a module's body set."""
+    left: Environment = {}
+    for node in module.summary.body:
+        if node[0] == nodes.EXPR:
+            set_by(node, left)
+    return left.get(DEFAULT_DEVICE)

@@ -19,6 +19,8 @@ _WIDEST = 10_000
 _WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
 #: The kind of a list whose items are in an order that nobody knows: no constant.
 UNORDERED = "unordered"
+#: The kind of a list whose first items are known; the last one stands for any number of others.
+STARTED = "started"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,

@@ -7,6 +7,8 @@ from coldfork.source.syntax.nodes import Block, Node
 
 Environment = dict[str, str | None]
 """Texts by variable; None for one that is set to what is not written out."""
+#: Where torch's default device is kept, which a package sets as it sets a variable.
+DEFAULT_DEVICE = "torch.get_default_device()"
 
 
 def sets_variables(body: Block) -> bool:
@@ -35,6 +37,14 @@ def set_by(node: Node, current: Environment) -> None:
                 *_,
             ) if _is_environ(owner):
                 current.setdefault(str(name), _text(value))
+            case (
+                nodes.CALL,
+                (nodes.ATTR, (nodes.NAME, "torch", _), "set_default_device", _)
+                | (nodes.NAME, "set_default_device", _),
+                (given,),
+                *_,
+            ):
+                current[DEFAULT_DEVICE] = _device(given)
 
 
 def _is_environ(node: Node) -> bool:
@@ -42,6 +52,16 @@ def _is_environ(node: Node) -> bool:
         case (nodes.ATTR, _, "environ", _) | (nodes.NAME, "environ", _):
             return True
     return False
+
+
+def _device(node: Node) -> str | None:
+    """The device that a literal names."""
+    match node:
+        case (nodes.CONST, str(text)):
+            return f"torch.device({text})"
+        case (nodes.CALL, (nodes.ATTR, _, "device", _), ((nodes.CONST, str(text)),), *_):
+            return f"torch.device({text})"
+    return None
 
 
 def _text(node: Node) -> str | None:

@@ -1,38 +1,199 @@
-"""Texts of which only the end is known, such as the path of a file beside the code."""
+"""Texts of which only a part is known: `f"cuda:{rank}"`, or the path of a file beside the code."""
 
 from __future__ import annotations
 
-from coldfork.source.values.kinds import Const, External, Unknown, Value
+import re
+from collections.abc import Iterable, Sequence
+from string import Formatter
+
+from coldfork.source.values.kinds import UNKNOWN, Const, External, Unknown, Value
+
+#: A longer beginning or end is not kept.
+_LONGEST = 200
+#: A longer text is not kept even where all of it is known.
+_LONGEST_WHOLE = 2_000
+_CONVERSION = re.compile(r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-+ #0-9.*]*)[hlL]?(?P<kind>.)", re.DOTALL)
 
 
-class Ending(Value):
-    """A text or a path that ends so, whatever stands before."""
+class PartialText(Value):
+    """A text, or a path, that begins and ends so, whatever stands between."""
 
-    __slots__ = ("end",)
+    __slots__ = ("end", "is_path", "start")
 
-    def __init__(self, end: str) -> None:
-        self.end = end
+    def __init__(self, start: str, end: str, is_path: bool = False) -> None:
+        self.start = start[:_LONGEST]
+        self.end = end[-_LONGEST:]
+        self.is_path = is_path
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Ending and self.end == other.end
+        return type(other) is PartialText and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self.end)
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, str, bool]:
+        return self.start, self.end, self.is_path
+
+
+def partial(start: str, end: str, is_path: bool = False) -> Value:
+    """A text that begins and ends so; unknown where nothing is known of it."""
+    return PartialText(start, end, is_path) if start or end else UNKNOWN
+
+
+def written(value: Value) -> PartialText | str | None:
+    """A value as a part of a text; None where nothing is known of what it is written as."""
+    if isinstance(value, Const):
+        return str(value.value)
+    if isinstance(value, External):
+        device = device_text(value)
+        return None if device is None else written(device)
+    return value if isinstance(value, PartialText) else None
+
+
+def joined_text(parts: Iterable[Value]) -> Value:
+    """The text that parts come to, one behind the other."""
+    start, end, whole = "", "", True
+    for part in parts:
+        text = written(part)
+        if isinstance(text, str):
+            start, end = (start + text if whole else start), end + text
+            continue
+        if whole:
+            start += text.start if text else ""
+        end, whole = (text.end if text else ""), False
+    if whole:
+        return Const(start) if len(start) <= _LONGEST_WHOLE else UNKNOWN
+    return partial(start, end)
 
 
 def end_of(value: Value) -> str:
     """How a value ends if it is a text; empty where nobody knows."""
-    if isinstance(value, Ending):
+    if isinstance(value, PartialText):
         return value.end
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else ""
 
 
-def ending(parts: tuple[Value, ...]) -> Ending | None:
-    """What parts come to that are joined to one text, if its end is known."""
+def ending(parts: Sequence[Value], is_path: bool = False) -> PartialText | None:
+    """What parts come to that are joined to one path, if its end is known."""
     end = end_of(parts[-1]) if parts else ""
-    return Ending(end) if end else None
+    return PartialText("", end, is_path) if end else None
 
 
-def appended(left: Value, right: Value) -> Ending | None:
-    """What adding to a text comes to of which nothing is known, or only the end."""
-    return ending((right,)) if isinstance(left, (Ending, External, Unknown)) else None
+def appended(left: Value, right: Value) -> Value | None:
+    """What adding to a text comes to, or adding a text to something; None where neither is one."""
+    if not (_may_be_text(left) and _may_be_text(right)) or (isinstance(left, External) and not end_of(right)):
+        return None
+    result = joined_text((left, right))
+    return None if result is UNKNOWN else result
+
+
+def below(left: Value, right: Value) -> PartialText | None:
+    """What `folder / name` comes to."""
+    may_be_path = isinstance(left, (External, Unknown)) or (isinstance(left, PartialText) and left.is_path)
+    return ending((right,), is_path=True) if may_be_path else None
+
+
+def _may_be_text(value: Value) -> bool:
+    if isinstance(value, Const):
+        return isinstance(value.value, str)
+    return isinstance(value, (External, Unknown)) or (isinstance(value, PartialText) and not value.is_path)
+
+
+def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
+    """`text % given`, where `items` are those of a tuple of arguments; what is not plain is unknown."""
+    parts: list[Value] = []
+    arguments = iter((given,) if items is None else items)
+    at = 0
+    for match in _CONVERSION.finditer(text):
+        parts.append(Const(text[at : match.start()]))
+        at = match.end()
+        if match["kind"] == "%":
+            parts.append(Const("%"))
+        elif match["key"] is None and "*" not in match["flags"]:
+            argument = next(arguments, UNKNOWN)
+            parts.append(argument if match["kind"] in "sdi" and not match["flags"] else UNKNOWN)
+        else:
+            parts.append(UNKNOWN)
+    return joined_text([*parts, Const(text[at:])])
+
+
+def formatted(text: str, positional: Sequence[Value], keywords: dict[str | None, Value]) -> Value:
+    """`text.format(...)`; what is not plain is unknown."""
+    parts: list[Value] = []
+    arguments = iter(positional)
+    try:
+        for literal, field, spec, conversion in Formatter().parse(text):
+            parts.append(Const(literal))
+            if field is None:
+                continue
+            if not field:
+                argument = next(arguments, UNKNOWN)
+            elif field.isdigit():
+                argument = positional[int(field)] if int(field) < len(positional) else UNKNOWN
+            else:
+                argument = keywords.get(field, UNKNOWN)
+            parts.append(UNKNOWN if spec or conversion else argument)
+    except ValueError:  # not a format
+        return UNKNOWN
+    return joined_text(parts)
+
+
+def is_equal(left: Value, right: Value) -> bool | None:
+    """Whether a text is equal to a value, as far as what is known of it decides that."""
+    text, other = (left, right) if isinstance(left, PartialText) else (right, left)
+    if not isinstance(text, PartialText):
+        return None
+    if isinstance(other, PartialText) and text.is_path is other.is_path:
+        starts = _agree(text.start, other.start)
+        return None if starts and _agree(text.end[::-1], other.end[::-1]) else False
+    if not isinstance(other, Const) or text.is_path:
+        return None
+    whole = other.value
+    possible = (
+        isinstance(whole, str)
+        and len(whole) >= len(text.start) + len(text.end)
+        and whole.startswith(text.start)
+        and whole.endswith(text.end)
+    )
+    return None if possible else False
+
+
+def _agree(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def holds(text: PartialText, part: Value) -> bool | None:
+    """Whether `part` is in the text: true where it is in what is known."""
+    if isinstance(part, Const) and isinstance(part.value, str):
+        return True if part.value in text.start or part.value in text.end else None
+    return None
+
+
+def is_within(text: PartialText, whole: str) -> bool | None:
+    """Whether the text is in one that is known: false where what is known of it is not."""
+    return None if text.start in whole and text.end in whole else False
+
+
+_DEVICE = "torch.device("
+#: Stands behind what is known of a device's name.
+_AND_SO_ON = "…"
+
+
+def device_named(text: Value) -> External | None:
+    """`torch.device(text)`, as far as the text is known; a device is handed back as it is."""
+    if isinstance(text, Const) and isinstance(text.value, (str, int)) and not isinstance(text.value, bool):
+        return External(f"{_DEVICE}{text.value})")
+    if isinstance(text, PartialText) and text.start:
+        return External(f"{_DEVICE}{text.start}{_AND_SO_ON})")
+    return text if isinstance(text, External) and device_text(text) is not None else None
+
+
+def device_text(value: Value) -> Value | None:
+    """The text that a device was made of, as far as it is known; None for anything else."""
+    if not isinstance(value, External) or not value.name.startswith(_DEVICE) or value.name[-1] != ")":
+        return None
+    inner = value.name[len(_DEVICE) : -1]
+    if not inner or "(" in inner or ")" in inner:
+        return None
+    return PartialText(inner[:-1], "") if inner.endswith(_AND_SO_ON) else Const(inner)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Parts
+from itertools import product
+from math import prod
 
 from coldfork.source.values.conditions import Condition, all_of, any_of
 from coldfork.source.values.kinds import (
@@ -23,7 +26,7 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-from coldfork.source.values.texts import Ending
+from coldfork.source.values.texts import PartialText
 from coldfork.source.values.wrapped import Wrapped
 
 _MOST_ALTERNATIVES = 8
@@ -84,7 +87,7 @@ def truth(value: Value) -> bool | None:
         return True if value.is_module else None  # type: ignore[attr-defined]
     if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property, Wrapped):
         return True
-    if kind is Ending:
+    if kind is PartialText:
         return True
     if kind is Instance:
         return None if value.open else True  # type: ignore[attr-defined]
@@ -112,3 +115,16 @@ def joined(results: list[tuple[Value, Condition | None]]) -> Value:
     """One value from results that each need a condition, or none; those of the nominal path come first."""
     results.sort(key=lambda result: result[1] is not None)
     return union([under(value, condition) for value, condition in results])
+
+
+def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Value:
+    """What parts make for each combination of their alternatives, where these are few; else as a whole."""
+    ways = [alternatives(part) for part in parts]
+    combinations = prod(map(len, ways))
+    if combinations == 1 or combinations > _MOST_ALTERNATIVES:
+        return make(parts)
+    found = []
+    for chosen in product(*ways):
+        condition = all_of(*[condition for _, condition in chosen])
+        found.append((make([value for value, _ in chosen]), condition))
+    return joined(found)

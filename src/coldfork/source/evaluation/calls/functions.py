@@ -17,6 +17,7 @@ from coldfork.source.evaluation.flow.branches import FALLS
 from coldfork.source.evaluation.flow.cuts import cut_short
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import torch_devices
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
 from coldfork.source.evaluation.unread_texts import Key
@@ -112,13 +113,15 @@ def call_function(
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
         facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
-        waiting = wrapping.made(ev, symbol, positional, keywords)
-        if waiting is not None:
+        returned = wrapping.made(ev, symbol, positional, keywords)
+        if returned is None:
+            returned = torch_devices.called(ev, frame, symbol, positional, keywords)
+        if returned is not None:
             known_effects.record_facts(ev, frame, facts)
-            return waiting
-        answer = _answer(ev, frame, function, symbol, facts)
-        if answer is not None:
-            return answer
+            return returned
+        returned = _answer(ev, frame, function, symbol, facts)
+        if returned is not None:
+            return returned
     code = _code_to_follow(ev, frame, function)
     if code is None:
         known_effects.record_facts(ev, frame, facts)

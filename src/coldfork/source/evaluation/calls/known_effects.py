@@ -6,14 +6,18 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
+from coldfork.knowledge.tensors import ON_DEFAULT_DEVICE
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import torch_tensors
 from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
+from coldfork.source.syntax.variables import DEFAULT_DEVICE
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
+    NONE,
     Const,
     External,
     Keywords,
@@ -23,10 +27,12 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-from coldfork.source.values.texts import Ending
+from coldfork.source.values.texts import PartialText, device_text
 from coldfork.source.values.unions import alternatives
 from coldfork.source.values.wrapped import FUNCTIONS
 
+#: Modules of torch that hold tensors.
+_MODULE = "torch.nn.Module"
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
 
@@ -121,7 +127,7 @@ def facts_of(
     known = ev.catalogue.calls.get(symbol, ()) if computed else _told(ev.catalogue, symbol)
     if not known:
         return ()
-    fitting = [_fitting(ev, fact, positional, keywords) for fact in known]
+    fitting = [_fitting(ev, fact, positional, keywords, symbol) for fact in known]
     return tuple([fact for fact in fitting if fact is not None])
 
 
@@ -156,7 +162,11 @@ def _is_about_arguments(fact: Fact) -> bool:
 
 
 def _fitting(
-    ev: Interpreter, fact: Fact, positional: tuple[Value, ...], keywords: dict[str | None, Value]
+    ev: Interpreter,
+    fact: Fact,
+    positional: tuple[Value, ...],
+    keywords: dict[str | None, Value],
+    symbol: str = "",
 ) -> Fact | None:
     """The fact as it belongs to a call with these arguments; None where it does not."""
     if fact.argument is None and not fact.unless_argument:
@@ -164,6 +174,8 @@ def _fitting(
     taken = ""
     if fact.argument is not None:
         value = _argument(fact.argument, positional, keywords)
+        if value is None or value == NONE:
+            value = _default_device(ev, symbol, fact.argument)
         if value is None or not _passes(fact.argument, value, given=True):
             return None
         taken = _taken(ev, fact.argument, value)
@@ -176,6 +188,17 @@ def _fitting(
         if not ev.presumes and any(isinstance(one, Unknown) for one, _ in alternatives(value)):
             taken = taken or describe(value)
     return replace(fact, taken=taken) if taken else fact
+
+
+def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value | None:
+    """The default device, for a function of torch that makes its tensors there unless it is told another."""
+    if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
+        return None
+    made_there = torch_tensors.function_of(symbol) in ON_DEFAULT_DEVICE
+    if not made_there and not (symbol.startswith("torch.nn.") and ev.catalogue.returned(symbol) == _MODULE):
+        return None
+    kept = ev.environment.values[DEFAULT_DEVICE]
+    return External(kept) if kept else None
 
 
 def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
@@ -234,15 +257,24 @@ def _accepts_one(test: ArgumentTest, value: Value) -> bool:
         return False
     if isinstance(value, Const):
         return test.accepts(value.value)
-    if isinstance(value, External) and value.name.startswith("torch.device("):
-        return test.accepts(value.name[len("torch.device(") : -1])
+    device = device_text(value)
+    if device is not None:
+        index = device.value if isinstance(device, Const) else ""
+        return _accepts_one(test, Const(int(index)) if index.isdigit() else device)
     if isinstance(value, Sequence):
         return not test.selects or any(_accepts(test, item) for item in value.items)
-    if isinstance(value, Ending):
-        return not test.startswith and not test.equals and test.accepts(value.end)
+    if isinstance(value, PartialText):
+        return _accepts_part(test, value)
     if isinstance(value, External):
         return test.names(value.name) or test.accepts_any
     return test.accepts_any and not isinstance(value, Unknown)
+
+
+def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
+    """Whether a text passes whatever its unknown part is."""
+    if test.equals or test.other_than:
+        return False
+    return text.start.startswith(test.startswith or "") and text.end.endswith(test.endswith or "")
 
 
 def record_method_call(

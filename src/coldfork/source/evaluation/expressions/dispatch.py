@@ -8,13 +8,13 @@ from coldfork.source.evaluation.budget import FEW_ELEMENTS
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome, test_of, tested
+from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome, opposite, test_of, tested
 from coldfork.source.evaluation.frame import PAUSED, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env
 from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.evaluation.objects.protocols import awaited, iterate
-from coldfork.source.semantics.constants import LARGEST, LONGEST, is_nested_too_large
+from coldfork.source.semantics.constants import LARGEST, is_nested_too_large
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
@@ -23,7 +23,6 @@ from coldfork.source.values.kinds import (
     FALSE,
     NONE,
     REST,
-    TRUE,
     TRUTHY,
     UNKNOWN,
     ClassRef,
@@ -33,12 +32,11 @@ from coldfork.source.values.kinds import (
     Instance,
     Mapping,
     Sequence,
-    Union,
     Unknown,
     Value,
 )
-from coldfork.source.values.texts import ending
-from coldfork.source.values.unions import alternatives, joined, needing, truth
+from coldfork.source.values.texts import joined_text
+from coldfork.source.values.unions import alternatives, each_text, joined, needing, truth
 
 _LONGEST_CHAIN = 40
 
@@ -216,14 +214,7 @@ def _cut_short(value: Value, is_and: bool) -> list[tuple[Value, Condition | None
 
 def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
     _, operand = node
-    outcome = test_of(tested(ev, frame, ev.evaluate(frame, operand)))
-    if outcome.nominal is None:
-        return UNKNOWN
-    nominal = FALSE if outcome.nominal else TRUE
-    other = outcome.when_false if outcome.nominal else outcome.when_true
-    if other is None:
-        return nominal
-    return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
+    return opposite(tested(ev, frame, ev.evaluate(frame, operand)))
 
 
 def _sequence(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -312,10 +303,7 @@ def _joined(ev: Interpreter, frame: Frame, node: Node) -> Value:
         if isinstance(part, Instance):
             method = next((name for name in methods if _has(ev, part, name)), "__repr__")
             ev.call(frame, ev.attribute(frame, part, method))
-    if all(isinstance(part, Const) for part in parts):
-        text = "".join(str(part.value) for part in parts if isinstance(part, Const))
-        return Const(text) if len(text) <= LONGEST else UNKNOWN
-    return ending(tuple(parts)) or UNKNOWN
+    return each_text(parts, joined_text)
 
 
 def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.flow.truth_tests import test_of
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
+
+from coldfork.source.evaluation.environment_variables import ENVIRONMENT, is_set
+from coldfork.source.evaluation.flow.truth_tests import opposite, test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import torch_tensors
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
@@ -31,8 +36,8 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
-from coldfork.source.values.texts import appended
-from coldfork.source.values.unions import alternatives, joined, truth
+from coldfork.source.values.texts import PartialText, appended, below, holds, is_equal, is_within, percent
+from coldfork.source.values.unions import alternatives, each_text, joined, truth
 
 _COMPARE_METHODS = {
     "==": "__eq__",
@@ -84,23 +89,15 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
             return UNKNOWN
         return Const(same if name == "is" else not same)
     if name in ("in", "not in"):
-        if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
-            return Const(name == "not in")  # a release number holds no words
-        if (
-            isinstance(right, External)
-            and right.name == "torch.__version__"
-            and _is_of_another_build(ev, left)
-        ):
-            return Const(name == "not in")
-        held = _contains(ev, frame, left, right)
-        if held is None:
-            return UNKNOWN
-        return Const(held if name == "in" else not held)
+        return _member(ev, frame, left, right, name == "in")
     first = _plain(left)
     second = _plain(right) if first is not None else None
     if first is not None and second is not None:
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
+    if name in ("==", "!=") and (isinstance(left, PartialText) or isinstance(right, PartialText)):
+        equal = is_equal(left, right)
+        return UNKNOWN if equal is None else Const(equal if name == "==" else not equal)
     if left is TRUTHY and isinstance(right, Const) and right.value == 0 and name in (">", "!=", "=="):
         return Const(name != "==")  # a number that is known not to be zero
     if isinstance(left, Instance):
@@ -111,7 +108,20 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         same = _identical(left, right)
         if same is not None:
             return Const(same if name == "==" else not same)
-    return UNKNOWN
+    return torch_tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
+
+
+def _member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: bool) -> Value:
+    """`in`, where that is wanted, or `not in`."""
+    if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
+        return Const(not wanted)  # a release number holds no words
+    if isinstance(right, External) and right.name == "torch.__version__" and _is_of_another_build(ev, left):
+        return Const(not wanted)
+    if isinstance(right, External) and right.name in ENVIRONMENT:
+        there = is_set(ev.environment, left)
+        return there if wanted else opposite(there)
+    held = _contains(ev, frame, left, right)
+    return UNKNOWN if held is None else Const(held is wanted)
 
 
 def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
@@ -155,8 +165,8 @@ def _identical(left: Value, right: Value) -> bool | None:
     if (left is NONE or left == NONE) or (right is NONE or right == NONE):
         other = right if left == NONE else left
         if (
-            isinstance(other, solid)
-            or (isinstance(other, External) and other.is_module)
+            isinstance(other, (*solid, PartialText))
+            or (isinstance(other, External) and (other.is_module or other == torch_tensors.TENSOR))
             or getattr(other, "truthy", False)
         ):
             return False
@@ -186,12 +196,12 @@ def _identical(left: Value, right: Value) -> bool | None:
 
 
 def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> bool | None:
-    if isinstance(container, External) and container.name in ("os.environ", "os.environ.keys()"):
-        if isinstance(item, Const):
-            return ev.environment.values.get(str(item.value)) is not None
-        return None
     if isinstance(container, Attributes):
         container = container.held
+    if isinstance(container, PartialText):
+        return holds(container, item)
+    if isinstance(item, PartialText):
+        return _holds_partly(item, container)
     if isinstance(container, Mapping) and isinstance(item, SETTLED):
         if item in container.items:
             return True
@@ -216,6 +226,19 @@ def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> b
     return None
 
 
+def _holds_partly(text: PartialText, container: Value) -> bool | None:
+    """Whether a container holds a text of which a part is known: false where it is none of what it holds."""
+    if isinstance(container, Const) and isinstance(container.value, str):
+        return is_within(text, container.value)
+    if isinstance(container, Const) and isinstance(container.value, tuple):
+        held: Iterable[Value] = map(Const, container.value)
+    elif isinstance(container, (Sequence, Mapping)) and container.exact:
+        held = container.items
+    else:
+        return None
+    return False if all(is_equal(text, one) is False for one in held) else None
+
+
 def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
     """A binary operator with its operands."""
     _, name, left_node, right_node, _ = node
@@ -236,6 +259,9 @@ def operate(
             return ev.call(frame, method, (right,))
     if isinstance(left, Const) and isinstance(right, Const):
         return constants.combine(name, left.value, right.value) or UNKNOWN
+    if name in ("add", "mod") and (type(left) is Union or type(right) is Union):
+        if any(_is_text(single) for side in (left, right) for single, _ in alternatives(side)):
+            return each_text((left, right), lambda sides: operate(ev, frame, name, sides[0], sides[1]))
     if isinstance(left, Sequence) and name == "add":
         items, exact = iterate(ev, frame, right)
         if len(left.items) + len(items) > constants.LARGEST:
@@ -249,11 +275,32 @@ def operate(
         return _set_operation(name, left, right)
     if isinstance(left, Mapping) and isinstance(right, Mapping) and name == "or":
         return Mapping({**left.items, **right.items}, left.exact and right.exact, _may_be_empty(left, right))
-    if name in ("add", "truediv"):  # texts and paths
-        written = appended(left, right)
-        if written is not None:
-            return written
+    written = _written(name, left, right)
+    if written is not None:
+        return written
     return _by_method(ev, frame, name, left, right)
+
+
+def _written(name: str, left: Value, right: Value) -> Value | None:
+    """The text or path that an operator makes, where a part of it is known."""
+    if name == "add":
+        return appended(left, right)
+    if name == "truediv":
+        return below(left, right)
+    if name == "mod" and isinstance(left, Const) and isinstance(left.value, str):
+        return percent(left.value, right, _arguments(right))
+    return None
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, PartialText) or (isinstance(value, Const) and isinstance(value.value, str))
+
+
+def _arguments(value: Value) -> Items[Value] | None:
+    """The items of a tuple that a text is formatted with; None where it is one argument."""
+    if isinstance(value, Sequence) and value.kind == "tuple":
+        return value.items if value.exact else ()
+    return None
 
 
 def _may_be_empty(left: Value, right: Value) -> bool:
@@ -272,7 +319,14 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
             method = ev.attribute(frame, single, f"__r{name}__")
             if isinstance(method, Bound):
                 return ev.call(frame, method, (left,))
-    return UNKNOWN
+    return torch_tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
+
+
+def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
+    """True where the operator is a tensor's, and not that of a text that a tensor is written into."""
+    if torch_tensors.are_tensors(ev, left):
+        return True
+    return torch_tensors.are_tensors(ev, right) and not _is_text(left)
 
 
 def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
@@ -301,4 +355,4 @@ def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
         method = ev.attribute(frame, value, f"__{operator}__")
         if isinstance(method, Bound):
             return ev.call(frame, method)
-    return UNKNOWN
+    return torch_tensors.TENSOR if torch_tensors.are_tensors(ev, value) else UNKNOWN

@@ -7,7 +7,7 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, any_of, contradiction, negated
-from coldfork.source.values.kinds import ClassRef, Instance, Union, Value
+from coldfork.source.values.kinds import FALSE, TRUE, UNKNOWN, ClassRef, Instance, Union, Value
 from coldfork.source.values.unions import truth
 
 Span = tuple[int, int, int, int]
@@ -57,6 +57,18 @@ def test_of(value: Value) -> Test:
     if other is None:
         return _PLAIN[None]
     return Test(settled, None if settled else other, other if settled else None)
+
+
+def opposite(value: Value) -> Value:
+    """What `not value` is."""
+    outcome = test_of(value)
+    if outcome.nominal is None:
+        return UNKNOWN
+    nominal = FALSE if outcome.nominal else TRUE
+    other = outcome.when_false if outcome.nominal else outcome.when_true
+    if other is None:
+        return nominal
+    return Union(((nominal, None), (TRUE if outcome.nominal else FALSE, other)))
 
 
 def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:

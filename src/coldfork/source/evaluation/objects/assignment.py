@@ -7,6 +7,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
 from coldfork.source.evaluation.objects.names import global_value, name_value
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.semantics.constants import STARTED
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -116,6 +117,11 @@ def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Val
         middle = items[at : len(items) - tail]
         parts = [*items[:at], Sequence("list", tuple(middle)), *items[len(items) - tail :]]
         for target, item in zip(targets, parts, strict=True):
+            assign(ev, frame, target, item)
+        return
+    if isinstance(value, Sequence) and value.kind == STARTED and not starred:
+        items = (*items[:-1], *[UNKNOWN] * len(targets))[: len(targets)]
+        for target, item in zip(targets, items, strict=True):
             assign(ev, frame, target, item)
         return
     rest = union(items) if items else UNKNOWN

@@ -9,6 +9,7 @@ from coldfork.knowledge.catalogue import Fact, ValueKind
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import torch_devices, torch_tensors
 from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.classes import (
     dispatched,
@@ -49,7 +50,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.texts import Ending
+from coldfork.source.values.texts import PartialText
 from coldfork.source.values.wrapped import Wrapped
 
 _LONGEST_NAME = 160
@@ -165,7 +166,9 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
         for fact in ev.catalogue.attribute(dotted) or _about_result(ev, value.name, name):
             ev.record_fact(frame, fact)
-    return external(ev, dotted)
+    if value.name.startswith("torch.device("):
+        return torch_devices.attribute(value, name) or external(ev, dotted)
+    return torch_tensors.of_attribute(ev, value, name) or external(ev, dotted)
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
@@ -345,5 +348,5 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Const: _of_plain,
     GivenText: _of_plain,
     Property: _of_plain,
-    Ending: _of_plain,
+    PartialText: _of_plain,
 }

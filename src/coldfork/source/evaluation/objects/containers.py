@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from coldfork.source.evaluation.environment_variables import being_set
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import torch_tensors
 from coldfork.source.evaluation.objects.classes import hook_of, metaclass
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value
 from coldfork.source.evaluation.objects.protocols import call_key, iterate
-from coldfork.source.semantics.constants import LONGEST, UNORDERED, is_format_wide
+from coldfork.source.evaluation.trace import Failure
+from coldfork.source.semantics.constants import LONGEST, STARTED, UNORDERED, is_format_wide
+from coldfork.source.semantics.text_methods import partial_text_method, text_method
+from coldfork.source.values.conditions import negated
 from coldfork.source.values.kinds import (
     NONE,
     SETTLED,
@@ -21,27 +26,16 @@ from coldfork.source.values.kinds import (
     External,
     Instance,
     Keywords,
+    Lazy,
     Mapping,
     Sequence,
     Union,
     Value,
 )
-from coldfork.source.values.texts import Ending, ending
+from coldfork.source.values.texts import PartialText
 from coldfork.source.values.unions import alternatives, union
 from coldfork.source.values.wrapped import Wrapped
 
-# fmt: off
-_TEXT_METHODS = frozenset((
-    "capitalize", "casefold", "count", "endswith", "find", "format", "index", "isalpha", "isdigit",
-    "isidentifier", "islower", "isnumeric", "isupper", "join", "lower", "lstrip", "partition",
-    "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip", "split",
-    "splitlines", "startswith", "strip", "title", "upper", "zfill",
-))
-# fmt: on
-
-
-#: Methods of a path that leave its end.
-_REWRITTEN = frozenset({"absolute", "as_posix", "expanduser", "resolve"})
 #: Putting an item into a union takes as long as going past so many.
 _UNION = 8
 #: Methods of a dictionary that go through all of it.
@@ -65,45 +59,37 @@ def container_method(
     if isinstance(receiver, Sequence):
         return _sequence(ev, frame, receiver, name, positional, keywords)
     if isinstance(receiver, Const):
-        return _constant(ev, receiver, name, positional, keywords)
-    if isinstance(receiver, Ending):
-        return (
-            ending(positional) or UNKNOWN
-            if name == "joinpath"
-            else receiver
-            if name in _REWRITTEN
-            else UNKNOWN
-        )
+        return _constant(ev, receiver, name, _spread(ev, frame, name, positional), keywords)
+    if isinstance(receiver, PartialText):
+        return partial_text_method(receiver, name, positional, keywords)
     return UNKNOWN
+
+
+def _spread(ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The arguments of a text's method, with the items of what `join` iterates."""
+    if name != "join" or len(positional) != 1 or not isinstance(positional[0], Lazy):
+        return positional
+    items, exact = iterate(ev, frame, positional[0])
+    return (Sequence("list", items, exact),)
 
 
 def _constant(
     ev: Interpreter, receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value:
-    if not isinstance(receiver.value, str) or name not in _TEXT_METHODS or keywords:
+    """Call a method of a constant: what it goes through and makes is counted, and a long text is not made."""
+    if not isinstance(receiver.value, str):
         return UNKNOWN
     if name in ("format", "zfill", "replace") and _is_wide(receiver.value, name, positional):
         return UNKNOWN
     ev.budget.charge(len(receiver.value))
-    arguments: list[object] = []
-    for value in positional:
-        if isinstance(value, Const):
-            arguments.append(value.value)
-        elif isinstance(value, Sequence) and value.exact and all(isinstance(i, Const) for i in value.items):
-            arguments.append([i.value for i in value.items if isinstance(i, Const)])
-        else:
+    result = text_method(receiver, name, positional, keywords)
+    if isinstance(result, Sequence):
+        ev.budget.charge(len(result.items))
+    elif isinstance(result, Const) and isinstance(result.value, (str, tuple)):
+        ev.budget.charge(len(result.value))
+        if isinstance(result.value, str) and len(result.value) > max(LONGEST, len(receiver.value)):
             return UNKNOWN
-    try:
-        result = getattr(receiver.value, name)(*arguments)
-    except Exception:  # a method of text may raise anything for wrong arguments
-        return UNKNOWN
-    if isinstance(result, (str, list, tuple)):
-        ev.budget.charge(len(result))
-    if isinstance(result, str) and len(result) > max(LONGEST, len(receiver.value)):
-        return UNKNOWN
-    if isinstance(result, list):
-        return Sequence("list", tuple(Const(item) for item in result))
-    return Const(result)
+    return result
 
 
 def _is_wide(text: str, name: str, positional: tuple[Value, ...]) -> bool:
@@ -244,8 +230,11 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
             raise Raised("KeyError")
         return found if found is not None else UNKNOWN
     if isinstance(container, Sequence):
-        place = UNKNOWN if container.kind == UNORDERED else key
-        return _element(container.items, container.exact, place)
+        return _element(container, key)
+    if isinstance(container, PartialText):
+        if isinstance(key, Const) and key.value in range(len(container.start)):
+            return Const(container.start[key.value])
+        return UNKNOWN
     if isinstance(container, Const) and isinstance(key, Const):
         try:
             return Const(container.value[key.value])
@@ -265,9 +254,13 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     return UNKNOWN
 
 
-def _element(items: tuple[Value, ...], exact: bool, key: Value) -> Value:
-    if isinstance(key, Const) and isinstance(key.value, int) and exact:
-        return items[key.value] if -len(items) <= key.value < len(items) else UNKNOWN
+def _element(container: Sequence, key: Value) -> Value:
+    items, exact = container.items, container.exact
+    if isinstance(key, Const) and isinstance(key.value, int) and container.kind != UNORDERED:
+        if exact:
+            return items[key.value] if -len(items) <= key.value < len(items) else UNKNOWN
+        if container.kind == STARTED and 0 <= key.value < len(items):
+            return items[key.value]
     return union([*items, UNKNOWN] if not exact else items) if items else UNKNOWN
 
 
@@ -285,14 +278,24 @@ def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Val
     return cls
 
 
+def _variable(ev: Interpreter, frame: Frame, name: str) -> Value:
+    """`os.environ[name]`: where its failing is handled, what follows in the `try` takes the variable."""
+    value = ev.environment.values.get(name)
+    if value is not None:
+        return Const(value)
+    if name not in ev.environment.values and frame.tries:
+        condition = being_set(name)
+        ev.record_failure(Failure(negated(condition), True, "KeyError", frozenset(frame.must)))
+        if condition not in frame.conditions:
+            frame.conditions = (*frame.conditions, condition)
+    return UNKNOWN
+
+
 def _external_item(ev: Interpreter, frame: Frame, container: External, key: Value) -> Value:
     if container.name == "os.environ" and isinstance(key, Const):
-        value = ev.environment.values.get(str(key.value))
-        if value is not None:
-            return Const(value)
-        return UNKNOWN
+        return _variable(ev, frame, str(key.value))
     if container.name == "builtins.globals()" and isinstance(key, Const):
         return global_value(ev, frame.module, str(key.value))
     if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
         return module_object(ev, key.value)
-    return UNKNOWN
+    return torch_tensors.TENSOR if torch_tensors.is_tensor(ev, container) else UNKNOWN

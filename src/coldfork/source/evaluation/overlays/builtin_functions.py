@@ -38,7 +38,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.texts import Ending
+from coldfork.source.values.texts import PartialText, joined_text
 from coldfork.source.values.unions import alternatives, union
 from coldfork.source.values.wrapped import Wrapped
 
@@ -163,6 +163,8 @@ def _class_of(value: Value) -> type | None:
             return CONTAINERS.get(value.kind)
         case Mapping():
             return dict
+        case PartialText(is_path=False):
+            return str
         case Function():
             return FunctionType
     return type if isinstance(value, ClassRef) else None
@@ -262,8 +264,8 @@ def _scalar(kind: Callable[..., object], method: str) -> Model:
                 return Const(kind(value.value))
             except (ValueError, TypeError, OverflowError):
                 return UNKNOWN
-        if kind is str and isinstance(value, Ending):
-            return value
+        if kind is str and isinstance(value, (PartialText, External)):
+            return joined_text((value,))
         if kind is bool:
             outcome = test_of(tested(ev, frame, value)).nominal
             return UNKNOWN if outcome is None else Const(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from coldfork.source.evaluation.flow.truth_tests import test_of
+from coldfork.source.evaluation.flow.truth_tests import Test, test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.protocols import call_key, iterate
@@ -20,6 +20,7 @@ from coldfork.source.values.kinds import (
     Lazy,
     Mapping,
     Sequence,
+    Union,
     Value,
 )
 from coldfork.source.values.unions import truth, union
@@ -106,17 +107,29 @@ def _next(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
     return union([*items, *positional[1:]]) if items else UNKNOWN
 
 
+def _decided(tests: list[Test], exact: bool, wanted: bool) -> Value:
+    """`wanted` where one of the tests has that outcome, with the condition under which it is otherwise."""
+    deciding = [test for test in tests if test.nominal is wanted]
+    if not deciding and (not exact or any(test.nominal is None for test in tests)):
+        return UNKNOWN
+    if deciding:
+        turning = [test.when_false if wanted else test.when_true for test in deciding]
+        nominal, known = Const(wanted), None not in turning
+    else:
+        turning = [test.when_true if wanted else test.when_false for test in tests]
+        nominal, known = Const(not wanted), True
+    other = next((condition for condition in turning if condition is not None), None)
+    if other is None or not known:
+        return nominal
+    return Union(((nominal, None), (Const(not nominal.value), other)))
+
+
 def _any(wanted: bool) -> Model:
     def model(
         ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
     ) -> Value | None:
         items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
-        outcomes = [test_of(item).nominal for item in items]
-        if wanted in outcomes:
-            return Const(wanted)
-        return (
-            Const(not wanted) if exact and all(outcome is (not wanted) for outcome in outcomes) else UNKNOWN
-        )
+        return _decided([test_of(item) for item in items], exact, wanted)
 
     return model
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from coldfork.source.evaluation.environment_variables import being_set
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.objects.annotations import read_annotations
@@ -155,9 +158,7 @@ def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     if name in ev.environment.values:
         value = ev.environment.values[name]
         return UNKNOWN if value is None else Const(value)
-    words = f"the environment variable {name} is set"
-    condition = Condition(words=words, presumes=f"{name} is unset", variable=name)
-    return Union(((default, None), (UNKNOWN, condition))) if not isinstance(default, Union) else default
+    return Union(((default, None), (UNKNOWN, being_set(name)))) if not isinstance(default, Union) else default
 
 
 def _loaded(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
@@ -172,9 +173,11 @@ def _loaded(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
 def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     if len(positional) > 1 and isinstance(positional[0], Const):
         name = str(positional[0].value)
+        found = _getenv(ev, frame, positional, keywords)
         if ev.environment.values.get(name) is None:
             set_environment(ev, frame, name, positional[1])
-    return NONE
+        return found
+    return UNKNOWN
 
 
 def _run_coroutine(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases
+from coldfork.source.evaluation.objects.torch_tensors import CLASSES
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     Const,
@@ -23,7 +24,6 @@ MODULE = "torch.nn.Module"
 EMPTY = "torch.nn.Identity"
 #: Stands for every class of modules that hold what they are given.
 CONTAINER = "torch.nn.Sequential"
-_TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _MODULES = frozenset({MODULE, "torch.nn.modules.module.Module"})
 #: Methods that take a name and what a module is to hold under it.
 REGISTERING = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
@@ -117,7 +117,9 @@ def _external(ev: Interpreter, name: str) -> bool | None:
     """Whether something without source is, or holds, a tensor."""
     if not name.endswith("()"):
         return False if name.startswith(("torch.", "builtins.")) else None
-    type_ = name[:-2] if name[:-2] in (MODULE, EMPTY) else ev.catalogue.returned(name[:-2])
-    if type_ == MODULE or type_ in _TENSORS:
+    type_ = name[:-2]
+    if type_ not in (MODULE, EMPTY) and type_ not in CLASSES:
+        type_ = ev.catalogue.returned(type_) or ""
+    if type_ == MODULE or type_ in CLASSES:
         return True
     return False if type_ == EMPTY else None

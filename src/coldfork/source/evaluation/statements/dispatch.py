@@ -10,6 +10,7 @@ from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import torch_devices
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.names import class_name_begins
 from coldfork.source.evaluation.objects.protocols import enter_context
@@ -116,12 +117,20 @@ def _if(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 def _with(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, items, body = node
+    restored: tuple[str | None] | None = None
     for context, target in items:
         frame.at(line, line)
-        value = enter_context(ev, frame, ev.evaluate(frame, context))
+        entered = ev.evaluate(frame, context)
+        value = enter_context(ev, frame, entered)
         if target is not None:
             assign(ev, frame, target, value)
-    return ev.execute(frame, body)
+        before = torch_devices.entered(ev, entered)
+        restored = restored or before
+    try:
+        return ev.execute(frame, body)
+    finally:
+        if restored is not None:
+            torch_devices.set_default(ev, *restored)
 
 
 def _return(ev: Interpreter, frame: Frame, node: Node) -> int:

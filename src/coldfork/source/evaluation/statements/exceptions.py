@@ -7,7 +7,7 @@ from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
 from coldfork.source.evaluation.flow.handlers import handles
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Failure
+from coldfork.source.evaluation.trace import Conditions, Failure
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
@@ -20,12 +20,17 @@ def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
     exits = len(frame.exit_musts)
     try:
         handled = False
+        held: Conditions = ()
         if handlers and not cannot_fail(ev, frame.module, frame.env, body):
-            ended, handled = _try_body(ev, frame, node)
+            ended, handled, held = _try_body(ev, frame, node)
         else:
             ended = ev.execute(frame, body)
         if ended == FALLS and orelse and not handled:
+            before_else = frame.conditions
+            frame.conditions = (*before_else, *held)
             ended = ev.execute(frame, orelse)
+            if frame.conditions == (*before_else, *held):
+                frame.conditions = before_else
     except Raised:
         if final:
             ev.execute(frame, final)
@@ -39,8 +44,11 @@ def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
     return ended
 
 
-def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
-    """Run the block and what may handle its failures; how it ended, and whether a handler was sure to run."""
+def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Conditions]:
+    """Run the block and what may handle its failures.
+
+    How it ended, whether a handler was sure to run, and what has to hold for the block to come to its end.
+    """
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
     before_must = set(frame.must)
@@ -63,7 +71,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
                 if name and frame.env is not None:
                     frame.env.names[name] = UNKNOWN
                 frame.conditions = before_conditions
-                return ev.execute(frame, block), True
+                return ev.execute(frame, block), True, ()
         raise Raised(raised)
     branches = Branches(ev, frame)
     branches.siblings = False
@@ -90,7 +98,8 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
     ):
         # What has to hold for the block to come to its end, unless a handler goes on where it does not.
         branches.done[0] = branches.done[0]._replace(extra=conditions)
-    return branches.leave(), False
+    left = branches.leave()
+    return left, False, tuple(one for one in conditions if one not in frame.conditions)
 
 
 def _failure(

@@ -11,6 +11,7 @@ from coldfork.source.evaluation.objects.import_edges import import_name
 from coldfork.source.evaluation.objects.lazy_imports import bind_lazily
 from coldfork.source.evaluation.objects.names import imported_value
 from coldfork.source.evaluation.objects.public_names import as_catalogued
+from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.lazy_imports import Imported
 
@@ -21,6 +22,7 @@ def import_(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(line, end_line)
     for name, alias in names:
         ev.record_import(frame, name)
+        _has_run(ev, frame, name)
         bound = alias or name.partition(".")[0]
         if stored(frame, bound):
             bind_name(ev, frame, bound, module_object(ev, name if alias else bound))
@@ -33,12 +35,14 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(line, end_line)
     target = frame.module.absolute(source, level)
     ev.record_import(frame, target)
-    state = ev.program.module(target)
+    state = _has_run(ev, frame, target)
     for name, alias in names:
         if name == "*":
             _import_star(ev, frame, target)
             continue
         bound = import_name(ev, frame, target, name, level, frame.module)
+        if not bound and state is not None and state.own:
+            _has_run(ev, frame, f"{target}.{name}")
         kept = stored(frame, alias or name)
         deferred = state is not None and (
             not bound or name in state.lazy or lazy_export(state, name) is not None
@@ -49,6 +53,14 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
             if kept:
                 bind_name(ev, frame, alias or name, value)
     return FALLS
+
+
+def _has_run(ev: Interpreter, frame: Frame, name: str) -> Module | None:
+    """A module that has been imported by then; what it leaves counts for the code behind the import."""
+    state = ev.program.module(name)
+    if state is not None and state.own and frame.toplevel and not frame.conditions:
+        ev.environment.imported(state)
+    return state
 
 
 def lazy_import(ev: Interpreter, frame: Frame, node: Node) -> int:

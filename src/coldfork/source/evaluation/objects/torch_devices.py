@@ -1,0 +1,108 @@
+"""Devices of torch: those that are named, and the one that tensors are made on where none is."""
+
+from __future__ import annotations
+
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.syntax.variables import DEFAULT_DEVICE
+from coldfork.source.values.kinds import NONE, UNKNOWN, Const, External, Keywords, Value
+from coldfork.source.values.texts import (
+    PartialText,
+    device_named,
+    device_text,
+    joined_text,
+)
+from coldfork.source.values.unions import alternatives, each_text
+
+_CURRENT = "torch.accelerator.current_accelerator()"
+_ACCELERATED_TYPES = "torch.cuda."
+_CPU = "torch.device(cpu)"
+_CUDA = "torch.device(cuda)"
+
+
+def called(
+    ev: Interpreter, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """What a function returns that makes or names a device, or sets the default one; None of another."""
+    if symbol == "torch.device":
+        return _made(positional, keywords)
+    if symbol in ("torch.set_default_device", "torch.set_default_tensor_type"):
+        given = positional[0] if positional else next(iter(keywords.values()), UNKNOWN)
+        if not frame.quiet:
+            set_default(ev, None if frame.conditions else _chosen(given))
+        return NONE
+    if symbol == "torch.get_default_device":
+        return _default(ev, frame)
+    if symbol == "torch.accelerator.current_accelerator":
+        kind = ev.catalogue.values.get(f"{_CURRENT}.type")
+        return device_named(Const(kind.constant)) if kind is not None and kind.constant else None
+    return None
+
+
+def _made(positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """`torch.device(type)`, or `torch.device(type, index)`."""
+    kind = positional[0] if positional else keywords.get("type", keywords.get("device"))
+    index = positional[1] if len(positional) > 1 else keywords.get("index")
+    if kind is None:
+        return None
+    if index is None or index == NONE:
+        return each_text((kind,), lambda parts: device_named(parts[0]) or External("torch.device()"))
+    whole = each_text((kind, Const(":"), index), joined_text)
+    return each_text((whole,), lambda parts: device_named(parts[0]) or External("torch.device()"))
+
+
+def attribute(value: External, name: str) -> Value | None:
+    """`device.type`, where the device is known."""
+    text = device_text(value) if name == "type" else None
+    if isinstance(text, PartialText):
+        kind, colon, _ = text.start.partition(":")
+        return Const(kind) if colon else UNKNOWN
+    return Const(text.value.partition(":")[0]) if isinstance(text, Const) else None
+
+
+def _chosen(given: Value) -> str | None:
+    """The device that is set on the nominal path, as it is kept; None where nobody knows."""
+    nominal = [value for value, condition in alternatives(given) if condition is None]
+    if len(nominal) != 1:
+        return None
+    (only,) = nominal
+    if only == NONE:
+        return _CPU
+    written = only.name if isinstance(only, External) else getattr(only, "value", "")
+    if isinstance(written, str) and written.startswith("torch.") and written.endswith("Tensor"):
+        return _CUDA if written.startswith(_ACCELERATED_TYPES) else _CPU
+    device = device_named(only)
+    return device.name if device is not None else None
+
+
+def set_default(ev: Interpreter, device: str | None) -> str | None:
+    """Set the default device; what it was before."""
+    before = ev.environment.values.get(DEFAULT_DEVICE, _CPU)
+    ev.environment.set(DEFAULT_DEVICE, device)
+    ev.journal.note_peculiar()
+    return before
+
+
+def default_device(ev: Interpreter) -> External | None:
+    """The device that tensors are made on where none is given, if it has been set."""
+    kept = ev.environment.values.get(DEFAULT_DEVICE)
+    if not kept:
+        return None
+    return External(kept)
+
+
+def _default(ev: Interpreter, frame: Frame) -> Value | None:
+    """`torch.get_default_device()`: asked for the index of a device, torch makes a tensor there."""
+    if DEFAULT_DEVICE not in ev.environment.values:
+        return device_named(Const("cpu"))
+    device = default_device(ev)
+    if device is not None and ":" not in device.name:
+        ev.call(frame, External("torch.tensor"), (UNKNOWN,), {"device": device})
+    return device
+
+
+def entered(ev: Interpreter, value: Value) -> tuple[str | None] | None:
+    """Have `with torch.device(...)` set the default device; what to restore behind it, None for no device."""
+    if not isinstance(value, External) or device_text(value) is None:
+        return None
+    return (set_default(ev, value.name),)

@@ -1,4 +1,4 @@
-"""Generated modules whose lines wake a device under conditions, and what CPython says of each under all of them.
+"""Generated modules that wake a device under conditions, and what CPython says of each under all of them.
 
 The atoms of the conditions are environment variables, calls of a module that nobody can look into, packages
 that may be installed, and what the assumed machine decides. Each has two outcomes, and a module is run once
@@ -62,8 +62,10 @@ def atoms() -> dict[str, Atom]:
 
 ATOMS = atoms()
 #: What the machine of the profile decides.
-DECIDED = ("torch.version.hip is None", "torch.version.hip", "torch.version.cuda", "sys.version_info >= (3, 8)",
-           'sys.platform == "beos"', "torch.version.cuda is None")  # fmt: skip
+DECIDED = (
+    "torch.version.hip is None", "torch.version.hip", "torch.version.cuda", "sys.version_info >= (3, 8)",
+    'sys.platform == "beos"', "torch.version.cuda is None",
+)  # fmt: skip
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Writer:
     def put(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
 
-    def statement(self, indent: int, depth: int, in_function: bool) -> None:
+    def statement(self, indent: int, depth: int, in_function: bool) -> None:  # noqa: C901 (a list of kinds)
         kinds = ["wake", "wake", "and", "ternary"]
         if depth:
             kinds += ["if", "if", "if", "else", "else", "elif"]
@@ -231,7 +233,7 @@ class Run:
         return all(self.holds(one) for one in text)
 
     def inside(self) -> Any:
-        return _world(self.world, self.environment)
+        return _World(self.world, self.environment)
 
 
 class _Names(dict[str, Any]):
@@ -247,7 +249,7 @@ class _Names(dict[str, Any]):
         return self.unset
 
 
-class _world:
+class _World:
     """The process as one combination of outcomes has it."""
 
     def __init__(self, world: Mapping[str, bool], environment: Mapping[str, str]) -> None:
@@ -308,7 +310,7 @@ def _run(code: Any, path: str, world: dict[str, bool]) -> Run:
             names.update((key, one) for key, one in frame.f_locals.items() if not key.startswith("__"))
 
     modules = {"torch": torch, "torch.cuda": torch.cuda, "torch.version": torch.version, "probe": probe}
-    with _world(world, environment), mock.patch.dict(sys.modules, modules):
+    with _World(world, environment), mock.patch.dict(sys.modules, modules):
         sys.setprofile(note)
         try:
             exec(code, module.__dict__)

@@ -18,7 +18,6 @@ class StepKind(StrEnum):
     IMPORT = "import"
     CALL = "call"
     CONSTRUCT = "construct"
-    CAPTURE = "capture"
     SINK = "sink"
 
 

@@ -127,7 +127,9 @@ def unknown(names: Iterable[str]) -> str:
 
 def _unknown(name: str) -> str:
     if name in REMOVED:
-        return f"the rule {name!r} was removed; coldfork.graphs.assert_replayable finds such faults, by running the code"
+        return (
+            f"the rule {name!r} was removed: coldfork.graphs.assert_replayable finds such faults at run time"
+        )
     match = near_match(name, NAMES)
     return f"there is no rule {name!r}; " + (
         f"did you mean {match}?" if match else "`coldfork rule` lists them all"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Chain, StepKind
+from coldfork.model.chains import Chain
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.model.observations import Statistics
@@ -25,9 +25,7 @@ _CONFIRMATIONS = {
 
 def verdict_sentence(finding: Finding, profile: str) -> str:
     """How sure the finding is and on what that depends; empty for findings that are about no device."""
-    # What happens in a captured region depends on conditions as waking a device does.
-    captured = any(step.kind is StepKind.CAPTURE for step in finding.chain.steps[:1])
-    if finding.effect is None and finding.accelerator is None and not captured:
+    if finding.effect is None and finding.accelerator is None:
         return ""
     sentence = f"{finding.verdict.value} on {profile}"
     condition = one_line(finding.condition or "")

@@ -1,4 +1,4 @@
-"""What the checked project requires come what may: its metadata, extras left out, by the names of distributions."""
+"""The distributions that the checked project requires come what may: extras are left out."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from coldfork.source.program.package_environment import with_packages
 from coldfork.source.program.program import HIERARCHY, Program
-from coldfork.source.reach.propagation import targets, with_packages
+from coldfork.source.reach.propagation import targets
 from coldfork.source.reach.results import Results
 
 

@@ -218,9 +218,12 @@ def _to_wake(data: Any) -> Wake:
 
 
 def _to_conditions(data: Any) -> tuple[Condition, ...]:
-    return tuple([
-        Condition(*plain, _to_conditions(every), _to_conditions(some)) for *plain, every, some in data
-    ])  # fmt: skip
+    return tuple([_to_condition(*condition) for condition in data])
+
+
+def _to_condition(*fields: Any) -> Condition:
+    *plain, every, some = fields
+    return Condition._make((*plain, _to_conditions(every), _to_conditions(some)))
 
 
 def _to_link(data: Any) -> Link | None:

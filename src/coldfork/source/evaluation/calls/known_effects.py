@@ -13,9 +13,9 @@ from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects import torch_tensors
-from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
+from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.syntax.variables import DEFAULT_DEVICE
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import (
     NONE,
     Const,

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Conditions, Failure
+from coldfork.source.evaluation.trace import Failure
 from coldfork.source.values.conditions import (
     Condition,
+    Conditions,
     all_of,
     any_of,
     either,
@@ -166,10 +167,11 @@ class Branches:
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
         """What has to hold for what follows to run: that no way was taken that leaves."""
-        left: list[Condition] = []
-        for branch in self.done:
-            if branch.nominal and branch.condition is not None and self._leaves(branch):
-                left.append(branch.condition)
+        left = [
+            branch.condition
+            for branch in self.done
+            if branch.nominal and branch.condition is not None and self._leaves(branch)
+        ]
         if not any(branch.extra for branch in falling):
             if left and others:
                 return either([tuple(map(negated, left)), *map(_needs, others)])
@@ -233,6 +235,18 @@ class Branches:
                 env.names = {**self.names, **env.names}
             return
         every.sort(key=lambda branch: not branch.nominal)
+        merged = self._merged(every)
+        for name in self.frame.globals:
+            # A way that did not rebind a global left it as the module has it.
+            if name in merged and any(
+                branch.names is not None and name not in branch.names for branch in every
+            ):
+                held = self.ev.global_value(self.frame, name)
+                merged[name] = union((held, merged[name]))
+        env.names = merged
+
+    def _merged(self, every: list[Branch]) -> dict[str, Value]:
+        """What the variables may hold behind several ways, the nominal ones first."""
         first = every[0]
         before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
@@ -252,14 +266,7 @@ class Branches:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
                     merged[name] = union((known, value), None if branch.nominal else branch.condition)
-        for name in self.frame.globals:
-            # A way that did not rebind a global left it as the module has it.
-            if name in merged and any(
-                branch.names is not None and name not in branch.names for branch in every
-            ):
-                held = self.ev.global_value(self.frame, name)
-                merged[name] = union((held, merged[name]))
-        env.names = merged
+        return merged
 
 
 def _needs(branch: Branch) -> Conditions:

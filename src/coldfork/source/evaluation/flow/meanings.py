@@ -1,8 +1,8 @@
 """What a test asks, wherever it is written, so that two tests are known to have one outcome along a chain.
 
-Only what does not depend on the call that is being followed has a meaning: constants, variables of modules that are
-bound once, and calls with such arguments. Of a call it is noted whether its answer can change while the
-process lives. That is not so for what the machine and the environment decide, and for functions of the
+Only what does not depend on the call that is being followed has a meaning: constants, variables of modules
+that are bound once, and calls with such arguments. Of a call it is noted whether its answer can change while
+the process lives. That is not so for what the machine and the environment decide, and for functions of the
 program that ask for nothing else; of any other call nobody knows.
 """
 
@@ -12,7 +12,6 @@ import ast
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Code, Node
@@ -78,8 +77,8 @@ class _Reading:
                 inner = self.expression(frame, operand)
                 return ("not", inner) if inner is not None else None
             case (nodes.BOOL, is_and, values, *_):
-                parts = tuple([self.expression(frame, part) for part in values])
-                return ("and" if is_and else "or", *parts) if any(parts) else None
+                asked = tuple([self.expression(frame, part) for part in values])
+                return ("and" if is_and else "or", *asked) if any(asked) else None
             case (nodes.COMPARE, left, (operator,), (right,)):
                 return self.comparison(frame, operator, left, right)
             case (nodes.ATTR, owner, attribute, _):
@@ -129,11 +128,12 @@ class _Reading:
             return None
         if not entries or entries[0].how != nodes.BY_VALUE:
             try:
-                value = name_value(self.ev, Frame(module, None), name)
+                value = self.ev.evaluate(Frame(module, None), (nodes.NAME, name, 0))
             except Raised:
                 return None
-            if not entries or (known := _of_value(value)) is not None:
-                return _of_value(value)
+            known = _of_value(value)
+            if not entries or known is not None:
+                return known
             if entries[0].how != nodes.BY_FROM:
                 return "variable", False, module.name, name
             source, level, imported = entries[0].payload

@@ -232,9 +232,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     if isinstance(container, Sequence):
         return _element(container, key)
     if isinstance(container, PartialText):
-        if isinstance(key, Const) and key.value in range(len(container.start)):
-            return Const(container.start[key.value])
-        return UNKNOWN
+        return _letter(container, key)
     if isinstance(container, Const) and isinstance(key, Const):
         try:
             return Const(container.value[key.value])
@@ -251,6 +249,13 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
         return ev.call(frame, External(f"{container.symbol}.__getitem__"), (key,))
     if isinstance(container, External):
         return _external_item(ev, frame, container, key)
+    return UNKNOWN
+
+
+def _letter(text: PartialText, key: Value) -> Value:
+    """A letter of what a text is known to begin with."""
+    if isinstance(key, Const) and key.value in range(len(text.start)):
+        return Const(text.start[key.value])
     return UNKNOWN
 
 

@@ -1,6 +1,6 @@
-"""Whether a package that was not found is there all the same: where that is presumed, and where it is a condition.
+"""Whether a package that was not found is there: where that is presumed, and where it is a condition.
 
-It is there wherever the module that asks, or a package around it, imports it come what may: without it nothing
+It is there wherever the module that asks, or a package around it, imports it come what may: without it none
 of them would run. It is presumed to be there where the checked project requires it, and that is said. Of any
 other package nobody knows, however it is asked for.
 """

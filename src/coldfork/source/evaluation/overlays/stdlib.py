@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from coldfork.source.evaluation.environment_variables import being_set
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
@@ -14,7 +12,6 @@ from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.presence import missing, presence_of, require
 from coldfork.source.evaluation.objects.protocols import awaited
 from coldfork.source.files.site_packages import normalised
-from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,
     RELEASE,

@@ -7,10 +7,10 @@ from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
 from coldfork.source.evaluation.flow.handlers import handles
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Conditions, Failure
+from coldfork.source.evaluation.trace import Failure
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, External, Value
 
 
@@ -89,7 +89,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
         def handle(block: tuple[Node, ...] = block) -> int:
             return ev.execute(frame, block)
 
-        branches.follow(handle, condition, even, "", narrowed)
+        branches.follow(handle, condition, even, (), narrowed)
     branches.conditions = before_conditions
     branches.must = before_must
     frame.must = after_must

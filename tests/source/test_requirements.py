@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.source.files.requirements import requirements
+from coldfork.source.files.requirements import required, requirements
 
 PROJECTS = {
     "pyproject": ({"pyproject.toml": "[project]\ndependencies = ['acme == 4.5', 'other']"}, ("==4.5",)),
@@ -76,3 +76,40 @@ def test_of_several_wheels_the_one_that_lists_the_package_speaks(tmp_path: Path)
         _write({f"{name}/__init__.py": ""}, tmp_path)
     assert requirements([tmp_path / "q"]) == {"acme": ("==4.7",)}
     assert requirements([tmp_path / "p"]) == {"acme": ("==4.5",)}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        ("pyproject.toml", "[project]\ndependencies = ['acme', 'x>=1']", True),
+        ("pyproject.toml", "[project]\ndependencies = ['acme ; python_version < \"3\"']", False),
+        ("pyproject.toml", "[project]\ndependencies = ['acme ; python_version > \"3\"']", True),
+        ("pyproject.toml", "[project]\ndependencies = ['acme ; no marker']", True),
+        ("pyproject.toml", "[project.optional-dependencies]\ngpu = ['acme']", False),
+        ("pyproject.toml", "[dependency-groups]\ndev = ['acme']", False),
+        ("pyproject.toml", "[tool.poetry.dependencies]\nacme = '^4'", True),
+        ("pyproject.toml", "[tool.poetry.dependencies]\nacme = {version = '^4', optional = true}", False),
+        ("setup.cfg", "[options]\ninstall_requires =\n  acme>=4", True),
+        ("setup.cfg", "[options.extras_require]\ngpu =\n  acme>=4", False),
+        ("requirements-dev.txt", "acme", False),
+        ("PKG-INFO", "Name: p\nRequires-Dist: acme>=1\n\nRequires-Dist: other\n", True),
+        ("PKG-INFO", "Name: p\n\nRequires-Dist: acme\n", False),
+        ("p-1.dist-info/METADATA", "Requires-Dist: acme>=1\n", True),
+        ("p-1.dist-info/METADATA", "Requires-Dist: acme>=1; extra == 'gpu'\n", False),
+    ],
+)
+def test_what_a_project_cannot_do_without(file: str, text: str, expected: bool, tmp_path: Path) -> None:
+    _write({file: text, "p/__init__.py": ""}, tmp_path)
+    assert ("acme" in required([str(tmp_path)], ["p"])) is expected
+
+
+def test_of_many_wheels_the_one_that_lists_a_package_speaks_for_it(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        metadata = f"{name}-1.dist-info"
+        texts = {
+            f"{metadata}/METADATA": f"Requires-Dist: of-{name}\n",
+            f"{metadata}/RECORD": f"{name}/a.py,,\n",
+        }
+        _write({**texts, f"{name}/__init__.py": ""}, tmp_path)
+    assert required([str(tmp_path)], ["two"]) == {"of-two"}
+    assert required([str(tmp_path)], ["one", "two"]) == {"of-one", "of-two"}

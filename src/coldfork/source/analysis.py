@@ -18,11 +18,11 @@ from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
 from coldfork.source.files.reading import Reader
+from coldfork.source.files.requirements import required
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program, proceed
-from coldfork.source.program.requirements import required
 from coldfork.source.reach.absent import absent_packages
 from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer

@@ -1,11 +1,11 @@
-"""Which versions of its dependencies a project allows, by its own files; nothing of them is run."""
+"""What a project requires, by its own files; nothing of them is run."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised
 
@@ -13,66 +13,123 @@ Required = dict[str, tuple[str, ...]]
 """The specifiers that a project names, by normalised distribution; one of them holds."""
 
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;#@()]*)\)?")
-_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "PKG-INFO")
 _MOST_LEVELS = 6
 _POETRY = re.compile(r"^([\^~])\s*(\d+(?:\.\d+)*)$")
 
 
+class _Line(NamedTuple):
+    """A requirement as a file states it."""
+
+    text: str
+    optional: bool
+    """Of an extra, a group or a list for developers."""
+
+
 def requirements(paths: Iterable[Path]) -> Required:
-    """What the projects and wheels that these paths belong to require."""
+    """Which versions the projects and wheels that these paths belong to allow, extras included."""
     found: dict[str, dict[str, None]] = {}
-    for folder in dict.fromkeys(folder for path in paths for folder in _homes(path)):
-        for line in _lines(folder):
-            matched = _REQUIREMENT.match(line.strip())
-            if matched is not None and matched[2].strip():
-                specifier = re.sub(r"\s+", "", matched[2]).strip(",")
-                found.setdefault(normalised(matched[1]), {})[specifier] = None
+    for line in _stated(paths):
+        matched = _REQUIREMENT.match(line.text.strip())
+        if matched is not None and matched[2].strip():
+            specifier = re.sub(r"\s+", "", matched[2]).strip(",")
+            found.setdefault(normalised(matched[1]), {})[specifier] = None
     return {name: tuple(specifiers) for name, specifiers in found.items()}
 
 
-def _homes(path: Path) -> Iterator[Path]:
-    """The folders whose files speak for a path: that of its project, and the metadata of its wheel."""
-    here = path.absolute()
-    for folder in [here, *here.parents][:_MOST_LEVELS]:
-        yield from _metadata(folder, here)
-        if any((folder / name).is_file() for name in _FILES):
-            yield folder
-            return
-    if here.is_dir():
-        yield here
+def required(roots: Iterable[str], packages: Iterable[str]) -> frozenset[str]:
+    """The distributions that the projects of these packages require come what may.
+
+    `roots` are the folders that hold the packages.
+    """
+    tops = tuple(packages)
+    found = set()
+    for line in _stated(Path(root, top) for root in roots for top in tops):
+        matched = None if line.optional else _REQUIREMENT.match(line.text.strip())
+        if matched is not None and _holds_here(line.text.partition(";")[2]):
+            found.add(normalised(matched[1]))
+    return frozenset(found)
 
 
-def _metadata(folder: Path, checked: Path) -> Iterator[Path]:
-    """The metadata beside a package that came as a wheel: the only one there, or the one that lists it."""
-    beside = [folder / name for name in sorted(names_in(folder)) if DIST_INFO.match(name)]
-    if len(beside) == 1:
-        yield beside[0]
-    elif folder in checked.parents:
-        inside = checked.relative_to(folder).as_posix().split("/")[0]
-        yield from [
-            one
-            for one in beside
-            if re.search(rf"^{re.escape(inside)}[/,]", _text(one / "RECORD"), re.MULTILINE)
-        ]
+def _stated(paths: Iterable[Path]) -> Iterator[_Line]:
+    homes = _Homes()
+    for folder in dict.fromkeys(folder for path in paths for folder in homes.of(path)):
+        yield from _lines(folder)
 
 
-def _lines(folder: Path) -> Iterator[str]:
-    """Every requirement that the files of a folder state, one a line."""
+def _holds_here(marker: str) -> bool:
+    """Whether a requirement with this marker counts without an extra, on this machine."""
+    if not marker.strip():
+        return True
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        return Marker(marker).evaluate({"extra": ""})
+    except InvalidMarker:
+        return True
+
+
+class _Homes:
+    """The folders whose files speak for paths: those of their projects, and the metadata of their wheels."""
+
+    def __init__(self) -> None:
+        self._wheels: dict[Path, dict[str, list[Path]]] = {}
+        """By folder, what lies in it, and the metadata of the distributions that list it."""
+
+    def of(self, path: Path) -> Iterator[Path]:
+        """The folders that speak for one path."""
+        here = path.absolute()
+        for folder in [here, *here.parents][:_MOST_LEVELS]:
+            yield from self._metadata(folder, here)
+            if any((folder / name).is_file() for name in _FILES):
+                yield folder
+                return
+        if here.is_dir():
+            yield here
+
+    def _metadata(self, folder: Path, checked: Path) -> Iterator[Path]:
+        """The metadata beside a package from a wheel: the only one there, or the one that lists it."""
+        beside = [folder / name for name in sorted(names_in(folder)) if DIST_INFO.match(name)]
+        if len(beside) == 1:
+            yield beside[0]
+        elif beside and folder in checked.parents:
+            if folder not in self._wheels:
+                self._wheels[folder] = _listed(beside)
+            inside = checked.relative_to(folder).as_posix().split("/")[0]
+            yield from self._wheels[folder].get(inside, ())
+
+
+def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
+    """What lies in a folder, and which of these distributions list it."""
+    found: dict[str, list[Path]] = {}
+    for one in distributions:
+        for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", _text(one / "RECORD"), re.MULTILINE)):
+            found.setdefault(name, []).append(one)
+    return found
+
+
+def _lines(folder: Path) -> Iterator[_Line]:
+    """Every requirement that the files of a folder state."""
     if DIST_INFO.match(folder.name):
-        yield from re.findall(r"^Requires-Dist:(.+)$", _text(folder / "METADATA"), re.MULTILINE)
+        yield from _in_metadata(_text(folder / "METADATA"))
         return
-    names = [
-        name for name in sorted(names_in(folder)) if name.startswith("requirements") and name.endswith(".txt")
-    ]
-    for name in names:
-        yield from _text(folder / name).splitlines()
+    for name in sorted(names_in(folder)):
+        if name.startswith("requirements") and name.endswith(".txt"):
+            yield from (_Line(line, True) for line in _text(folder / name).splitlines())
+    yield from _in_metadata(_text(folder / "PKG-INFO"))
     yield from _in_setup_cfg(_text(folder / "setup.cfg"))
     text = _text(folder / "pyproject.toml")
     if text:
         yield from _in_pyproject(text)
 
 
-def _in_setup_cfg(text: str) -> Iterator[str]:
+def _in_metadata(text: str) -> Iterator[_Line]:
+    """What the head of a distribution's metadata lists: the description follows an empty line."""
+    for line in re.findall(r"^Requires-Dist:(.+)$", text.partition("\n\n")[0], re.MULTILINE):
+        yield _Line(line, False)
+
+
+def _in_setup_cfg(text: str) -> Iterator[_Line]:
     """What `install_requires` and the extras list."""
     if "_requires" not in text and "extras_require" not in text:
         return
@@ -84,13 +141,14 @@ def _in_setup_cfg(text: str) -> Iterator[str]:
     except Error:
         return
     if parser.has_section("options"):
-        yield from parser.get("options", "install_requires", fallback="").splitlines()
+        listed = parser.get("options", "install_requires", fallback="")
+        yield from (_Line(line, False) for line in listed.splitlines())
     if parser.has_section("options.extras_require"):
         for _, listed in parser.items("options.extras_require"):
-            yield from listed.splitlines()
+            yield from (_Line(line, True) for line in listed.splitlines())
 
 
-def _in_pyproject(text: str) -> Iterator[str]:
+def _in_pyproject(text: str) -> Iterator[_Line]:
     """What the project's table, its groups, and Poetry's tables list."""
     import tomllib
 
@@ -99,18 +157,22 @@ def _in_pyproject(text: str) -> Iterator[str]:
     except tomllib.TOMLDecodeError:
         return
     project = _table(document, "project")
-    groups = [
+    extras = [
         *_table(project, "optional-dependencies").values(),
         *_table(document, "dependency-groups").values(),
     ]
-    for listed in (project.get("dependencies"), *groups):
-        yield from [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    for listed, optional in ((project.get("dependencies"), False), *((each, True) for each in extras)):
+        for line in listed if isinstance(listed, list) else ():
+            if isinstance(line, str):
+                yield _Line(line, optional)
     poetry = _table(_table(document, "tool"), "poetry")
-    tables = [poetry, *[one for one in _table(poetry, "group").values() if isinstance(one, dict)]]
-    for name, told in [item for table in tables for item in _table(table, "dependencies").items()]:
-        version = told.get("version") if isinstance(told, dict) else told
-        if isinstance(version, str):
-            yield f"{name} {_from_poetry(version)}"
+    groups = [one for one in _table(poetry, "group").values() if isinstance(one, dict)]
+    for table in (poetry, *groups):
+        for name, told in _table(table, "dependencies").items():
+            version = told.get("version") if isinstance(told, dict) else told
+            left_out = isinstance(told, dict) and bool(told.get("optional"))
+            if isinstance(version, str):
+                yield _Line(f"{name} {_from_poetry(version)}", left_out or table is not poetry)
 
 
 def _from_poetry(version: str) -> str:

@@ -110,10 +110,23 @@ class Writer:
             return f"{self.pick(self.askers)}()"
         if kind == "not":
             return f"not ({self.test(depth - 1)})"
-        one, other = f"({self.test(depth - 1)})", f"({self.test(depth - 1)})"
+        one = f"({self.test(depth - 1)})"
+        if not self.values and all(atom in one for atom in self.used):
+            return one
+        other = f"({self._beside(one, depth - 1)})"
         if kind == "ternary":
             return f"({one} if {self.test(depth - 1)} else {other})"
         return f"{one} {kind} {other}"
+
+    def _beside(self, one: str, depth: int) -> str:
+        """Another operand; without values, one that asks for something else: tautologies are not seen."""
+        used = self.used
+        if not self.values:
+            self.used = [atom for atom in used if atom not in one]
+        try:
+            return self.test(depth)
+        finally:
+            self.used = used
 
     def block(self, indent: int, depth: int, in_function: bool) -> None:
         for _ in range(self.draw(st.integers(1, 2 if depth else 1))):

@@ -18,7 +18,7 @@ from coldfork.source.semantics.constants import LARGEST, is_nested_too_large
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
-from coldfork.source.values.conditions import Condition, presumptions
+from coldfork.source.values.conditions import Condition, any_of, negated, presumptions
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -184,14 +184,21 @@ def _bool(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value
 
 
 def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: nodes.Span) -> Value:
-    """An operand of unknown outcome as one that is true under one condition, and false under another."""
-    if not any(condition is None and truth(single) is None for single, condition in alternatives(value)):
+    """An operand of unknown outcome as one that is true under one condition, and false under another.
+
+    Off the nominal path, what it usually is needs that nothing holds which would make it something else.
+    """
+    others = [condition for _, condition in alternatives(value) if condition is not None]
+    unknown = any(condition is None and truth(single) is None for single, condition in alternatives(value))
+    if not unknown and not others:
         return value
-    asked = both_ways(ev, frame, node, span)
+    asked = both_ways(ev, frame, node, span) if unknown else {}
+    unusual = any_of(*others) if others else None
+    usual = negated(unusual) if unusual is not None else None
     found: list[tuple[Value, Condition | None]] = []
     for single, condition in alternatives(value):
         if condition is not None or truth(single) is not None:
-            found.append((single, condition))
+            found.append((single, condition or usual))
         else:
             kept = isinstance(single, External) and single.name.partition(".")[0] in ev.known_libraries
             found.append((single if kept else TRUTHY, asked[True]))

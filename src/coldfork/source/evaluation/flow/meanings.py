@@ -14,7 +14,7 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Binding, Code, Node
+from coldfork.source.syntax.nodes import Binding, Block, Code, Node
 from coldfork.source.syntax.walk import children, walk
 from coldfork.source.values.conditions import Meaning
 from coldfork.source.values.kinds import ClassRef, Const, Env, External, Function, ModuleRef, Value
@@ -77,8 +77,7 @@ class _Reading:
                 inner = self.expression(frame, operand)
                 return ("not", inner) if inner is not None else None
             case (nodes.BOOL, is_and, values, *_):
-                asked = tuple([self.expression(frame, part) for part in values])
-                return ("and" if is_and else "or", *asked) if any(asked) else None
+                return _combined(is_and, [self.expression(frame, part) for part in values])
             case (nodes.COMPARE, left, (operator,), (right,)):
                 return self.comparison(frame, operator, left, right)
             case (nodes.ATTR, owner, attribute, _):
@@ -106,8 +105,10 @@ class _Reading:
         if operator in ("is", "is not"):  # what a variable holds may change, not which object it is
             parts = tuple([("variable", True, *one[2:]) if one[0] == "variable" else one for one in parts])
         denied = _DENIALS.get(operator)
-        if parts[0][0] == "installed" and parts[1] == _NONE:
-            return ("not", parts[0]) if denied is None else parts[0]
+        first, second = parts
+        kind, *_ = first
+        if kind == "installed" and second == _NONE:
+            return ("not", first) if denied is None else first
         return ("not", (denied, *parts)) if denied is not None else (operator, *parts)
 
     # -- names --------------------------------------------------------------------------------------
@@ -186,23 +187,24 @@ class _Reading:
             held = self.expression(frame, callee)
             if held is None or held[0] != "external":
                 return None
-            if held[2] == _FIND_SPEC and len(given) == 1 and given[0][1] == "str":
-                return "installed", ast.literal_eval(given[0][2])
+            match given:
+                case ((_, "str", written),) if held[2] == _FIND_SPEC:
+                    return "installed", ast.literal_eval(written)
             return "call", held[1], str(held[2]), named, *given
         code = self.ev.definitions.code_of(function)
         if code is None or function.env is not None or code.is_generator or code.is_async:
             return None
         names = code.parameters.positional
         plain = all(one[0] == "constant" for one in given) and len(given) == len(names) and not keywords
-        if plain and len(code.block) == 1 and code.block[0][0] == nodes.RETURN and self.depth < _DEEPEST:
+        returned = _returned(code.block) if plain and self.depth < _DEEPEST else None
+        if returned is not None:
             self.depth += 1
-            returned = code.block[0][3]
             inner = Frame(function.module, Env())
             assert inner.env is not None
             inner.env.names = {
                 name: Const(ast.literal_eval(one[2])) for name, one in zip(names, given, strict=True)
             }
-            asked = self.expression(inner, returned) if returned is not None else None
+            asked = self.expression(inner, returned)
             self.depth -= 1
             if asked is not None:
                 return asked
@@ -250,6 +252,28 @@ class _Reading:
                 case (opcode, *_) if opcode >= nodes.EXPR and opcode not in _PLAIN and opcode < nodes.TO_NAME:
                     return False
         return True
+
+
+def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
+    """What `and` or `or` asks, without what another operand decides already: `a or a and b` asks for `a`."""
+    kind, other = ("and", "or") if is_and else ("or", "and")
+    parts = list(dict.fromkeys(asked))
+    left = [
+        part
+        for part in parts
+        if part is None or part[0] != other or not any(one in part[1:] for one in parts if one is not None)
+    ]
+    if len(left) == 1:
+        return left[0]
+    return (kind, *left) if any(left) else None
+
+
+def _returned(block: Block) -> Node | None:
+    """What a function that does nothing else returns."""
+    match block:
+        case ((nodes.RETURN, _, _, tuple(value), *_),):
+            return value
+    return None
 
 
 def _of_value(value: Value) -> Meaning | None:

@@ -55,9 +55,8 @@ def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
     even = not fails.presumes
     ev.record_failure(Failure(fails, even, kind, frozenset(frame.must)))
     if not frame.tries:
-        if even and not frame.toplevel:
-            frame.raise_musts.append(set(frame.must))  # a caller may survive it
-    elif fails.presumes:
+        return  # the caller says what it makes of it
+    if fails.presumes:
         if fails.presumes not in frame.presumed:
             frame.presumed = (*frame.presumed, fails.presumes)
     elif fails.means is not None:

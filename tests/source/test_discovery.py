@@ -61,7 +61,7 @@ LAYOUTS = {
         ["."],
     ),
     "a folder that is given": (["a.py"], ["."], ["a"], ["."]),
-    "a file that is given": (["a.py", "b.py"], ["a.py"], ["a"], []),
+    "a file that is given": (["a.py", "b.py"], ["a.py"], ["a"], ["."]),
     "a member that is given": (["p/__init__.py", "p/a.py", "p/b.py"], ["p/a.py"], ["p.a"], ["."]),
     "the package's own file that is given": (["p/__init__.py", "p/a.py"], ["p/__init__.py"], ["p"], ["."]),
     "a name that is no identifier": (["p/__init__.py", "p/not-one.py"], ["."], None, ["."]),

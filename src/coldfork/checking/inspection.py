@@ -49,6 +49,8 @@ class Inspection:
     scope: ChangeScope | None
     """What `--changed-since` came to; None where it was not asked for."""
     environment: EnvironmentRead
+    cell: Callable[[str, int], tuple[int | None, int]]
+    """The cell of a notebook that a line of a report's path stands in, and the line there."""
     select: Select
     """Drops the findings that the configuration leaves out."""
 
@@ -79,10 +81,10 @@ def inspect(
     if not present:
         raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
     configuration = request.configuration
-    locate = locator(present, request.overlays)
     asked = changes_asked(request, present)
     search, environment = find(request, present)
     observation, remedies = _observe(request, present, search, asked, progress, store)
+    locate = locator(observation.modules, present, request.overlays)
     judgement = registry.judge_all(observation, request.rules, remedies)
     select = partial(select_findings, configuration=configuration, locate=locate)
     # Under a baseline an import is a way to a cause, and the cause may be an old one.
@@ -98,6 +100,7 @@ def inspect(
         locate,
         asked.scope(observation.affected, observation.statistics.own_modules) if asked else None,
         replace(environment, absent=observation.absent, unset=observation.unset),
+        lambda path, line: reader.cell(str(Path(locate(path)).absolute()), line),
         select,
     )
 
@@ -135,6 +138,7 @@ def _observe(
         catalogue=known_on(profile),
         entries=request.entries,
         search=search,
+        base=None if request.package_base is None else str(Path(request.package_base).absolute()),
         target_version=request.target_version,
         jobs=request.jobs,
         cache=cache_folder() if request.cache else None,

@@ -1,4 +1,4 @@
-"""Where the files of a report lie."""
+"""Where the files of a report lie, as people are shown them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ from collections.abc import Callable, Container, Iterable
 from functools import cache
 from pathlib import Path
 
+from coldfork.model.causes import CheckedModule
+
 Locate = Callable[[str], str]
+_MOST_UP = 3
+"""So many folders up, a relative path is still easier to read than an absolute one."""
 
 
-def locator(paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
-    """A function that turns a report's path into one that opens; unknown ones stay as they are."""
+def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
+    """A function that turns a report's path into one that opens from here; unknown ones stay as they are."""
+    files = {module.path: module.file for module in modules if module.file}
     roots = tuple(dict.fromkeys(root for path in paths for root in _roots(path)))
+    here = str(Path.cwd())
 
     @cache
     def locate(path: str) -> str:
+        file = files.get(path)
+        if file is not None:
+            return shown(file, here)
         for root in roots:
             candidate = root / path
             if candidate.exists() or str(candidate.absolute()) in overlays:
@@ -23,6 +32,16 @@ def locator(paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
         return path
 
     return locate
+
+
+def shown(file: str, here: str) -> str:
+    """An absolute path as it is written from the folder one stands in."""
+    try:
+        relative = os.path.relpath(file, here)
+    except ValueError:  # on another drive
+        return file.replace(os.sep, "/")
+    up = Path(relative).parts.count(os.pardir)
+    return (file if up > _MOST_UP else relative).replace(os.sep, "/")
 
 
 def _roots(path: Path) -> Iterable[Path]:

@@ -49,5 +49,6 @@ def _coverage(inspection: Inspection) -> Coverage:
         read=observation.statistics.modules,
         entries=inspection.request.entries,
         unfollowed=observation.unfollowed,
+        left_out=observation.left_out,
         not_asked=tuple(name for name in PROFILES if name not in observation.profiles),
     )

@@ -36,6 +36,8 @@ class CheckRequest:
     site_packages: tuple[str, ...] = ()
     search: tuple[Path, ...] | None = None
     """The folders that dependencies lie in, where the caller knows them."""
+    package_base: str | None = None
+    """The folder that holds the top packages."""
     target_version: tuple[int, int] = _NEWEST
     rules: tuple[str, ...] = registry.NAMES
     jobs: int = 0
@@ -72,6 +74,7 @@ def request_of(
         entries=tuple(settings["entry"]),
         python=settings["python"],
         site_packages=tuple(settings["site-packages"]),
+        package_base=settings["package-base"],
         target_version=target_version(settings["target-version"]) or _NEWEST,
         rules=registry.selection(settings["rules"], settings["ignore"]),
         jobs=settings["jobs"],

@@ -139,6 +139,13 @@ SETTINGS = (
         is_path=True,
     ),
     Setting(
+        "package-base",
+        Kind.TEXT,
+        "The folder that holds the top packages, where coldfork takes another one for it.",
+        metavar="DIR",
+        is_path=True,
+    ),
+    Setting(
         "target-version",
         Kind.TEXT,
         "The Python that will import the code.",

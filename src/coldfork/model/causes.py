@@ -42,6 +42,8 @@ class CheckedModule(NamedTuple):
     audience: Audience
     imported: bool
     """True when another checked module imports it."""
+    file: str = ""
+    """Where the file lies: an absolute path."""
 
 
 class Import(NamedTuple):

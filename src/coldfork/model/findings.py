@@ -65,6 +65,8 @@ class Finding:
     fix: str | None = None
     cause: str = ""
     """The id of the cause that it comes from."""
+    caret: int | None = None
+    """What `text` is pointed at with: an offset in it."""
     turn: int = 0
     """When it happens: along the import of the entries, or of its module where none was named."""
     ahead: Ahead | None = None

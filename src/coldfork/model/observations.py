@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.effects import Effect
@@ -24,6 +25,10 @@ class Unreadable:
     own: bool = True
     too_large: bool = False
     """True for a file that was left alone for its size."""
+    invalid: bool = False
+    """True for a file that Python could not import either."""
+    text: str = ""
+    """The line at which reading ended, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,15 @@ class Statistics:
     bytes_read: int = 0
 
 
+class LeftOut(NamedTuple):
+    """A folder or a file that was passed over, and how many Python files that leaves out."""
+
+    path: str
+    files: int
+    reason: str = ""
+    """Why, where its name does not say it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Everything the static observer saw: what rules get to judge."""
@@ -94,6 +108,8 @@ class Observation:
     """The checked modules whose import can lead to that of a package which was asked about."""
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What lies under the paths and was passed over."""
     further: tuple[str, ...] = ()
     """The profiles that were asked about besides."""
     entries: tuple[str, ...] = ()
@@ -130,6 +146,8 @@ class Coverage:
     """The modules whose import was asked about; empty where every module is one."""
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What lies under the paths and was passed over."""
     not_asked: tuple[str, ...] = ()
     """Profiles under which the same code was not looked at."""
 

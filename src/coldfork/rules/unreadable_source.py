@@ -41,9 +41,10 @@ coldfork offers no automatic fix for this rule.
 ## How it is seen
 
 - **Static**: `coldfork check` lists the file as a finding and under `skipped` in its JSON, and
-  analyses all the others. The verdict is `possible`, because the file may wake a device: it fails
-  the check with `--fail-on possible`. Unreadable files of dependencies are listed only under
-  `skipped`.
+  analyses all the others. A file that does not parse fails the check: Python could not import it
+  either, and nothing is known of what it would do. One that is too large to be read, or behind a
+  broken link, is `possible` and fails with `--fail-on possible`. Unreadable files of dependencies
+  are listed only under `skipped`.
 - **Runtime**: importing the file raises the error.
 
 ## References
@@ -64,7 +65,7 @@ from coldfork.rules.findings import drafting
 from coldfork.rules.findings.case import Case
 
 NAME = "unreadable-source"
-SEVERITY = Severity.WARNING
+SEVERITY = Severity.ERROR
 
 _REMEDY = "fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code"
 _TOO_LARGE = (
@@ -76,15 +77,19 @@ _TOO_LARGE = (
 def judge(case: Case) -> Iterator[Finding]:
     """Report each unreadable file of the checked code; those of dependencies are not the user's to fix."""
     for unreadable in case.observation.unreadable:
-        if unreadable.own:
-            yield drafting.on_file(
-                unreadable.path,
-                unreadable.line,
-                unreadable.column,
-                rule=NAME,
-                verdict=Verdict.POSSIBLE,
-                message=f"this file could not be analysed: {unreadable.reason}",
-                consequence="what importing it does is unknown",
-                remedy=_TOO_LARGE if unreadable.too_large else _REMEDY,
-                text="",
-            )
+        if not unreadable.own:
+            continue
+        blanks = len(unreadable.text) - len(unreadable.text.lstrip())
+        yield drafting.on_file(
+            unreadable.path,
+            unreadable.line,
+            unreadable.column,
+            rule=NAME,
+            severity=Severity.ERROR if unreadable.invalid else Severity.WARNING,
+            verdict=Verdict.CERTAIN if unreadable.invalid else Verdict.POSSIBLE,
+            message=f"this file could not be analysed: {unreadable.reason}",
+            consequence="what importing it does is unknown",
+            remedy=_TOO_LARGE if unreadable.too_large else _REMEDY,
+            text=unreadable.text.strip(),
+            caret=max(0, unreadable.column - blanks) if unreadable.text.strip() else None,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from coldfork.source.files.requirements import required
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.loader import Loader
+from coldfork.source.program.neighbours import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
 from coldfork.source.reach.absent import absent_packages
 from coldfork.source.reach.affected import affected as affected_modules
@@ -48,6 +50,8 @@ class Request:
     jobs: int = 0
     cache: Path | None = None
     excluded: Callable[[str], bool] = lambda path: False
+    base: str | None = None
+    """The folder that holds all top packages, where somebody says so."""
     changed: tuple[str, ...] | None = None
     """Files that changed: the observation says which modules that can affect."""
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
@@ -81,7 +85,7 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
 
 def _analyse(request: Request, progress: Progress | None, started: float) -> Observation:
     reader = Reader(request.overlays)
-    found = discover(request.paths, request.excluded, reader)
+    found = discover(request.paths, request.excluded, reader, request.base)
     search = tuple(str(folder.absolute()) for folder in request.search)
     search = tuple(folder for folder in search if folder not in found.roots)
     finder = Finder(found.roots, search, found.files, reader)
@@ -97,7 +101,8 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         required(found.roots, {name.partition(".")[0] for name in found.files}),
     )
     program.pause = loader.pause = _pause(request.cancelled)
-    _check_entries(request.entries, program)
+    take_in_neighbours(found, program)
+    _check_entries(request, found, program)
     store = request.store or OnDisk()
     remembered = Remembered(store, _packs(request, found, search, program), program, loader)
     try:
@@ -132,6 +137,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         answer.unfinished,
         answer.leading,
         answer.unfollowed,
+        left_out=found.left_out,
         entries=request.entries,
     )
 
@@ -205,10 +211,14 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
     return pause
 
 
-def _check_entries(entries: tuple[str, ...], program: Program) -> None:
-    for entry in entries:
+def _check_entries(request: Request, found: Found, program: Program) -> None:
+    for entry in request.entries:
         if program.finder.find(entry) is None:
-            raise UsageError(f"--entry {entry}: no such module under the given paths or in the environment")
+            looked = ", ".join(os.path.relpath(root) for root in found.roots) or "no folder"
+            raise UsageError(
+                f"--entry {entry}: no such module; looked below {looked}, and in the environment. "
+                "--package-base names the folder that holds the top packages"
+            )
 
 
 __all__ = ["Found", "Request", "analyse"]

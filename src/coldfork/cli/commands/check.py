@@ -106,6 +106,7 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
         tests=settings["tests"],
         all_ways=settings["all-ways"],
         locate=inspection.locate,
+        cell=inspection.cell,
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from coldfork.model.findings import Report
-from coldfork.model.observations import ChangeScope, EnvironmentRead, Origin
+from coldfork.model.observations import ChangeScope, EnvironmentRead, LeftOut, Origin
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.quantities import plural
 
 _MOST_ABSENT = 5
+_MOST_LEFT_OUT = 3
 _ORIGINS = {
     Origin.NAMED: "",
     Origin.ACTIVE: ", the active environment",
@@ -18,8 +19,24 @@ _ORIGINS = {
 
 def closing_sentences(report: Report) -> tuple[str, ...]:
     """What is to be known of the whole check, a sentence each."""
-    sentences = (scope_sentence(report.scope), environment_sentence(report.environment))
+    sentences = (
+        left_out_sentence(report.coverage.left_out),
+        scope_sentence(report.scope),
+        environment_sentence(report.environment),
+    )
     return tuple(sentence for sentence in sentences if sentence)
+
+
+def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:
+    """What lies under the paths and was not looked at; empty where everything was."""
+    if not left_out:
+        return ""
+    named = [
+        f"{one_line(one.path)} ({one.reason or plural(one.files, 'Python file')})"
+        for one in left_out[:_MOST_LEFT_OUT]
+    ]
+    more = f" and {len(left_out) - len(named)} more" if len(left_out) > len(named) else ""
+    return f"not looked at: {', '.join(named)}{more}"
 
 
 def environment_sentence(environment: EnvironmentRead | None) -> str:

@@ -22,7 +22,7 @@ def render(report: Report, options: Options) -> str:
 
 
 def _line(finding: Finding, cause: Cause, options: Options, letters: Alphabet) -> str:
-    place = f"{letters.clean(options.locate(finding.path))}:{finding.line}:{finding.column + 1}"
+    place = f"{letters.clean(options.place(finding.path, finding.line))}:{finding.column + 1}"
     label = f"{finding.severity.value}[{letters.clean(finding.rule)}]"
     certainty = ", ".join(filter(None, (finding.verdict.value, _confirmed(finding), short_warmth(cause))))
     return f"{place}: {label} {letters.clean(one_line(finding.message))} ({letters.clean(certainty)})"

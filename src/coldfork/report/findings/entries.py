@@ -74,14 +74,14 @@ class Entries:
 
     def place(self, path: str, line: int | None) -> str:
         """Where something stands, as an editor opens it."""
-        where = self._sheet.letters.clean(self._options.locate(path))
-        return where if line is None else f"{where}:{line}"
+        where = self._options.locate(path) if line is None else self._options.place(path, line)
+        return self._sheet.letters.clean(where)
 
     def _head(self, finding: Finding) -> Iterator[str]:
         yield from self._title(finding)
         yield from self._site(finding, finding.path, finding.line, finding.where)
         yield from self._quotation(
-            finding.text or (finding.chain.steps[0].text if finding.chain.steps else "")
+            finding.text or (finding.chain.steps[0].text if finding.chain.steps else ""), finding.caret
         )
         ahead = finding.ahead
         effect = finding.effect if ahead is None else ahead.kind
@@ -116,11 +116,14 @@ class Entries:
         behind = f"  {', '.join(remarks)}" if remarks else ""
         yield from self._sheet.flow(f"{arrow}{place}{behind}", _FURTHER)
 
-    def _quotation(self, source: str) -> Iterator[str]:
-        """A line of code, never broken: it is cut where the terminal ends."""
+    def _quotation(self, source: str, caret: int | None = None) -> Iterator[str]:
+        """A line of code, never broken: it is cut where the terminal ends; with what points into it."""
         if source.strip():
             letters = self._sheet.letters
-            yield _INDENT + letters.cut(letters.first_line(source), self._sheet.room(len(_INDENT)))
+            room = self._sheet.room(len(_INDENT))
+            yield _INDENT + letters.cut(letters.first_line(source), room)
+            if caret is not None and (room is None or caret < room):
+                yield f"{_INDENT}{' ' * caret}^"
 
     def _note(self, sentence: str) -> Iterator[str]:
         return self._sheet.flow(f"   = {sentence}", _HANG)

@@ -31,14 +31,16 @@ def render(report: Report, options: Options) -> str:
 
 def _command(finding: Finding, cause: Cause, report: Report, options: Options, letters: Alphabet) -> str:
     properties = {"file": letters.clean(options.locate(finding.path))}
-    if finding.line >= 1:
+    cell, _ = options.cell(finding.path, finding.line)
+    if finding.line >= 1 and cell is None:  # of a notebook's JSON nobody knows the line
         properties["line"] = str(finding.line)
         if finding.end_line is not None and finding.end_line >= finding.line:
             properties["endLine"] = str(finding.end_line)
         properties["col"] = str(finding.column + 1)
     properties["title"] = f"coldfork: {letters.clean(finding.rule)}"
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    message = data(_message(finding, cause, report.profile_of(finding.accelerator), letters))
+    said = _message(finding, cause, report.profile_of(finding.accelerator), letters)
+    message = data(said if cell is None else f"{options.place(finding.path, finding.line)}: {said}")
     return f"::{_COMMANDS[finding.severity]} {written}::{message}"
 
 

@@ -37,9 +37,9 @@ def document(report: Report, options: Options) -> dict[str, Any]:
             "cached": statistics.cached,
             "seconds": round(statistics.seconds, 3),
         },
-        "findings": [finding_object(finding) for finding in report.findings],
-        "causes": [cause_object(cause, options.all_ways) for cause in report.causes],
-        "unfinished": [unfinished_object(unfinished) for unfinished in report.unfinished],
+        "findings": [finding_object(finding, options) for finding in report.findings],
+        "causes": [cause_object(cause, options) for cause in report.causes],
+        "unfinished": [unfinished_object(unfinished, options) for unfinished in report.unfinished],
         "skipped": [
             {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
             for skipped in report.skipped
@@ -60,6 +60,10 @@ def _coverage_object(report: Report) -> dict[str, Any]:
         "skipped": len(report.skipped),
         "not_found": [well_formed(name) for name in environment.absent] if environment is not None else [],
         "calls_not_followed": coverage.unfollowed,
+        "left_out": [
+            {"path": well_formed(one.path), "files": one.files, "reason": optional(one.reason or None)}
+            for one in coverage.left_out
+        ],
         "profiles_not_asked": [well_formed(name) for name in coverage.not_asked],
     }
 
@@ -92,19 +96,31 @@ def _scope_object(scope: ChangeScope | None) -> dict[str, Any] | None:
     }
 
 
-def unfinished_object(unfinished: Unfinished) -> dict[str, Any]:
+def _place(options: Options, path: str | None, line: int | None) -> dict[str, Any]:
+    """A place: where the file lies from here, and for a notebook the cell, with the line in it."""
+    if path is None:
+        return {"path": None, "file": None, "cell": None, "line": line}
+    cell, line = (None, None) if line is None else options.cell(path, line)
+    return {
+        "path": well_formed(path),
+        "file": well_formed(options.locate(path)),
+        "cell": cell,
+        "line": line,
+    }
+
+
+def unfinished_object(unfinished: Unfinished, options: Options) -> dict[str, Any]:
     """One module that was not followed to its end, as a JSON object."""
     return {
         "module": well_formed(unfinished.module),
         "function": well_formed(unfinished.function),
-        "path": well_formed(unfinished.path),
-        "line": unfinished.line,
+        **_place(options, unfinished.path, unfinished.line),
         "what": unfinished.what,
         "own": unfinished.own,
     }
 
 
-def finding_object(finding: Finding) -> dict[str, Any]:
+def finding_object(finding: Finding, options: Options) -> dict[str, Any]:
     """One finding as a JSON object."""
     return {
         "id": well_formed(finding.id),
@@ -116,8 +132,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "accelerator": optional(finding.accelerator),
         "effect": optional(finding.effect),
         "module": well_formed(finding.module),
-        "path": well_formed(finding.path),
-        "line": finding.line,
+        **_place(options, finding.path, finding.line),
         "column": finding.column,
         "position": optional(finding.position),
         "test": finding.test,
@@ -126,17 +141,16 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "message": well_formed(finding.message),
         "remedy": well_formed(finding.remedy),
         "fix": optional(finding.fix),
-        "chain": [step_object(step) for step in finding.chain.steps],
+        "chain": [step_object(step, options) for step in finding.chain.steps],
         "cause": well_formed(finding.cause),
     }
 
 
-def cause_object(cause: Cause, all_ways: bool) -> dict[str, Any]:
+def cause_object(cause: Cause, options: Options) -> dict[str, Any]:
     """One cause as a JSON object, with the ways of the outermost modules or with all of them."""
     return {
         "id": well_formed(cause.id),
-        "path": well_formed(cause.path),
-        "line": cause.line,
+        **_place(options, cause.path, cause.line),
         "call": optional(cause.call),
         "accelerator": optional(cause.accelerator),
         "effect": optional(cause.effect),
@@ -150,28 +164,25 @@ def cause_object(cause: Cause, all_ways: bool) -> dict[str, Any]:
         "spares": len(cause.spares),
         "accepted": cause.accepted,
         "then": [
-            {"path": well_formed(line.path), "line": line.line, "call": optional(line.call)}
-            for line in cause.then
+            {**_place(options, line.path, line.line), "call": optional(line.call)} for line in cause.then
         ],
         "ways": [
             {
                 "module": well_formed(way.module),
-                "path": optional(way.path),
-                "line": way.line,
+                **_place(options, way.path, way.line),
                 "following": optional(way.following),
                 "sure": way.sure,
             }
-            for way in (cause.ways if all_ways else cause.outermost)
+            for way in (cause.ways if options.all_ways else cause.outermost)
         ],
     }
 
 
-def step_object(step: Step) -> dict[str, Any]:
+def step_object(step: Step, options: Options) -> dict[str, Any]:
     """One step of a chain as a JSON object."""
     return {
         "kind": step.kind.value,
-        "path": optional(step.path),
-        "line": step.line,
+        **_place(options, step.path, step.line),
         "symbol": well_formed(step.symbol),
         "text": well_formed(step.text),
     }

@@ -43,7 +43,7 @@ def document(suites: ET.Element) -> str:
 
 
 def _add_finding(suite: ET.Element, finding: Finding, cause: Cause, report: Report, options: Options) -> None:
-    place = f"{options.locate(finding.path)}:{finding.line}"
+    place = options.place(finding.path, finding.line)
     case = ET.SubElement(
         suite,
         "testcase",
@@ -69,9 +69,9 @@ def _why_not(finding: Finding, cause: Cause) -> str:
 
 
 def _account(finding: Finding, cause: Cause, profile: str, options: Options) -> str:
-    lines = [f"{options.locate(finding.path)}:{finding.line}"]
+    lines = [options.place(finding.path, finding.line)]
     for step in finding.chain.steps[1:]:
-        place = "" if step.path is None else f" {options.locate(step.path)}:{step.line}"
+        place = "" if step.path is None or step.line is None else f" {options.place(step.path, step.line)}"
         lines.append(f"-> {step.symbol}{place}")
     sentences = (
         finding.consequence,

@@ -101,7 +101,7 @@ def _result(
         "ruleId": well_formed(finding.rule),
         "ruleIndex": rule_index,
         "level": finding.severity.value,
-        "message": {"text": _message(finding, report.profile_of(finding.accelerator))},
+        "message": {"text": _message(finding, report.profile_of(finding.accelerator), options)},
         "locations": [{"physicalLocation": _site(finding, options)}],
         "partialFingerprints": {FINGERPRINT: well_formed(finding.id)},
         "properties": _properties(finding),
@@ -120,14 +120,20 @@ def _cause_location(cause: Cause, options: Options) -> _JsonObject:
     if cause.warms > 1:
         words += f", which wakes {cause.warms} modules"
     place: _JsonObject = {"artifactLocation": _artifact(cause.path, options)}
-    if cause.line >= 1:
+    if cause.line >= 1 and not _is_in_cell(cause.path, cause.line, options):
         place["region"] = {"startLine": cause.line}
     return {"physicalLocation": place, "message": {"text": well_formed(words)}}
 
 
-def _message(finding: Finding, profile: str) -> str:
+def _is_in_cell(path: str, line: int, options: Options) -> bool:
+    """True for a line of a notebook's cell: of the notebook's own JSON nobody knows the line."""
+    return options.cell(path, line)[0] is not None
+
+
+def _message(finding: Finding, profile: str, options: Options) -> str:
+    cell, line = options.cell(finding.path, finding.line)
     parts = (
-        finding.message,
+        finding.message if cell is None else f"cell {cell}, line {line}: {finding.message}",
         finding.consequence,
         verdict_sentence(finding, profile),
         confirmation_sentence(finding),
@@ -150,7 +156,7 @@ def _properties(finding: Finding) -> _JsonObject:
 
 def _site(finding: Finding, options: Options) -> _JsonObject:
     place: _JsonObject = {"artifactLocation": _artifact(finding.path, options)}
-    if finding.line >= 1:
+    if finding.line >= 1 and not _is_in_cell(finding.path, finding.line, options):
         region: _JsonObject = {"startLine": finding.line, "startColumn": finding.column + 1}
         if finding.end_line is not None and finding.end_line >= finding.line:
             region["endLine"] = finding.end_line
@@ -181,7 +187,7 @@ def _step_location(step: Step, finding: Finding, options: Options) -> _JsonObjec
     location: _JsonObject = {"message": {"text": words}}
     if step.path is not None:
         place: _JsonObject = {"artifactLocation": _artifact(step.path, options)}
-        if step.line is not None and step.line >= 1:
+        if step.line is not None and step.line >= 1 and not _is_in_cell(step.path, step.line, options):
             place["region"] = _with_snippet({"startLine": step.line}, step.text)
         location["physicalLocation"] = place
     return location
@@ -198,7 +204,7 @@ def _not_analysed(file: Skipped, options: Options) -> _JsonObject:
 
 def _not_finished(unfinished: Unfinished, options: Options) -> _JsonObject:
     place: _JsonObject = {"artifactLocation": _artifact(unfinished.path, options)}
-    if unfinished.line >= 1:
+    if unfinished.line >= 1 and not _is_in_cell(unfinished.path, unfinished.line, options):
         place["region"] = {"startLine": unfinished.line}
     text = f"{unfinished.module} was not followed to its end: the {unfinished.what} ended here"
     return _notification("note", text, place)

@@ -45,8 +45,17 @@ class Options:
     """Show what is well, too, a line each."""
     locate: Callable[[str], str] = lambda path: path
     """Turns a path of the report into one that an editor can open from where the user stands."""
+    cell: Callable[[str, int], tuple[int | None, int]] = lambda path, line: (None, line)
+    """The cell that a line of a notebook stands in, and which line of that it is; of other files the line."""
     source: Source = lambda path, line: ""
     """The text of a line of a file that a recording names; empty where it is not to be shown or cannot be."""
+
+    def place(self, path: str, line: int) -> str:
+        """A line as it is written from where the user stands: `file:12`, `book.ipynb:cell 3:2`."""
+        cell, inside = self.cell(path, line)
+        return (
+            f"{self.locate(path)}:{inside}" if cell is None else f"{self.locate(path)}:cell {cell}:{inside}"
+        )
 
     def fails(self, cause: Cause) -> bool:
         """Whether this cause makes the check fail."""

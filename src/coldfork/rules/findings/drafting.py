@@ -75,12 +75,14 @@ def on_file(
     consequence: str,
     remedy: str,
     text: str = "",
+    severity: Severity = Severity.WARNING,
+    caret: int | None = None,
 ) -> Finding:
-    """A warning about a file rather than about a device: it has no chain."""
+    """A finding about a file rather than about a device: it has no chain."""
     return Finding(
         id="",
         rule=rule,
-        severity=Severity.WARNING,
+        severity=severity,
         verdict=verdict,
         condition=None,
         presumed=(),
@@ -97,4 +99,5 @@ def on_file(
         remedy=remedy,
         chain=Chain(()),
         text=text,
+        caret=caret,
     )

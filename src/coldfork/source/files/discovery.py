@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coldfork.model.errors import UsageError
+from coldfork.model.observations import LeftOut
+from coldfork.source.files.kinds import SOURCES, refusal
+from coldfork.source.files.namespaces import Namespaces
 from coldfork.source.files.reading import Reader
 
 _SKIPPED = frozenset(
@@ -23,7 +26,10 @@ _SKIPPED = frozenset(
         "__pypackages__",
     }
 )
+_NEVER_MEANT = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 _NAMESPACE_PARENTS = frozenset({"src", "lib", "python"})
+_MOST_LOOKED_AT = 40
+"""So many folders of what is passed over are looked into, to say how many files that leaves out."""
 
 
 class Found(NamedTuple):
@@ -34,18 +40,26 @@ class Found(NamedTuple):
     broken: tuple[tuple[str, str], ...]
     display: dict[str, str]
     """The paths of plain files as reports show them, by module name; other paths follow from the name."""
+    scripts: tuple[str, ...] = ()
+    """The plain files that were named: what they import from beside them belongs to the check."""
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class _Search:
     """One walk over the paths."""
 
-    def __init__(self, excluded: Callable[[str], bool], reader: Reader) -> None:
+    def __init__(self, excluded: Callable[[str], bool], reader: Reader, base: str | None) -> None:
         self.excluded = excluded
         self.reader = reader
+        self.base = base
+        """The folder that holds all top packages, where somebody says so."""
+        self.namespaces = Namespaces(reader)
         self.files: dict[str, str] = {}
         self.roots: list[str] = []
         self.broken: list[tuple[str, str]] = []
         self.display: dict[str, str] = {}
+        self.scripts: list[str] = []
+        self.left_out: list[LeftOut] = []
         self.seen: set[str] = set()
 
     def add_root(self, folder: str) -> None:
@@ -65,17 +79,26 @@ class _Search:
         """Everything inside a package, folders without `__init__` included."""
         if not self.enter(folder):
             return
+        shown = name.replace(".", "/")
         for entry, is_folder in self.entries(folder):
             inner = f"{folder}/{entry}"
             if is_folder:
-                if entry.isidentifier() and entry not in _SKIPPED:
+                if not entry.isidentifier() or (entry in _SKIPPED and not self._is_package(inner)):
+                    self.pass_over(inner, f"{shown}/{entry}")
+                else:
                     self.package(inner, f"{name}.{entry}")
             elif entry == "__init__.py":
-                self.files.setdefault(name, inner)
-            elif entry[:-3].isidentifier():
-                self.files.setdefault(f"{name}.{entry[:-3]}", inner)
+                self.add(name, inner)
+            elif entry.endswith(".py") and entry[:-3].isidentifier():
+                self.add(f"{name}.{entry[:-3]}", inner)
             else:
-                self.plain(inner, inner)
+                self.plain(inner, f"{shown}/{entry}")
+
+    def add(self, name: str, path: str) -> None:
+        """Take in a module, unless another one has its name already."""
+        held = self.files.setdefault(name, path)
+        if os.path.realpath(held) != os.path.realpath(path):
+            self.left_out.append(LeftOut(path, 1, f"{held} is checked as {name}"))
 
     def folder(self, folder: str, shown: str) -> None:
         """A folder that is no package: its packages are top packages, its files plain modules."""
@@ -88,33 +111,51 @@ class _Search:
             displayed = f"{shown}/{entry}" if shown else entry
             if not is_folder:
                 self.plain(inner, displayed)
-            elif self.reader.is_file(f"{inner}/__init__.py") and entry.isidentifier():
+            elif self._is_package(inner) and entry.isidentifier():
                 self.add_root(folder)
                 self.package(inner, entry)
-            elif entry in _SKIPPED or entry.startswith(".") or entry.endswith(".egg-info"):
-                continue
-            elif namespace and entry.isidentifier():
+            elif entry in _SKIPPED or entry.startswith(".") or entry.endswith((".egg-info", ".dist-info")):
+                self.pass_over(inner, displayed)
+            elif (namespace and entry.isidentifier()) or self.namespaces.is_package(inner):
                 self.add_root(folder)
                 self.package(inner, entry)
             else:
                 self.folder(inner, displayed)
 
-    def plain(self, path: str, shown: str) -> None:
-        """A file outside any package."""
+    def _is_package(self, folder: str) -> bool:
+        return self.reader.is_file(f"{folder}/__init__.py")
+
+    def pass_over(self, folder: str, shown: str) -> None:
+        """Say how many Python files lie in a folder that is not looked at."""
+        if os.path.basename(folder) in _NEVER_MEANT:
+            return
+        count = looked = 0
+        for _, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name not in _NEVER_MEANT]
+            count += sum(name.endswith(SOURCES) for name in names)
+            looked += 1
+            if looked >= _MOST_LOOKED_AT:
+                break
+        if count:
+            self.left_out.append(LeftOut(shown, count))
+
+    def plain(self, path: str, shown: str) -> str | None:
+        """A file outside any package; its name, if it was not met before."""
         if not self.enter(path):
-            return
-        stem = os.path.basename(path)[:-3]
-        name = stem if stem.isidentifier() and stem not in self.files else shown
-        if name in self.files:
-            return
-        self.files[name] = path
-        self.display[name] = shown
+            return None
+        stem, suffix = os.path.splitext(os.path.basename(path))
+        is_module = suffix == ".py" and stem.isidentifier() and stem not in self.files
+        name = stem if is_module else shown
+        if name not in self.files:
+            self.files[name] = path
+            self.display[name] = shown
+        return name
 
     def entries(self, folder: str) -> Iterable[tuple[str, bool]]:
         """Python files and folders in `folder`, by name; broken links and unreadable folders are noted."""
         overlaid = self.reader.overlaid_in(folder)
         for name, is_folder in sorted(overlaid.items()):
-            if (is_folder or name.endswith(".py")) and not self.excluded(f"{folder}/{name}"):
+            if (is_folder or name.endswith(SOURCES)) and not self.excluded(f"{folder}/{name}"):
                 yield name, is_folder
         try:
             with os.scandir(folder) as scanned:
@@ -124,73 +165,95 @@ class _Search:
                 self.broken.append((folder, (error.strerror or str(error)).lower()))
             return
         for entry in found:
-            if entry.name in overlaid:
-                continue
-            if self.excluded(entry.path):
+            if entry.name in overlaid or self.excluded(entry.path):
                 continue
             try:
                 is_folder = entry.is_dir()
-                is_file = not is_folder and entry.name.endswith(".py") and entry.is_file()
+                is_file = not is_folder and entry.name.endswith(SOURCES) and entry.is_file()
             except OSError as error:
                 self.broken.append((entry.path, (error.strerror or str(error)).lower()))
                 continue
             if is_folder or is_file:
                 yield entry.name, is_folder
-            elif entry.name.endswith(".py") and entry.is_symlink():
+            elif entry.name.endswith(SOURCES) and entry.is_symlink():
                 self.broken.append((entry.path, "a link that leads nowhere"))
+
+    def package_of(self, folder: str) -> tuple[str, str] | None:
+        """The folder that holds the top package, and the dotted name of `folder`; None where it is in none."""
+        if self.base is not None:
+            inside = os.path.relpath(folder, self.base)
+            parts = inside.split(os.sep)
+            if all(part.isidentifier() for part in parts):
+                return self.base, ".".join(parts)
+        top = folder
+        while self._is_package(top) and os.path.dirname(top) != top:
+            top = os.path.dirname(top)
+        root = self.namespaces.root_above(top) or top
+        return (root, os.path.relpath(folder, root).replace(os.sep, ".")) if root != folder else None
+
+    def single(self, path: str, shown: str) -> None:
+        """A file named on the command line: as a member of its package if it is in one."""
+        folder, file = os.path.split(path)
+        stem, suffix = os.path.splitext(file)
+        within = self.package_of(folder) if suffix == ".py" and stem.isidentifier() else None
+        if within is not None:
+            root, package = within
+            self.add_root(root)
+            self.add(package if stem == "__init__" else f"{package}.{stem}", path)
+            return
+        name = self.plain(path, _portable(path, shown))
+        if name is not None:
+            self.scripts.append(name)
 
 
 def discover(
     paths: Sequence[Path],
     excluded: Callable[[str], bool] = lambda path: False,
     reader: Reader | None = None,
+    base: str | None = None,
 ) -> Found:
     """Find every module under the paths; overlapping paths and links to the same file count once."""
     reader = reader or Reader()
-    search = _Search(excluded, reader)
+    search = _Search(excluded, reader, base)
     for path in paths:
         absolute = os.path.abspath(path)
         if reader.is_folder(absolute):
-            if reader.is_file(f"{absolute}/__init__.py"):
-                root, name = _package_of(absolute, reader)
+            within = search.package_of(absolute)
+            if within is not None:
+                root, name = within
                 search.add_root(root)
                 search.package(absolute, name)
             else:
                 search.folder(absolute, "")
-        elif reader.is_file(absolute):
-            _single(search, absolute, str(path))
+        elif reader.is_file(absolute) or os.path.exists(absolute):
+            reason = refusal(absolute, reader)
+            if reason is not None:
+                raise UsageError(f"{path}: {reason}")
+            search.single(absolute, str(path))
         elif os.path.islink(absolute):
             raise UsageError(f"{path}: a link that leads nowhere")
         else:
             raise UsageError(f"{path}: no such file or folder")
+    for name in search.scripts:  # Python puts the folder of the program on its path
+        search.add_root(os.path.dirname(search.files[name]))
     for path in paths:  # last of all: a bare folder under a given one may be a namespace package
         absolute = os.path.abspath(path)
-        if reader.is_folder(absolute) and not reader.is_file(f"{absolute}/__init__.py"):
-            search.add_root(os.path.abspath(path))
-    return Found(search.files, tuple(search.roots), tuple(search.broken), search.display)
+        if reader.is_folder(absolute) and search.package_of(absolute) is None:
+            search.add_root(absolute)
+    return Found(
+        search.files,
+        tuple(search.roots),
+        tuple(search.broken),
+        search.display,
+        tuple(search.scripts),
+        tuple(search.left_out),
+    )
 
 
-def _single(search: _Search, path: str, shown: str) -> None:
-    """A file named on the command line: as a member of its package if it is in one."""
-    folder = os.path.dirname(path)
-    if search.reader.is_file(f"{folder}/__init__.py"):
-        root, package = _package_of(folder, search.reader)
-        search.add_root(root)
-        stem = os.path.basename(path).removesuffix(".py")
-        name = package if stem == "__init__" else f"{package}.{stem}"
-        search.files.setdefault(name, path)
-    else:
-        search.plain(path, shown.replace(os.sep, "/"))
-
-
-def _package_of(folder: str, reader: Reader) -> tuple[str, str]:
-    """The folder that holds the top package, and the dotted name of `folder`."""
-    parts: list[str] = []
-    current = folder
-    while reader.is_file(f"{current}/__init__.py"):
-        parts.append(os.path.basename(current))
-        parent = os.path.dirname(current)
-        if parent == current:
-            break
-        current = parent
-    return current, ".".join(reversed(parts))
+def _portable(path: str, shown: str) -> str:
+    """The path of a plain file in reports: as it was given, if that is the same in every clone."""
+    given = shown.replace(os.sep, "/")
+    if not os.path.isabs(shown) and os.pardir not in given.split("/"):
+        return given.removeprefix("./")
+    inside = os.path.relpath(path)
+    return os.path.basename(path) if inside.startswith(os.pardir) else inside.replace(os.sep, "/")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from hashlib import blake2b
 from types import MappingProxyType
+
+from coldfork.source.files import notebooks
+from coldfork.source.files.notebooks import SUFFIX, NotANotebook, Notebook
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
 _UTF8 = ("utf-8", "utf8", "utf_8", "u8", "cp65001", "utf-8-sig", "utf_8_sig")
@@ -62,6 +66,19 @@ class Reader:
         """Whether there is a file, or a text that stands in for one."""
         return path in self._overlays or os.path.isfile(path)
 
+    def is_overlaid(self, path: str) -> bool:
+        """Whether a text stands in for a file."""
+        return path in self._overlays
+
+    def is_regular(self, path: str) -> bool:
+        """Whether something holds a text: a pipe and a device would have to be waited for."""
+        if path in self._overlays:
+            return True
+        try:
+            return stat.S_ISREG(os.stat(path).st_mode)
+        except OSError:
+            return False
+
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder, or would be one if all overlays were files."""
         return path in self._inside or os.path.isdir(path)
@@ -69,7 +86,25 @@ class Reader:
     def read_bytes(self, path: str) -> bytes:
         """The Python source behind a path, as it was written."""
         overlay = self._overlays.get(path)
-        return read_bytes(path) if overlay is None else overlay
+        raw = read_bytes(path) if overlay is None else overlay
+        return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
+
+    def cell(self, path: str, line: int) -> tuple[int | None, int]:
+        """The cell of a notebook in which a line stands, with the line there; of other files the line."""
+        if not path.endswith(SUFFIX):
+            return None, line
+        overlay = self._overlays.get(path)
+        try:
+            return self._notebook(read_bytes(path) if overlay is None else overlay).place(line)
+        except CannotRead:
+            return None, line
+
+    @staticmethod
+    def _notebook(raw: bytes) -> Notebook:
+        try:
+            return notebooks.read(raw)
+        except NotANotebook as problem:
+            raise CannotRead(str(problem)) from None
 
     def read_source(self, path: str) -> bytes:
         """The Python source behind a path, as `normalise` leaves it."""

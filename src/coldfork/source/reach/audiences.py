@@ -55,7 +55,7 @@ class Audiences:
                     Audience.EXAMPLE if in_package and _holds(paths[name], _EXAMPLES) else Audience.SCRIPT
                 )
         return tuple([
-            CheckedModule(name, path, audiences[name], self._is_imported(name))
+            CheckedModule(name, path, audiences[name], self._is_imported(name), self._found.files[name])
             for name, path in paths.items()
         ])  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from dataclasses import astuple
 from typing import Any, NamedTuple
 
 from coldfork.model.causes import Audience, CheckedModule, Import
@@ -42,12 +43,12 @@ def encode_answer(answer: Answer) -> Any:
     """An answer as nested tuples of plain values."""
     return (
         [_effect(effect) for effect in answer.effects],
-        [(u.path, u.line, u.column, u.reason, u.own, u.too_large) for u in answer.unreadable],
+        [astuple(u) for u in answer.unreadable],
         [(i.path, i.line, i.column, i.rules, i.reason, i.covers) for i in answer.ignores],
         answer.modules,
         answer.absent,
         answer.affected,
-        [(m.name, m.path, str(m.audience), m.imported) for m in answer.checked],
+        [(m.name, m.path, str(m.audience), m.imported, m.file) for m in answer.checked],
         [tuple(one) for one in answer.imports],
         answer.unset,
         [(u.module, u.function, u.path, u.line, u.what, u.own) for u in answer.unfinished],
@@ -98,8 +99,8 @@ def decode_answer(data: Any) -> Answer:
         absent,
         affected,
         tuple([
-            CheckedModule(name, path, Audience(audience), is_imported)
-            for name, path, audience, is_imported in checked
+            CheckedModule(name, path, Audience(audience), is_imported, file)
+            for name, path, audience, is_imported, file in checked
         ]),
         tuple([Import(*one) for one in imports]),
         unset,

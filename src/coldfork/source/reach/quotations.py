@@ -102,8 +102,12 @@ class Quotations:
 
     def text(self, module: str, line: int) -> str:
         """The source line, stripped."""
+        return self.line(module, line).strip()
+
+    def line(self, module: str, line: int) -> str:
+        """The source line."""
         lines = self._source(module)
-        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return lines[line - 1] if 0 < line <= len(lines) else ""
 
     def _source(self, module: str) -> list[str]:
         known = self._lines.get(module)

@@ -273,14 +273,19 @@ class Reporter:
                 own, too_large = name in self.found.files, reason == TOO_LARGE
                 if own and self._is_data(self.found.files[name], reason):
                     continue
-                path = self._quotations.path_of(name)
-                found.append(Unreadable(path, line, column, reason, own, too_large))
+                invalid = not too_large and reason != TOO_DEEP
+                found.append(self._unreadable(name, line, column, reason, too_large, invalid))
         for name, (reason, line, column) in self.broken.items():
-            found.append(
-                Unreadable(self._quotations.path_of(name), line, column, reason, name in self.found.files)
-            )
+            found.append(self._unreadable(name, line, column, reason, False, True))
         found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
         return tuple(sorted(found, key=lambda u: u.path))
+
+    def _unreadable(
+        self, name: str, line: int, column: int, reason: str, too_large: bool, invalid: bool
+    ) -> Unreadable:
+        path, own = self._quotations.path_of(name), name in self.found.files
+        text = self._quotations.line(name, line) if own else ""
+        return Unreadable(path, line, column, reason, own, too_large, invalid, text)
 
     def _is_data(self, path: str, reason: str) -> bool:
         """Whether nothing in a file could wake a device, although it is too much to be followed."""

@@ -1,0 +1,133 @@
+"""Jupyter notebooks as one Python source: the code cells in their order, what IPython adds blanked."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+SUFFIX = ".ipynb"
+_KEEPS_ITS_BODY = frozenset({
+    "capture", "memit", "mprun", "prun", "scalene", "time", "timeit", "snakeviz", "coldfork", "debug",
+})  # fmt: skip
+"""Magics of a whole cell that run what stands below them as Python."""
+_MAGIC = re.compile(rb"^[ \t]*(?:%|!|\?|\w[\w.]*[ \t]*=[ \t]*[%!]|[\w.]+\?\??[ \t]*$)")
+_PYTHON = ("python", "ipython", "xpython", "pyodide")
+
+
+class NotANotebook(Exception):
+    """What the file holds is no notebook that runs Python; the reason is in words."""
+
+
+class Notebook(NamedTuple):
+    """The source of a notebook, and where its cells begin in it."""
+
+    source: bytes
+    cells: tuple[tuple[int, int], ...]
+    """For each code cell, its first line in the source, and its number among all cells."""
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The cell that a line of the source stands in, and which line of that it is."""
+        found = (1, 1)
+        for first, number in self.cells:
+            if first > line:
+                break
+            found = (number, line - first + 1)
+        return found
+
+
+def read(raw: bytes) -> Notebook:
+    """The code cells of a notebook, one below the other."""
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError) as problem:
+        raise NotANotebook(f"this is not the JSON of a notebook: {problem}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+        old = isinstance(document, dict) and "worksheets" in document
+        raise NotANotebook(
+            "a notebook of format 3 or older; convert it: jupyter nbconvert --to notebook"
+            if old
+            else "this JSON is no notebook: it has no cells"
+        )
+    language = _language(document.get("metadata"))
+    if language and not language.lower().startswith(_PYTHON):
+        raise NotANotebook(f"a notebook whose language is {language}, not Python")
+    lines: list[bytes] = []
+    cells: list[tuple[int, int]] = []
+    for number, cell in enumerate(document["cells"], 1):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            cells.append((len(lines) + 1, number))
+            lines += _python(_text(cell.get("source")))
+    return Notebook(b"".join(line + b"\n" for line in lines), tuple(cells))
+
+
+def _language(metadata: Any) -> str:
+    """The language of the kernel; empty where the notebook does not say."""
+    for holder, key in (("language_info", "name"), ("kernelspec", "language")):
+        held = metadata.get(holder) if isinstance(metadata, dict) else None
+        if isinstance(held, dict) and isinstance(held.get(key), str):
+            return str(held[key])
+    return ""
+
+
+def _text(source: Any) -> bytes:
+    parts = source if isinstance(source, list) else [source]
+    text = "".join(part for part in parts if isinstance(part, str))
+    return text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "surrogatepass")
+
+
+def _python(cell: bytes) -> list[bytes]:
+    """The lines of a cell, those that are no Python blanked to the same width."""
+    lines = cell.split(b"\n")
+    first = next((index for index, line in enumerate(lines) if line.strip()), None)
+    if first is None:
+        return lines
+    if lines[first].startswith(b"%%"):
+        magic = lines[first][2:].split()[:1]
+        if not magic or magic[0].decode("utf-8", "replace") not in _KEEPS_ITS_BODY:
+            return [_blank(line) for line in lines]
+        lines[first] = _blank(lines[first])
+    return _without_magics(lines)
+
+
+def _without_magics(lines: list[bytes]) -> list[bytes]:
+    """Blank the lines of magics, shells and help, with what continues them; `pass` keeps a block a block."""
+    found: list[bytes] = []
+    continued = False
+    in_text = b""
+    for line in lines:
+        magic = continued or (not in_text and _MAGIC.match(line) is not None)
+        if magic:
+            continued = line.rstrip().endswith(b"\\")
+            indent = line[: len(line) - len(line.lstrip())]
+            found.append((indent + b"pass" if len(line) >= len(indent) + 4 else line[:0]).ljust(len(line)))
+            continue
+        in_text = _open_text(line, in_text)
+        found.append(line)
+    return found
+
+
+_QUOTES = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+
+
+def _open_text(line: bytes, inside: bytes) -> bytes:
+    """The triple quote that is open behind a line, given the one that was open before it."""
+    position = 0
+    while position < len(line):
+        if inside:
+            end = line.find(inside, position)
+            if end < 0:
+                return inside
+            position, inside = end + 3, b""
+            continue
+        matched = _QUOTES.search(line, position)
+        if matched is None:
+            return b""
+        position = matched.end()
+        if matched[0] in (b'"""', b"'''"):
+            inside = matched[0]
+    return inside
+
+
+def _blank(line: bytes) -> bytes:
+    return b" " * len(line)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from coldfork.checking.changes import narrowed
 from coldfork.checking.inspection import Inspection
+from coldfork.checking.selection import excluded
 from coldfork.model.findings import Report
-from coldfork.model.observations import Coverage
+from coldfork.model.observations import Coverage, LeftOut
 from coldfork.model.profiles import PROFILES
 from coldfork.rules.causes.judging import restricted
 
@@ -42,6 +44,16 @@ def report_of(inspection: Inspection) -> Report:
     )
 
 
+def _excluded(inspection: Inspection) -> Iterator[LeftOut]:
+    """The files that were named and that `exclude` keeps out of the findings all the same."""
+    configuration = inspection.request.configuration
+    is_excluded = excluded(configuration)
+    for module in inspection.observation.modules if configuration.exclude else ():
+        path = inspection.locate(module.path)
+        if is_excluded(path):
+            yield LeftOut(path, 1, "exclude in the configuration")
+
+
 def _coverage(inspection: Inspection) -> Coverage:
     observation = inspection.observation
     return Coverage(
@@ -49,6 +61,6 @@ def _coverage(inspection: Inspection) -> Coverage:
         read=observation.statistics.modules,
         entries=inspection.request.entries,
         unfollowed=observation.unfollowed,
-        left_out=observation.left_out,
+        left_out=(*observation.left_out, *_excluded(inspection)),
         not_asked=tuple(name for name in PROFILES if name not in observation.profiles),
     )

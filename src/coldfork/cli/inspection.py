@@ -16,17 +16,32 @@ from coldfork.checking import inspection as inspections
 from coldfork.checking.inspection import Inspection
 from coldfork.checking.request import paths_or_default, request_of
 from coldfork.cli import options, output
+from coldfork.model.errors import UsageError
 from coldfork.report.shared.progress import ProgressBar
 
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:
     """Check the paths as flags, environment and configuration say; the settings come with the answer."""
-    chosen = paths_or_default(paths)
+    chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)
-    request = request_of(settings, chosen, configuration)
+    request = request_of(settings, chosen, configuration, overlays)
     with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
         return inspections.inspect(request, bar.update), settings
+
+
+def _with_standard_input(
+    paths: tuple[Path, ...], name: str | None
+) -> tuple[tuple[Path, ...], dict[str, bytes]]:
+    """The paths with `-` as the file that standard input stands in for, and what it holds."""
+    if Path("-") not in paths:
+        if name is not None:
+            raise UsageError("--stdin-filename names what standard input holds; give - as a path")
+        return paths, {}
+    file = Path(name or "stdin.py")
+    return tuple(file if path == Path("-") else path for path in paths), {
+        str(file.absolute()): sys.stdin.buffer.read()
+    }
 
 
 @contextmanager

@@ -35,6 +35,7 @@ Examples:
   coldfork check --baseline coldfork-baseline.json
   coldfork check --all-ways                every module that a line wakes, with its way there
   coldfork check --changed-since origin/main   only what this branch can have changed
+  coldfork check - --stdin-filename src/engine/core.py < buffer
   coldfork check --confirm --virtual h100  import what was found, and see what happens
 
 \b
@@ -47,12 +48,18 @@ Next: coldfork rule NAME explains a finding.
 @click.command(epilog=_EPILOG)
 @paths_argument
 @options(CHECK_SETTINGS)
+@click.option(
+    "--stdin-filename",
+    metavar="FILE",
+    help="With - as a path: the file that standard input stands in for, where it lies in its package.",
+)
 @debug_option
 @click.pass_context
 def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> None:
     """Find the lines that wake an accelerator when a module is imported.
 
-    PATHS are files and folders; without any, `src` is checked if it exists, else the current folder.
+    PATHS are files, notebooks and folders; without any, `src` is checked if it exists, else the current
+    folder. - is what standard input holds.
     Nothing is imported and nothing is run, unless --confirm asks for it.
     """
     from coldfork.cli.inspection import complain, inspect

@@ -79,7 +79,7 @@ class Entries:
 
     def _head(self, finding: Finding) -> Iterator[str]:
         yield from self._title(finding)
-        yield from self._site(finding, finding.path, finding.line, finding.where)
+        yield from self._site(finding, finding.path, finding.line, finding.where, finding.caret is not None)
         yield from self._quotation(
             finding.text or (finding.chain.steps[0].text if finding.chain.steps else ""), finding.caret
         )
@@ -107,9 +107,12 @@ class Entries:
         title = self._sheet.paint("title", self._sheet.say(finding.message))
         yield from self._sheet.flow(f"{label} {title}", len(_INDENT))
 
-    def _site(self, finding: Finding, path: str, line: int, where: str) -> Iterator[str]:
+    def _site(
+        self, finding: Finding, path: str, line: int, where: str, exactly: bool = False
+    ) -> Iterator[str]:
         arrow = f"  {self._sheet.paint('quiet', '-->')}{whole(' ')}"
-        place = self._sheet.paint("place", self.place(path, line))
+        column = f":{finding.column + 1}" if exactly else ""
+        place = self._sheet.paint("place", f"{self.place(path, line)}{column}")
         remarks = [self._sheet.letters.clean(where)] if where else []
         if finding.test:
             remarks.append("test code")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,13 +130,10 @@ class _Search:
         """Say how many Python files lie in a folder that is not looked at."""
         if os.path.basename(folder) in _NEVER_MEANT:
             return
-        count = looked = 0
-        for _, folders, names in os.walk(folder):
+        count = 0
+        for _, folders, names in islice(os.walk(folder), _MOST_LOOKED_AT):
             folders[:] = [name for name in folders if name not in _NEVER_MEANT]
             count += sum(name.endswith(SOURCES) for name in names)
-            looked += 1
-            if looked >= _MOST_LOOKED_AT:
-                break
         if count:
             self.left_out.append(LeftOut(shown, count))
 
@@ -179,7 +177,7 @@ class _Search:
                 self.broken.append((entry.path, "a link that leads nowhere"))
 
     def package_of(self, folder: str) -> tuple[str, str] | None:
-        """The folder that holds the top package, and the dotted name of `folder`; None where it is in none."""
+        """The folder that holds the top package, and the dotted name of `folder`, if it is in one."""
         if self.base is not None:
             inside = os.path.relpath(folder, self.base)
             parts = inside.split(os.sep)

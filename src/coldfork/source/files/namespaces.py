@@ -1,4 +1,4 @@
-"""Whether a folder without `__init__` is a package of a distribution, by what its files and its neighbours say."""
+"""Whether a folder without `__init__` is a package, by what its files and its neighbours say."""
 
 from __future__ import annotations
 
@@ -54,12 +54,20 @@ class Namespaces:
         return known
 
     def _is_named_inside(self, folder: str, name: str) -> bool:
-        """True when a file below a folder imports a module by a name that begins with the folder's."""
+        """True when a file below a folder imports what lies in it by a name that begins with the folder's."""
         known = self._named.get(folder)
         if known is None:
-            asked = re.compile(rb"^[ \t]*(?:from|import)[ \t]+%b[. \t]" % name.encode(), re.MULTILINE)
+            spelled = name.encode()
+            asked = re.compile(
+                rb"^[ \t]*(?:from[ \t]+%b[ \t]+import[ \t]+\(?[ \t]*(\w+)|(?:from|import)[ \t]+%b\.(\w+))"
+                % (spelled, spelled),
+                re.MULTILINE,
+            )
+            inside = {os.path.splitext(one)[0].encode() for one in self._reader.names_in(folder)}
             known = self._named[folder] = any(
-                asked.search(self._text(file)) is not None for file in self._some_files(folder)
+                one in inside or other in inside
+                for file in self._some_files(folder)
+                for one, other in asked.findall(self._text(file))
             )
         return known
 

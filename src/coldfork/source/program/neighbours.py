@@ -1,4 +1,4 @@
-"""What a program imports from beside itself: Python puts its folder on the path, so it belongs to the check."""
+"""What a program imports from beside itself: Python has its folder on the path, so it is checked too."""
 
 from __future__ import annotations
 

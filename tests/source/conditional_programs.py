@@ -1,4 +1,4 @@
-"""Generated modules whose lines wake a device under conditions, and what CPython says of each under all of them.
+"""Generated modules whose lines wake a device under conditions, and what CPython does under all of them.
 
 The atoms of the conditions are environment variables, calls of a module that nobody can look into, packages
 that may be installed, and what the assumed machine decides. Each has two outcomes, and a module is run once
@@ -62,8 +62,14 @@ def atoms() -> dict[str, Atom]:
 
 ATOMS = atoms()
 #: What the machine of the profile decides.
-DECIDED = ("torch.version.hip is None", "torch.version.hip", "torch.version.cuda", "sys.version_info >= (3, 8)",
-           'sys.platform == "beos"', "torch.version.cuda is None")  # fmt: skip
+DECIDED = (
+    "torch.version.hip is None",
+    "torch.version.hip",
+    "torch.version.cuda",
+    "torch.version.cuda is None",
+    "sys.version_info >= (3, 8)",
+    'sys.platform == "beos"',
+)
 
 
 @dataclass
@@ -79,8 +85,6 @@ class Writer:
     """Functions that return the outcome of a test."""
     variables: list[str] = field(default_factory=list)
     number: int = 0
-    values: bool = True
-    """Whether outcomes may be kept in variables and returned."""
 
     def pick(self, options: tuple[str, ...] | list[str]) -> str:
         return self.draw(st.sampled_from(options))
@@ -92,7 +96,7 @@ class Writer:
     def test(self, depth: int = 2) -> str:
         kinds = ["atom", "atom", "atom", "decided"]
         if depth:
-            kinds += ["not", "and", "or", "and", "or", *["ternary"][: self.values]]
+            kinds += ["not", "and", "or", "and", "or", "ternary"]
         if self.variables:
             kinds += ["variable", "variable"]
         if self.askers:
@@ -128,7 +132,7 @@ class Writer:
             kinds += ["call", "call"]
         if in_function:
             kinds += ["return"]
-        if self.values and depth:
+        if depth:
             kinds += ["variable", "flag"]
         kind = self.pick(kinds)
         wake = self.pick([*WAKES, *[f"{name}()" for name in self.functions]])
@@ -143,18 +147,8 @@ class Writer:
         elif kind == "return":
             self.put(indent, f"if {self.test()}:")
             self.put(indent + 1, "return")
-        elif kind == "variable":
-            name = self.fresh("v")
-            self.put(indent, f"{name} = {self.test()}")
-            if not (in_function and indent > 1) and not (not in_function and indent):
-                self.variables.append(name)
-        elif kind == "flag":
-            name = self.fresh("v")
-            self.put(indent, f"{name} = {self.pick(['False', 'True', 'None'])}")
-            self.put(indent, f"if {self.test()}:")
-            self.put(indent + 1, f"{name} = {self.pick(['True', 'False', '1'])}")
-            if not (in_function and indent > 1) and not (not in_function and indent):
-                self.variables.append(name)
+        elif kind in ("variable", "flag"):
+            self.keep(kind, indent, in_function)
         else:
             self.put(indent, f"if {self.test()}:")
             self.block(indent + 1, depth - 1, in_function)
@@ -165,9 +159,21 @@ class Writer:
                 self.put(indent, "else:")
                 self.block(indent + 1, depth - 1, in_function)
 
+    def keep(self, kind: str, indent: int, in_function: bool) -> None:
+        """Keep an outcome in a variable."""
+        name = self.fresh("v")
+        if kind == "variable":
+            self.put(indent, f"{name} = {self.test()}")
+        else:
+            self.put(indent, f"{name} = {self.pick(['False', 'True', 'None'])}")
+            self.put(indent, f"if {self.test()}:")
+            self.put(indent + 1, f"{name} = {self.pick(['True', 'False', '1'])}")
+        if indent == in_function:
+            self.variables.append(name)
+
     def function(self) -> None:
         kept = list(self.variables)
-        if self.values and self.draw(st.booleans()):
+        if self.draw(st.booleans()):
             name = self.fresh("ask")
             self.put(0, f"def {name}():")
             if self.draw(st.booleans()):
@@ -185,13 +191,13 @@ class Writer:
 
 
 @st.composite
-def modules(draw: Draw, values: bool = True) -> str:
+def modules(draw: Draw) -> str:
     """A module that uses up to four atoms."""
     used = draw(st.lists(st.sampled_from(sorted(ATOMS)), min_size=2, max_size=4, unique=True))
-    writer = Writer(draw, used, values=values)
+    writer = Writer(draw, used)
     for _ in range(draw(st.integers(0, 3))):
         writer.function()
-        if draw(st.booleans()) and values:
+        if draw(st.booleans()):
             name = writer.fresh("V_")
             writer.put(0, f"{name} = {writer.test()}")
             writer.variables.append(name)
@@ -218,7 +224,9 @@ class Run:
         text = re.sub(r"the environment variable (\w+) is unset", r"('\1' not in os.environ)", text)
         text = re.sub(r"\b([a-z_]\w*) is not installed", r"(importlib.util.find_spec('\1') is None)", text)
         text = re.sub(r"\b([a-z_]\w*) is installed", r"(importlib.util.find_spec('\1') is not None)", text)
-        text = re.sub(r"(one of )?\d+ more conditions? holds?|nothing before it ends what it is a part of", "True", text)
+        text = re.sub(
+            r"(one of )?\d+ more conditions? holds?|nothing before it ends what it is a part of", "True", text
+        )
         text = text.replace("the same test comes out both ways", "False").replace("not: ", "not ")
         with self.inside():
             return all(bool(eval(text, {}, _Names(self.names, unset))) for unset in (True, False))
@@ -229,7 +237,7 @@ class Run:
         return all(self.holds(one) for one in text)
 
     def inside(self) -> Any:
-        return _world(self.world, self.environment)
+        return _World(self.world, self.environment)
 
 
 class _Names(dict[str, Any]):
@@ -245,7 +253,7 @@ class _Names(dict[str, Any]):
         return self.unset
 
 
-class _world:
+class _World:
     """The process as one combination of outcomes has it."""
 
     def __init__(self, world: Mapping[str, bool], environment: Mapping[str, str]) -> None:
@@ -254,10 +262,14 @@ class _world:
         def find_spec(name: str, package: str | None = None) -> Any:
             wanted = [atom for atom in ATOMS.values() if atom.name == name and atom.kind == "package"]
             if wanted:
-                return object() if world.get(wanted[0].text, False) is not ("is None" in wanted[0].text) else None
+                return (
+                    object()
+                    if world.get(wanted[0].text, False) is not ("is None" in wanted[0].text)
+                    else None
+                )
             return real(name, package)
 
-        self._patches = [
+        self._patches: list[Any] = [
             mock.patch.dict(os.environ, environment, clear=True),
             mock.patch.object(importlib.util, "find_spec", find_spec),
         ]
@@ -302,7 +314,7 @@ def _run(code: Any, path: str, world: dict[str, bool]) -> Run:
             names.update((key, one) for key, one in frame.f_locals.items() if not key.startswith("__"))
 
     modules = {"torch": torch, "torch.cuda": torch.cuda, "torch.version": torch.version, "probe": probe}
-    with _world(world, environment), mock.patch.dict(sys.modules, modules):
+    with _World(world, environment), mock.patch.dict(sys.modules, modules):
         sys.setprofile(note)
         try:
             exec(code, module.__dict__)

@@ -9,7 +9,11 @@ import pytest
 from tests.source.expectations import Setting, assert_as_expected, cases
 
 PROGRAMS = {
-    "find_spec of a library that is known": """
+    "find_spec of a library that the project requires": """
+### pyproject.toml
+[project]
+dependencies = ["triton>=3", "numpy"]
+### m.py
 import importlib.util
 import torch
 
@@ -49,7 +53,7 @@ devices.get_context()  # expect: device-init-at-import
 }
 SETTINGS = {
     "a context that the catalogue knows of, in a library's own source": Setting(runs=False),
-    "find_spec of a library that is known": Setting(runs=False),
+    "find_spec of a library that the project requires": Setting(runs=False),
 }
 
 

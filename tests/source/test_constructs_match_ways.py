@@ -10,6 +10,10 @@ from tests.source.expectations import Setting, assert_as_expected, cases
 
 PROGRAMS = {
     "a subject that is nominally something": """
+### pyproject.toml
+[project]
+dependencies = ["triton"]
+### m.py
 import importlib.util
 import torch
 

@@ -413,7 +413,7 @@ except ImportError:
     torch.cuda.get_device_name()  # expect: device-init-at-import conditional
 """
     (finding,) = assert_as_expected(text, tmp_path, ANY)
-    assert finding.condition == 'len(os.listdir(".")) > 1000000'
+    assert finding.condition == 'triton does not import or len(os.listdir(".")) > 1000000'
 
 
 def test_the_shortest_of_several_ways_is_told(tmp_path: Path) -> None:

@@ -112,9 +112,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     )
 
 
-def _packs(
-    request: Request, found: Found, search: tuple[str, ...], program: Program
-) -> Packs | None:
+def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
     """Where the run remembers things: under names that hold all that they depend on beside the sources."""
     if request.cache is None:
         return None

@@ -185,4 +185,4 @@ class Evaluator(Interpreter):
         if self.failing:
             kept, key = self.failing[-1], (failure.kind, failure.even)
             first = kept.get(key)
-            kept[key] = first._replace(must=first.must & failure.must) if first is not None else failure
+            kept[key] = failure if first is None else first.joined(failure)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Conditions, Cut, Edge, Failure, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition, either
+from coldfork.source.values.conditions import Condition, Conditions, either
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 

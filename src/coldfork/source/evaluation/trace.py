@@ -7,7 +7,7 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
-from coldfork.source.values.conditions import Condition, Conditions
+from coldfork.source.values.conditions import Condition, Conditions, any_of
 
 
 class Link(NamedTuple):
@@ -110,6 +110,13 @@ class Failure(NamedTuple):
     kind: str
     must: frozenset[str]
     """What is sure to have woken by then."""
+
+    def joined(self, other: Failure) -> Failure:
+        """This failure, or the other of its kind."""
+        condition = self.condition
+        if other.condition is not condition:
+            condition = any_of(condition, other.condition) or condition
+        return self._replace(condition=condition, must=self.must & other.must)
 
 
 class Cut(NamedTuple):

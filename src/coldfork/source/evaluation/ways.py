@@ -1,4 +1,4 @@
-"""The ways in which one call or one statement wakes a device: which of them are told, and under what conditions."""
+"""The ways in which one call or statement wakes a device: which are told, and under what conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checked project requires come what may: its metadata, extras left out, by the names of distributions."""
+"""What the checked project requires, extras left out, as its metadata says: names of distributions."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def _to_wake(data: Any) -> Wake:
 
 def _to_conditions(data: Any) -> tuple[Condition, ...]:
     return tuple([
-        Condition(*plain, _to_conditions(every), _to_conditions(some)) for *plain, every, some in data
+        Condition._make((*one[:-2], _to_conditions(one[-2]), _to_conditions(one[-1]))) for one in data
     ])  # fmt: skip
 
 

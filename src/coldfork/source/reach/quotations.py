@@ -52,8 +52,9 @@ class Quotations:
     def words_of(self, conditions: tuple[Condition, ...]) -> str | None:
         """Conditions in words, the source's own where they are tests."""
         wanted = together(conditions)
+        # Which value was taken says little beside a condition of the author's own.
         own = [one for one in wanted if not _is_taking(one)]
-        wanted = tuple(own) or wanted  # which value was taken says little beside a condition of the author's own
+        wanted = tuple(own) or wanted
         words = list(dict.fromkeys(word for one in wanted if (word := self._words(one, len(wanted) > 1))))
         if not words:
             return None

@@ -36,7 +36,7 @@ class Condition(NamedTuple):
 
 Conditions = tuple[Condition, ...]
 #: A condition's subject, and whether it is denied.
-Literal = tuple[object, bool]
+Literal = tuple[Meaning, bool]
 
 
 def negated(condition: Condition) -> Condition:
@@ -80,9 +80,7 @@ def either(ways: Iterable[Conditions]) -> Conditions:
         return ()
     if not left:
         return ()
-    shared = left[0].keys()
-    for way in left[1:]:
-        shared = shared & way.keys()
+    shared = set(left[0]).intersection(*left[1:])
     common = tuple([condition for key, condition in left[0].items() if key in shared])
     if len(left) == 1:
         return common
@@ -115,7 +113,7 @@ def contradiction(conditions: Conditions) -> bool | None:
 
 
 def _denied(asked: set[Literal]) -> bool | None:
-    """Whether one of these outcomes is denied by another; None where none is, else whether it could change."""
+    """Whether an outcome is denied by another: None where none is, else whether it could not change."""
     outcomes = [_is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
     return any(outcomes) if outcomes else None
 
@@ -189,7 +187,7 @@ def _reduced(ways: list[dict[Literal, Condition]]) -> list[dict[Literal, Conditi
     changed = len(ways) <= 2 * _MOST_WAYS
     while changed:
         changed = False
-        for index, way in enumerate(ways):
+        for way in ways:
             for other in ways:
                 if other is way:
                     continue

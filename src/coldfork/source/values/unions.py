@@ -57,14 +57,16 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
 def _shortened(found: dict[Value, Condition | None]) -> Value:
     """Too many alternatives: those off the nominal path go first, and never blur the nominal ones."""
     nominal = [(value, None) for value, condition in found.items() if condition is None]
-    others = [(value, condition) for value, condition in found.items() if condition is not None]
+    others: list[tuple[Value, Condition]] = [
+        (value, condition) for value, condition in found.items() if condition is not None
+    ]
     if len(nominal) > _MOST_ALTERNATIVES:
         nominal.sort(key=lambda option: isinstance(option[0], (Const, Unknown)))
         nominal = [*nominal[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)]
     room = _MOST_ALTERNATIVES - len(nominal)
-    kept = others[: max(0, room - 1)]
+    kept: list[tuple[Value, Condition | None]] = [*others[: max(0, room - 1)]]
     if others and len(kept) < len(others):
-        kept.append((UNKNOWN, any_of(*[one for _, one in others[len(kept) :] if one is not None])))
+        kept.append((UNKNOWN, any_of(*[one for _, one in others[len(kept) :]])))
     return Union((*nominal, *kept))
 
 

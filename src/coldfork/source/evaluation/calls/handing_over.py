@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.frame import CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.trace import Wake
+from coldfork.source.values.conditions import Conditions, negated
 
 
 def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
@@ -16,7 +18,10 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         sure = wake.surety in must
         if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
             wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
+        needed = _survived(result, wake) if sure and frame.tries else ()
+        outer, frame.conditions = frame.conditions, (*frame.conditions, *needed)
         frame.wake(wake, sure)
+        frame.conditions = outer
     for edge in result.edges:
         frame.edge(edge, False)
     for failure in result.failures:
@@ -24,6 +29,15 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
     frame.stay(result.stays)
     if result.raises and not _doubted(frame, result):
         raise Raised(result.raises, result.outright and frame.gate == 0)
+
+
+def _survived(result: CallResult, wake: Wake) -> Conditions:
+    """What must not fail in a call before a wake, where the caller goes on if it does."""
+    return tuple([
+        negated(failure.condition)
+        for failure in result.failures
+        if failure.even and failure.condition.words and wake.surety not in failure.must
+    ])  # fmt: skip
 
 
 def _doubted(frame: Frame, result: CallResult) -> bool:

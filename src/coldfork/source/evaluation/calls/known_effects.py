@@ -11,8 +11,8 @@ from coldfork.model.effects import WAKING, EffectKind
 from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Conditions, Failure, Link, Wake
-from coldfork.source.values.conditions import Condition
+from coldfork.source.evaluation.trace import Failure, Link, Wake
+from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import Const, External, Keywords, Partial, Sequence, Union, Unknown, Value
 from coldfork.source.values.texts import Ending
 from coldfork.source.values.unions import alternatives

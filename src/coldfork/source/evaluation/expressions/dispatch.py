@@ -180,7 +180,7 @@ def _bool(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value
 
 
 def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: nodes.Span) -> Value:
-    """An operand whose outcome nobody knows as one that is true under one condition, and false under another."""
+    """An operand of unknown outcome, as one that is true under one condition and false under another."""
     if not any(condition is None and truth(single) is None for single, condition in alternatives(value)):
         return value
     asked = both_ways(ev, frame, node, span)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.trace import Conditions, Failure
+from coldfork.source.evaluation.trace import Failure
 from coldfork.source.values.conditions import (
     Condition,
+    Conditions,
     all_of,
     any_of,
     either,
@@ -166,10 +167,11 @@ class Branches:
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
         """What has to hold for what follows to run: that no way was taken that leaves."""
-        left: list[Condition] = []
-        for branch in self.done:
-            if branch.nominal and branch.condition is not None and self._leaves(branch):
-                left.append(branch.condition)
+        left = [
+            branch.condition
+            for branch in self.done
+            if branch.nominal and branch.condition is not None and self._leaves(branch)
+        ]
         if not any(branch.extra for branch in falling):
             if left and others:
                 return either([tuple(map(negated, left)), *map(_needs, others)])
@@ -236,18 +238,13 @@ class Branches:
         first = every[0]
         before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
-        if first.nominal and first.condition is not None:
-            for name, value in merged.items():
-                if type(value) is Union and value is not before.get(name):
-                    merged[name] = needing(value, first.condition)
+        merged = _said(merged, before, first)
         for branch in every[1:] if first.nominal else every:
             assert branch.names is not None
-            for name, value in branch.names.items():
+            for name, value in _said(branch.names, before, branch).items():
                 known = merged.get(name)
                 if known is value:
                     continue  # nearly all: a way changes few variables
-                if branch.nominal and type(value) is Union and value is not before.get(name):
-                    value = needing(value, branch.condition)
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
@@ -260,6 +257,18 @@ class Branches:
                 held = self.ev.global_value(self.frame, name)
                 merged[name] = union((held, merged[name]))
         env.names = merged
+
+
+def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> dict[str, Value]:
+    """The variables behind a way, with its condition said of what it left off the nominal path."""
+    if not branch.nominal or branch.condition is None:
+        return names
+    changed = {
+        name: needing(value, branch.condition)
+        for name, value in names.items()
+        if type(value) is Union and value is not before.get(name)
+    }
+    return {**names, **changed} if changed else names
 
 
 def _needs(branch: Branch) -> Conditions:

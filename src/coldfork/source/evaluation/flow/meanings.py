@@ -1,18 +1,17 @@
 """What a test asks, wherever it is written, so that two tests are known to have one outcome along a chain.
 
-Only what does not depend on the call that is being followed has a meaning: constants, variables of modules that are
-bound once, and calls with such arguments. Of a call it is noted whether its answer can change while the
-process lives. That is not so for what the machine and the environment decide, and for functions of the
-program that ask for nothing else; of any other call nobody knows.
+Only what does not depend on the call that is being followed has a meaning: constants, variables of modules
+that are bound once, and calls with such arguments. Of a call it is noted whether its answer can change
+while the process lives. What the machine and the environment decide cannot, nor can functions of the program
+that ask for nothing else; of any other call nobody knows.
 """
 
 from __future__ import annotations
 
 import ast
 
-from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.names import name_value
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Code, Node
@@ -87,8 +86,8 @@ class _Reading:
             case (nodes.CALL, function, positional, keywords, *_):
                 return self.call(frame, function, positional, keywords)
             case (nodes.INDEX, owner, index, _):
-                parts = self.all_of(frame, (owner, index))
-                return ("item", *parts) if parts and _is_lasting(parts[0]) else None
+                held = self.all_of(frame, (owner, index))
+                return ("item", *held) if held and _is_lasting(held[0]) else None
         return None
 
     def all_of(self, frame: Frame, parts: tuple[Node, ...]) -> tuple[Meaning, ...] | None:
@@ -128,12 +127,9 @@ class _Reading:
         if len(entries) > 1 or name in module.summary.rebound:
             return None
         if not entries or entries[0].how != nodes.BY_VALUE:
-            try:
-                value = name_value(self.ev, Frame(module, None), name)
-            except Raised:
-                return None
-            if not entries or (known := _of_value(value)) is not None:
-                return _of_value(value)
+            known = _of_value(self.ev.quietly(module, None, (nodes.NAME, name, 0)))
+            if not entries or known is not None:
+                return known
             if entries[0].how != nodes.BY_FROM:
                 return "variable", False, module.name, name
             source, level, imported = entries[0].payload
@@ -275,6 +271,6 @@ def _external(name: str) -> Meaning:
 
 
 def _is_lasting(found: Meaning) -> bool:
-    return all(
-        _is_lasting(part) for part in found[1:] if isinstance(part, tuple)
-    ) and not (found[0] in ("call", "external", "variable") and not found[1])
+    return all(_is_lasting(part) for part in found[1:] if isinstance(part, tuple)) and not (
+        found[0] in ("call", "external", "variable") and not found[1]
+    )

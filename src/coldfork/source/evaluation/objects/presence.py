@@ -1,8 +1,8 @@
-"""Whether a package that was not found is there all the same: where that is presumed, and where it is a condition.
+"""Whether a package that was not found is there all the same: presumed to be, or on condition.
 
-It is there wherever the module that asks, or a package around it, imports it come what may: without it nothing
-of them would run. It is presumed to be there where the checked project requires it, and that is said. Of any
-other package nobody knows, however it is asked for.
+It is there wherever the module that asks, or a package around it, imports it come what may: without it
+nothing of them would run. It is presumed to be there where the checked project requires it, and that is
+said. Of any other package nobody knows, however it is asked for.
 """
 
 from __future__ import annotations
@@ -55,9 +55,8 @@ def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
     even = not fails.presumes
     ev.record_failure(Failure(fails, even, kind, frozenset(frame.must)))
     if not frame.tries:
-        if even and not frame.toplevel:
-            frame.raise_musts.append(set(frame.must))  # a caller may survive it
-    elif fails.presumes:
+        return  # the caller says what it makes of it
+    if fails.presumes:
         if fails.presumes not in frame.presumed:
             frame.presumed = (*frame.presumed, fails.presumes)
     elif fails.means is not None:

@@ -10,7 +10,7 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, any_of
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, External, Value
 
 
@@ -81,7 +81,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool]:
         def handle(block: tuple[Node, ...] = block) -> int:
             return ev.execute(frame, block)
 
-        branches.follow(handle, condition, even, "", narrowed)
+        branches.follow(handle, condition, even, (), narrowed)
     branches.conditions = before_conditions
     branches.must = before_must
     frame.must = after_must
@@ -99,10 +99,12 @@ def _failure(
     """What would have to fail for a handler to run, if that is as likely as not, and what is awake then."""
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
     likely = [failure for failure in caught if failure.even]
-    if likely:
-        return likely[0].condition, True, frozenset.intersection(*[failure.must for failure in likely])
     if caught:
-        return caught[0].condition, False, frozenset()
+        first = (likely or caught)[0].condition
+        condition = any_of(first, *[failure.condition for failure in caught]) or first
+        if likely:
+            return condition, True, frozenset.intersection(*[failure.must for failure in likely])
+        return condition, False, frozenset()
     return Condition(words=f"the `try` at line {line} of {frame.module.name} fails"), False, frozenset()
 
 

@@ -162,6 +162,22 @@ if os.getenv("A") or os.getenv("B"):
 """,
         ["the environment variable B is set or the environment variable A is set"],
     ),
+    "one value from two variables": (
+        """
+import os
+import torch
+def init():
+    mode = "a"
+    if os.getenv("A"):
+        mode = "b"
+    if os.getenv("B"):
+        mode = "b"
+    if mode == "b":
+        torch.cuda.init()
+init()
+""",
+        ["the environment variable A is set or the environment variable B is set"],
+    ),
     "a return in one of two branches": (
         """
 import probe

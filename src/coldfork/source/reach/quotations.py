@@ -53,9 +53,8 @@ class Quotations:
         """Conditions in words, the source's own where they are tests."""
         wanted = together(conditions)
         own = [one for one in wanted if not _is_taking(one)]
-        wanted = (
-            tuple(own) or wanted
-        )  # which value was taken says little beside a condition of the author's own
+        # Which value was taken says little beside a condition of the author's own.
+        wanted = tuple(own) or wanted
         words = list(dict.fromkeys(word for one in wanted if (word := self._words(one, len(wanted) > 1))))
         if not words:
             return None

@@ -250,23 +250,30 @@ class Branches:
         first = every[0]
         before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
-        if first.nominal and first.condition is not None:
-            for name, value in merged.items():
-                if type(value) is Union and value is not before.get(name):
-                    merged[name] = needing(value, first.condition)
+        merged = _said(merged, before, first)
         for branch in every[1:] if first.nominal else every:
             assert branch.names is not None
-            for name, value in branch.names.items():
+            for name, value in _said(branch.names, before, branch).items():
                 known = merged.get(name)
                 if known is value:
                     continue  # nearly all: a way changes few variables
-                if branch.nominal and type(value) is Union and value is not before.get(name):
-                    value = needing(value, branch.condition)
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
                     merged[name] = union((known, value), None if branch.nominal else branch.condition)
         return merged
+
+
+def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> dict[str, Value]:
+    """The variables behind a way, with its condition said of what it left off the nominal path."""
+    if not branch.nominal or branch.condition is None:
+        return names
+    changed = {
+        name: needing(value, branch.condition)
+        for name, value in names.items()
+        if type(value) is Union and value is not before.get(name)
+    }
+    return {**names, **changed} if changed else names
 
 
 def _needs(branch: Branch) -> Conditions:

@@ -128,11 +128,7 @@ class _Reading:
         if len(entries) > 1 or name in module.summary.rebound:
             return None
         if not entries or entries[0].how != nodes.BY_VALUE:
-            try:
-                value = self.ev.evaluate(Frame(module, None), (nodes.NAME, name, 0))
-            except Raised:
-                return None
-            known = _of_value(value)
+            known = _of_value(self.ev.quietly(module, None, (nodes.NAME, name, 0)))
             if not entries or known is not None:
                 return known
             if entries[0].how != nodes.BY_FROM:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes

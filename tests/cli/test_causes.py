@@ -165,6 +165,8 @@ def test_json_says_which_finding_has_which_cause(write: Write, check: Any) -> No
         {
             "id": "87f90e02976a00db592b",
             "path": "engine/ops/dequant.py",
+            "file": "engine/ops/dequant.py",
+            "cell": None,
             "line": 3,
             "call": "torch.cuda.get_device_capability",
             "accelerator": "cuda",
@@ -183,6 +185,8 @@ def test_json_says_which_finding_has_which_cause(write: Write, check: Any) -> No
                 {
                     "module": "engine.attention",
                     "path": "engine/attention.py",
+                    "file": "engine/attention.py",
+                    "cell": None,
                     "line": 1,
                     "following": "engine.ops",
                     "sure": True,
@@ -190,6 +194,8 @@ def test_json_says_which_finding_has_which_cause(write: Write, check: Any) -> No
                 {
                     "module": "engine.ops",
                     "path": "engine/ops/__init__.py",
+                    "file": "engine/ops/__init__.py",
+                    "cell": None,
                     "line": 1,
                     "following": "engine.ops.dequant",
                     "sure": True,
@@ -197,6 +203,8 @@ def test_json_says_which_finding_has_which_cause(write: Write, check: Any) -> No
                 {
                     "module": "engine.worker",
                     "path": "engine/worker.py",
+                    "file": "engine/worker.py",
+                    "cell": None,
                     "line": 1,
                     "following": "engine.attention",
                     "sure": True,
@@ -646,7 +654,13 @@ next: coldfork baseline write  (accepts today's findings, so that only new ones 
     (cause,) = document(check("--format", "json"))["causes"]
     assert cause["line"] == 5
     assert cause["then"] == [
-        {"path": "engine/constants.py", "line": 7, "call": "torch.cuda.get_device_capability"}
+        {
+            "path": "engine/constants.py",
+            "file": "engine/constants.py",
+            "cell": None,
+            "line": 7,
+            "call": "torch.cuda.get_device_capability",
+        }
     ]
 
 

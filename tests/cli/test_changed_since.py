@@ -201,36 +201,6 @@ def test_a_module_that_is_a_link_changes_with_its_target_or_to_another(repositor
     assert repository.found() == {"engine.linked"}
 
 
-def test_what_is_captured_with_what_changed_stays(repository: Repository) -> None:
-    repository.write(
-        manager="""\
-import torch
-
-
-def capture(step):
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-""",
-        runner="""\
-from engine.manager import capture
-
-
-class Runner:
-    def step(self):
-        return self.x.sum().item()
-
-    def run(self):
-        capture(self.step)
-""",
-    )
-    repository.commit()
-    assert repository.found() == set()
-    repository.write(runner=(repository.folder / "src/engine/runner.py").read_text() + "\n# changed\n")
-    rules = {finding["rule"] for finding in repository.check()["findings"]}
-    assert "sync-in-captured-region" in rules
-
-
 def test_another_configuration_concerns_everything(repository: Repository, run: Run) -> None:
     pyproject = repository.folder / "pyproject.toml"
     pyproject.write_text(f'[project]\nversion = "2"\n{pyproject.read_text()}', encoding="utf-8")

@@ -320,6 +320,7 @@ def test_what_presumes_a_package_is_not_tested_without_it(
     write: Write, answers: Answers, project: Path
 ) -> None:
     """`tinydriver` was read beside, and the interpreter that is given does not have it."""
+    (project / "src" / "pyproject.toml").write_text("[project]\ndependencies = ['tinydriver']\n", "utf-8")
     write(
         caps="""\
         try:

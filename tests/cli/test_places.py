@@ -27,14 +27,14 @@ def test_what_was_checked_is_found(
     project: Path, monkeypatch: pytest.MonkeyPatch, stand: str, given: str, located: str
 ) -> None:
     monkeypatch.chdir(project / stand)
-    found = locator([Path(given)])("engine/core.py")
+    found = locator((), [Path(given)])("engine/core.py")
     assert found == located
     assert Path(found).read_text(encoding="utf-8") == "import torch\n"
 
 
 def test_an_absolute_path_stays_absolute(project: Path) -> None:
-    assert locator([project / "src"])("engine/core.py") == (project / "src/engine/core.py").as_posix()
+    assert locator((), [project / "src"])("engine/core.py") == (project / "src/engine/core.py").as_posix()
 
 
 def test_what_lies_elsewhere_stays_as_it_is(project: Path) -> None:
-    assert locator([Path("src")])("torch/cuda/__init__.py") == "torch/cuda/__init__.py"
+    assert locator((), [Path("src")])("torch/cuda/__init__.py") == "torch/cuda/__init__.py"

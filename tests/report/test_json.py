@@ -49,6 +49,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                     "effect": "creates-context",
                     "module": "vllm.v1.attention.backends.flash_attn",
                     "path": "vllm/v1/attention/backends/flash_attn.py",
+                    "file": "vllm/v1/attention/backends/flash_attn.py",
+                    "cell": None,
                     "line": 175,
                     "column": 11,
                     "position": "class-body",
@@ -62,6 +64,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                         {
                             "kind": "class-body",
                             "path": "vllm/v1/attention/backends/flash_attn.py",
+                            "file": "vllm/v1/attention/backends/flash_attn.py",
+                            "cell": None,
                             "line": 175,
                             "symbol": "FlashAttentionMetadataBuilder",
                             "text": "if get_flash_attn_version() == 3 else AttentionCGSupport.NEVER",
@@ -69,6 +73,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                         {
                             "kind": "call",
                             "path": "vllm/attention/utils/fa_utils.py",
+                            "file": "vllm/attention/utils/fa_utils.py",
+                            "cell": None,
                             "line": 56,
                             "symbol": "get_flash_attn_version",
                             "text": "if not is_fa_version_supported(fa_version):",
@@ -76,6 +82,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                         {
                             "kind": "call",
                             "path": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                            "file": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                            "cell": None,
                             "line": 55,
                             "symbol": "is_fa_version_supported",
                             "text": "return _is_fa2_supported()",
@@ -83,6 +91,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                         {
                             "kind": "call",
                             "path": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                            "file": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                            "cell": None,
                             "line": 35,
                             "symbol": "_is_fa2_supported",
                             "text": "capability = get_device_capability()",
@@ -90,6 +100,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                         {
                             "kind": "sink",
                             "path": None,
+                            "file": None,
+                            "cell": None,
                             "line": None,
                             "symbol": "torch.cuda.get_device_capability",
                             "text": "",
@@ -102,6 +114,8 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                 {
                     "id": "b2ed5201aad2fcbf4390",
                     "path": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                    "file": "vllm/vllm_flash_attn/flash_attn_interface.py",
+                    "cell": None,
                     "line": 35,
                     "call": "torch.cuda.get_device_capability",
                     "accelerator": "cuda",
@@ -129,6 +143,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                 "skipped": 1,
                 "not_found": [],
                 "calls_not_followed": 0,
+                "left_out": [],
                 "profiles_not_asked": [],
             },
             "environment": None,

@@ -141,7 +141,7 @@ SETTINGS = (
     Setting(
         "package-base",
         Kind.TEXT,
-        "The folder that holds the top packages, where coldfork takes another one for it.",
+        "The folder that holds the top packages, if another one is taken for it.",
         metavar="DIR",
         is_path=True,
     ),

@@ -82,7 +82,7 @@ class Namespaces:
 
     def _text(self, path: str) -> bytes:
         try:
-            return self._reader.read_bytes(path)
+            return self._reader.read_bytes(path) if self._reader.is_regular(path) else b""
         except CannotRead:
             return b""
 

@@ -45,7 +45,7 @@ def read(raw: bytes) -> Notebook:
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         old = isinstance(document, dict) and "worksheets" in document
         raise NotANotebook(
-            "a notebook of format 3 or older; convert it: jupyter nbconvert --to notebook"
+            "a notebook of format 3 or older; nbconvert makes a newer one of it"
             if old
             else "this JSON is no notebook: it has no cells"
         )

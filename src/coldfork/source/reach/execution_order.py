@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from coldfork.model.effects import Effect, EffectKind
 from coldfork.source.reach.propagation import ModuleResult, targets
 
 
@@ -66,3 +67,20 @@ def _events(result: ModuleResult) -> Iterator[Event]:
         yield Event(True, index)
     for wake in range(wakes, len(result.sites)):
         yield Event(False, wake)
+
+
+def sameness(effect: Effect) -> tuple[object, ...]:
+    """What is reported once: a line, and a waking site that a file's imports lead to."""
+    if effect.imported is None:
+        return effect.path, effect.accelerator, effect.line, effect.kind
+    waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
+    if waking.path == effect.path:  # nothing of the dependency's own source is at hand
+        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
+    return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
+
+
+def preference(effect: Effect) -> tuple[bool, int, int, int, int]:
+    """Smaller is the effect to report when there are several."""
+    depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
+    ahead = effect.line if effect.imported is not None else 0
+    return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))

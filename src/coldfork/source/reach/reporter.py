@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.effects import WAKING, Effect, ImportOf, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import told
@@ -18,7 +18,7 @@ from coldfork.source.files.reading import TOO_LARGE
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.audiences import Audiences
-from coldfork.source.reach.execution_order import Event, ExecutionOrder
+from coldfork.source.reach.execution_order import Event, ExecutionOrder, preference, sameness
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.preceding import Preceding
@@ -76,9 +76,9 @@ class Reporter:
                 continue
             above = conditions[name] if conditions is not None else ()
             for effect in [*self._own(name, result, above), *self._imported(name, result, above)]:
-                key = _sameness(effect)
+                key = sameness(effect)
                 known = made.get(key)
-                if known is None or _order(effect) < _order(known):
+                if known is None or preference(effect) < preference(known):
                     made[key] = effect
         effects = self._with_counts(list(made.values()))
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
@@ -335,20 +335,3 @@ def _unsaid(
 def _line_of(site: Site) -> tuple[int, str]:
     """What has one turn: all that a line does to a device."""
     return site.line, site.wake.accelerator
-
-
-def _sameness(effect: Effect) -> tuple[object, ...]:
-    """What is reported once: a line, and a waking site that a file's imports lead to."""
-    if effect.imported is None:
-        return effect.path, effect.accelerator, effect.line, effect.kind
-    waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
-    if waking.path == effect.path:  # nothing of the dependency's own source is at hand
-        return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
-    return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
-
-
-def _order(effect: Effect) -> tuple[bool, int, int, int, int]:
-    """Smaller is the effect to report when there are several."""
-    depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
-    ahead = effect.line if effect.imported is not None else 0
-    return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))

@@ -7,12 +7,12 @@ from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_devices, torch_tensors
 from coldfork.source.evaluation.objects.attributes import known_value
 from coldfork.source.evaluation.objects.classes import external_bases
 from coldfork.source.evaluation.objects.containers import container_method
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import set_attribute
+from coldfork.source.evaluation.objects.pytorch import devices, tensors
 from coldfork.source.evaluation.overlays import torch_modules
 from coldfork.source.evaluation.overlays.registry import MODELS
 from coldfork.source.values.conditions import Condition
@@ -54,8 +54,8 @@ def call_external(
     symbol = known_effects.original_name(name)
     if name.startswith("importlib.metadata.EntryPoint[") and name.endswith("].load"):
         return _load_entry_point(ev, frame, name[len("importlib.metadata.EntryPoint[") : -len("].load")])
-    if name == torch_tensors.TENSOR.name:
-        return torch_tensors.TENSOR  # a method that is called like a field of a named tuple
+    if name == tensors.TENSOR.name:
+        return tensors.TENSOR  # a method that is called like a field of a named tuple
     if "()" in name:
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
@@ -67,12 +67,12 @@ def call_external(
         return UNKNOWN
     if name == "builtins.type.__call__" and positional and isinstance(positional[0], ClassRef):
         return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
-    device = torch_devices.called(ev, frame, symbol, positional, keywords)
+    device = devices.called(ev, frame, symbol, positional, keywords)
     if device is not None:
         return device
     made = torch_modules.made(ev, symbol, positional, keywords)
     if made is None and ev.catalogue.returned(symbol) is None:
-        made = torch_tensors.returned(symbol)
+        made = tensors.returned(symbol)
     return made or known_result(ev, symbol)
 
 
@@ -101,7 +101,7 @@ def _external_method(
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
         if method in torch_modules.CHAINED and torch_modules.MODULE in receivers:
             return External(f"{torch_modules.MODULE}()")
-        tensor = torch_tensors.of_method(receivers, method)
+        tensor = tensors.of_method(receivers, method)
         if tensor is not None:
             return tensor
     if name.removesuffix("()") in ev.catalogue.waiting:  # the last is what the factory's result is applied to
@@ -165,7 +165,7 @@ def call_method(
             return _module_method(ev, frame, receiver, method.name, positional, keywords)
         if known_effects.record_method_call(ev, frame, bases, method.name, positional, keywords):
             return receiver
-        tensor = torch_tensors.of_method(bases, method.name)
+        tensor = tensors.of_method(bases, method.name)
         if tensor is not None:
             return tensor
         if isinstance(receiver, Super) and method.name == "__init__":

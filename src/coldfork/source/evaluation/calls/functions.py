@@ -17,8 +17,8 @@ from coldfork.source.evaluation.flow.branches import FALLS
 from coldfork.source.evaluation.flow.cuts import cut_short
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_devices
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.objects.pytorch import devices
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
 from coldfork.source.evaluation.unread_texts import Key
 from coldfork.source.syntax.nodes import Code
@@ -115,7 +115,7 @@ def call_function(
         facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
         returned = wrapping.made(ev, symbol, positional, keywords)
         if returned is None:
-            returned = torch_devices.called(ev, frame, symbol, positional, keywords)
+            returned = devices.called(ev, frame, symbol, positional, keywords)
         if returned is not None:
             known_effects.record_facts(ev, frame, facts)
             return returned

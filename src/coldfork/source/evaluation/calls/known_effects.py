@@ -12,7 +12,7 @@ from coldfork.model.effects import WAKING, EffectKind
 from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_tensors
+from coldfork.source.evaluation.objects.pytorch import tensors
 from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.syntax.variables import DEFAULT_DEVICE
 from coldfork.source.values.conditions import Condition, Conditions
@@ -194,7 +194,7 @@ def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value |
     """The default device, for a function of torch that makes its tensors there unless it is told another."""
     if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
         return None
-    made_there = torch_tensors.function_of(symbol) in ON_DEFAULT_DEVICE
+    made_there = tensors.function_of(symbol) in ON_DEFAULT_DEVICE
     if not made_there and not (symbol.startswith("torch.nn.") and ev.catalogue.returned(symbol) == _MODULE):
         return None
     kept = ev.environment.values[DEFAULT_DEVICE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.source.evaluation.budget import FEW_ELEMENTS
+from coldfork.source.evaluation.expressions.booleans import boolean
 from coldfork.source.evaluation.expressions.comprehensions import comprehension
 from coldfork.source.evaluation.expressions.operators import binary, compare, unary
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
@@ -18,12 +19,10 @@ from coldfork.source.semantics.constants import LARGEST, is_nested_too_large
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, code_of
 from coldfork.source.syntax.walk import children
-from coldfork.source.values.conditions import Condition, any_of, negated, presumptions
+from coldfork.source.values.conditions import Condition, presumptions
 from coldfork.source.values.kinds import (
-    FALSE,
     NONE,
     REST,
-    TRUTHY,
     UNKNOWN,
     ClassRef,
     Const,
@@ -32,13 +31,10 @@ from coldfork.source.values.kinds import (
     Instance,
     Mapping,
     Sequence,
-    Unknown,
     Value,
 )
 from coldfork.source.values.texts import joined_text
-from coldfork.source.values.unions import alternatives, each_text, joined, needing, truth
-
-_LONGEST_CHAIN = 40
+from coldfork.source.values.unions import each_text, joined, needing, truth
 
 
 def _const(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -133,90 +129,6 @@ def _ifexp(ev: Interpreter, frame: Frame, node: Node) -> Value:
         )
     branches.join()
     return joined(results)
-
-
-def _bool(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value:
-    """`and` and `or`: later operands are evaluated only as far as the earlier ones let them.
-
-    An operand that is only evaluated `off` the nominal path says what its outcome needs.
-    """
-    _, is_and, values, line, spans = node
-    if len(values) > _LONGEST_CHAIN:
-        values = (*values[: _LONGEST_CHAIN - 1], (nodes.OTHER, values[_LONGEST_CHAIN - 1 :]))
-    value = ev.evaluate(frame, values[0])
-    if off:
-        value = _told_apart(ev, frame, value, values[0], spans[0])
-    if len(values) == 1:
-        return value
-    outcome = test_of(tested(ev, frame, value))
-    goes_on = outcome if is_and else outcome.inverted()
-    rest = (nodes.BOOL, is_and, values[1:], line, spans[1:])
-    if goes_on.nominal is True and goes_on.when_false is None:
-        return _bool(ev, frame, rest, off)
-    if goes_on.nominal is False and goes_on.when_true is None:
-        return value
-    collected: list[Value] = []
-    off = off or goes_on.nominal is False
-
-    def follow() -> int:
-        collected.append(_bool(ev, frame, rest, off))
-        return FALLS
-
-    branches = Branches(ev, frame)
-    if goes_on.nominal is True:
-        branches.follow(follow, None, True, presumptions(goes_on.when_false))
-        branches.pass_by(goes_on.when_false, False)
-        branches.join()
-        ended = _cut_short(value, is_and)
-        return joined([(collected[0] if collected else UNKNOWN, None), *ended])
-    nominal = goes_on.nominal is None
-    asked = both_ways(ev, frame, values[0], spans[0]) if nominal else {}
-    if (known := known_outcome(frame, asked)) is not None:
-        return _bool(ev, frame, rest, off) if known is is_and else FALSE if is_and else TRUTHY
-    condition = asked[is_and] if nominal else goes_on.when_true
-    branches.follow(follow, condition, nominal)
-    branches.pass_by(None, True, presumes=() if nominal else presumptions(goes_on.when_true))
-    branches.join()
-    ended = _cut_short(value, is_and)
-    if not nominal:
-        return joined([*ended, *[(c, goes_on.when_true) for c in collected]])
-    return joined([*[(needing(c, condition), None) for c in collected], *ended])
-
-
-def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: nodes.Span) -> Value:
-    """An operand of unknown outcome as one that is true under one condition, and false under another.
-
-    Off the nominal path, what it usually is needs that nothing holds which would make it something else.
-    """
-    others = [condition for _, condition in alternatives(value) if condition is not None]
-    unknown = any(condition is None and truth(single) is None for single, condition in alternatives(value))
-    if not unknown and not others:
-        return value
-    asked = both_ways(ev, frame, node, span) if unknown else {}
-    unusual = any_of(*others) if others else None
-    usual = negated(unusual) if unusual is not None else None
-    found: list[tuple[Value, Condition | None]] = []
-    for single, condition in alternatives(value):
-        if condition is not None or truth(single) is not None:
-            found.append((single, condition or usual))
-        else:
-            kept = isinstance(single, External) and single.name.partition(".")[0] in ev.known_libraries
-            found.append((single if kept else TRUTHY, asked[True]))
-            found.append((FALSE, asked[False]))
-    return joined(found)
-
-
-def _cut_short(value: Value, is_and: bool) -> list[tuple[Value, Condition | None]]:
-    """What `and` and `or` yield where they end at an operand: something false, and something true."""
-    ended: list[tuple[Value, Condition | None]] = []
-    for single, condition in alternatives(value):
-        outcome = truth(single)
-        if outcome is None:
-            single = FALSE if is_and else TRUTHY if isinstance(single, Unknown) else single
-        elif outcome is is_and:
-            continue
-        ended.append((single, condition))
-    return ended
 
 
 def _not(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -359,7 +271,7 @@ EVALUATE: dict[int, Callable[[Interpreter, Frame, Node], Value]] = {
     nodes.ATTR: _attr,
     nodes.CALL: _call,
     nodes.IFEXP: _ifexp,
-    nodes.BOOL: _bool,
+    nodes.BOOL: boolean,
     nodes.NOT: _not,
     nodes.COMPARE: compare,
     nodes.SEQUENCE: _sequence,

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from collections.abc import Sequence as Items
 
-from coldfork.source.evaluation.environment_variables import ENVIRONMENT, is_set
-from coldfork.source.evaluation.flow.truth_tests import opposite, test_of
+from coldfork.source.evaluation.expressions.membership import identical, member, plain
+from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_tensors
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.objects.pytorch import tensors
 from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, all_of
 from coldfork.source.values.kinds import (
     FALSE,
-    NONE,
-    RELEASE,
-    SETTLED,
     TRUE,
     TRUTHY,
     UNKNOWN,
-    Attributes,
     Bound,
-    ClassRef,
     Const,
     External,
     Function,
     Instance,
     Mapping,
-    ModuleRef,
     Sequence,
     Union,
     Unknown,
     Value,
 )
-from coldfork.source.values.texts import PartialText, appended, below, holds, is_equal, is_within, percent
+from coldfork.source.values.texts import PartialText, appended, below, is_equal, percent
 from coldfork.source.values.unions import alternatives, each_text, joined, truth
 
 _COMPARE_METHODS = {
@@ -47,8 +40,6 @@ _COMPARE_METHODS = {
     ">": "__gt__",
     ">=": "__ge__",
 }
-#: Of enumerations without another base, no member is equal to what it holds.
-_PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -84,14 +75,14 @@ def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: V
 
 def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
     if name in ("is", "is not"):
-        same = _identical(left, right)
+        same = identical(left, right)
         if same is None:
             return UNKNOWN
         return Const(same if name == "is" else not same)
     if name in ("in", "not in"):
-        return _member(ev, frame, left, right, name == "in")
-    first = _plain(left)
-    second = _plain(right) if first is not None else None
+        return member(ev, frame, left, right, name == "in")
+    first = plain(left)
+    second = plain(right) if first is not None else None
     if first is not None and second is not None:
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
@@ -105,138 +96,10 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         if isinstance(method, Bound) and isinstance(method.function, Function):
             return ev.call(frame, method, (right,))
     if name in ("==", "!="):
-        same = _identical(left, right)
+        same = identical(left, right)
         if same is not None:
             return Const(same if name == "==" else not same)
-    return torch_tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
-
-
-def _member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: bool) -> Value:
-    """`in`, where that is wanted, or `not in`."""
-    if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
-        return Const(not wanted)  # a release number holds no words
-    if isinstance(right, External) and right.name == "torch.__version__" and _is_of_another_build(ev, left):
-        return Const(not wanted)
-    if isinstance(right, External) and right.name in ENVIRONMENT:
-        there = is_set(ev.environment, left)
-        return there if wanted else opposite(there)
-    held = _contains(ev, frame, left, right)
-    return UNKNOWN if held is None else Const(held is wanted)
-
-
-def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
-    """True for `rocm` and its like where no such build would run: the version of torch names its build."""
-    builds = {"rocm": "hip", "hip": "hip", "xpu": "xpu"}
-    build = builds.get(word.value) if isinstance(word, Const) and isinstance(word.value, str) else None
-    known = ev.catalogue.values.get(f"torch.version.{build}")
-    return known is not None and known.is_none
-
-
-def _plain(value: Value) -> Const | None:
-    """A value as the constant that it is, be it a container of constants; None for one that is large."""
-    return value if isinstance(value, Const) else _Constants().of(value)
-
-
-class _Constants:
-    """Makes constants of containers, up to a number of items: those may hold each other many times over."""
-
-    def __init__(self) -> None:
-        self._room = constants.LARGEST
-
-    def of(self, value: Value) -> Const | None:
-        """A value as a constant."""
-        self._room -= 1
-        if isinstance(value, (Sequence, Mapping)):
-            self._room -= len(value.items)
-            if self._room < 0 or not value.exact or (value.items and value.doubtful):
-                return None
-        if isinstance(value, Sequence):
-            return constants.container(value.kind, map(self.of, value.items))
-        if isinstance(value, Mapping):
-            return constants.dictionary(map(self.of, value.items), map(self.of, value.items.values()))
-        return value if isinstance(value, Const) else None
-
-
-def _identical(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same object, as far as that can be known."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        return type(left.value) is type(right.value) and bool(left.value == right.value)
-    solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)
-    if (left is NONE or left == NONE) or (right is NONE or right == NONE):
-        other = right if left == NONE else left
-        if (
-            isinstance(other, (*solid, PartialText))
-            or (isinstance(other, External) and (other.is_module or other == torch_tensors.TENSOR))
-            or getattr(other, "truthy", False)
-        ):
-            return False
-        return None
-    if isinstance(left, (Function, ClassRef, ModuleRef)) and isinstance(
-        right, (Function, ClassRef, ModuleRef)
-    ):
-        return left is right or left == right
-    if isinstance(left, Instance) and isinstance(right, Instance):
-        if left is right:
-            return True
-        return False if left.is_member and right.is_member else None
-    if isinstance(left, Instance) and left.is_member and isinstance(right, Const):
-        held = left.attributes.get("value")
-        mixed = left.cls.linear is None or any(
-            isinstance(base, External) and base.name not in _PLAIN_MEMBERS for base in left.cls.linear
-        )
-        return mixed and held == right if isinstance(held, Const) else None
-    if (
-        isinstance(left, External)
-        and isinstance(right, External)
-        and left.name == right.name
-        and "(" not in left.name
-    ):
-        return True
-    return None
-
-
-def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> bool | None:
-    if isinstance(container, Attributes):
-        container = container.held
-    if isinstance(container, PartialText):
-        return holds(container, item)
-    if isinstance(item, PartialText):
-        return _holds_partly(item, container)
-    if isinstance(container, Mapping) and isinstance(item, SETTLED):
-        if item in container.items:
-            return True
-        return False if container.exact and all(isinstance(k, SETTLED) for k in container.items) else None
-    if isinstance(container, Sequence):
-        if item in container.items and isinstance(item, (Const, Function, ClassRef, Instance)):
-            return True
-        if container.exact and isinstance(item, Instance) and item.is_member:
-            outcomes = [_identical(item, other) for other in container.items]
-            return False if all(outcome is False for outcome in outcomes) else None
-        first = _plain(item) if container.exact else None
-        if first is None:
-            return None
-        second = constants.container(container.kind, map(_plain, container.items))
-        return None if second is None else constants.compare("in", first.value, second.value)
-    if isinstance(container, Const) and isinstance(item, Const):
-        return constants.compare("in", item.value, container.value)
-    if isinstance(container, Instance):
-        method = ev.attribute(frame, container, "__contains__")
-        if isinstance(method, Bound):
-            return test_of(ev.call(frame, method, (item,))).nominal
-    return None
-
-
-def _holds_partly(text: PartialText, container: Value) -> bool | None:
-    """Whether a container holds a text of which a part is known: false where it is none of what it holds."""
-    if isinstance(container, Const) and isinstance(container.value, str):
-        return is_within(text, container.value)
-    if isinstance(container, Const) and isinstance(container.value, tuple):
-        held: Iterable[Value] = map(Const, container.value)
-    elif isinstance(container, (Sequence, Mapping)) and container.exact:
-        held = container.items
-    else:
-        return None
-    return False if all(is_equal(text, one) is False for one in held) else None
+    return tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
 
 
 def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -319,14 +182,14 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
             method = ev.attribute(frame, single, f"__r{name}__")
             if isinstance(method, Bound):
                 return ev.call(frame, method, (left,))
-    return torch_tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
+    return tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
 
 
 def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
     """True where the operator is a tensor's, and not that of a text that a tensor is written into."""
-    if torch_tensors.are_tensors(ev, left):
+    if tensors.are_tensors(ev, left):
         return True
-    return torch_tensors.are_tensors(ev, right) and not _is_text(left)
+    return tensors.are_tensors(ev, right) and not _is_text(left)
 
 
 def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
@@ -355,4 +218,4 @@ def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
         method = ev.attribute(frame, value, f"__{operator}__")
         if isinstance(method, Bound):
             return ev.call(frame, method)
-    return torch_tensors.TENSOR if torch_tensors.are_tensors(ev, value) else UNKNOWN
+    return tensors.TENSOR if tensors.are_tensors(ev, value) else UNKNOWN

@@ -9,7 +9,6 @@ from coldfork.knowledge.catalogue import Fact, ValueKind
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_devices, torch_tensors
 from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.classes import (
     dispatched,
@@ -22,6 +21,7 @@ from coldfork.source.evaluation.objects.exports import lazy_export, module_objec
 from coldfork.source.evaluation.objects.import_edges import import_submodule
 from coldfork.source.evaluation.objects.names import imported_value, module_value
 from coldfork.source.evaluation.objects.public_names import as_catalogued
+from coldfork.source.evaluation.objects.pytorch import devices, tensors
 from coldfork.source.evaluation.trace import Edge
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
@@ -127,10 +127,8 @@ def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) ->
     dotted = f"{state.name}.{name}"
     if name == "__name__":
         return Const(state.name)
-    if name == "__file__":
-        return TRUTHY
-    if name == "__dict__":
-        return UNKNOWN
+    if name in ("__file__", "__dict__"):
+        return TRUTHY if name == "__file__" else UNKNOWN
     _note_attribute(ev, frame, dotted)
     getter = module_value(ev, state, "__getattr__")
     if getter is not None:
@@ -167,8 +165,8 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
         for fact in ev.catalogue.attribute(dotted) or _about_result(ev, value.name, name):
             ev.record_fact(frame, fact)
     if value.name.startswith("torch.device("):
-        return torch_devices.attribute(value, name) or external(ev, dotted)
-    return torch_tensors.of_attribute(ev, value, name) or external(ev, dotted)
+        return devices.attribute(value, name) or external(ev, dotted)
+    return tensors.of_attribute(ev, value, name) or external(ev, dotted)
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from coldfork.source.evaluation.environment_variables import being_set
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_tensors
 from coldfork.source.evaluation.objects.classes import hook_of, metaclass
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value
 from coldfork.source.evaluation.objects.protocols import call_key, iterate
+from coldfork.source.evaluation.objects.pytorch import tensors
 from coldfork.source.evaluation.trace import Failure
 from coldfork.source.semantics.constants import LONGEST, STARTED, UNORDERED, is_format_wide
 from coldfork.source.semantics.text_methods import partial_text_method, text_method
@@ -303,4 +303,4 @@ def _external_item(ev: Interpreter, frame: Frame, container: External, key: Valu
         return global_value(ev, frame.module, str(key.value))
     if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
         return module_object(ev, key.value)
-    return torch_tensors.TENSOR if torch_tensors.is_tensor(ev, container) else UNKNOWN
+    return tensors.TENSOR if tensors.is_tensor(ev, container) else UNKNOWN

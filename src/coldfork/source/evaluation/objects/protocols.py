@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_tensors
+from coldfork.source.evaluation.objects.pytorch import tensors
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
@@ -43,7 +43,7 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[tuple[Value, .
         return _iterate_union(ev, frame, value)
     if isinstance(value, (Instance, ClassRef)):
         return _iterate_object(ev, frame, value)
-    return (torch_tensors.TENSOR if torch_tensors.is_tensor(ev, value) else UNKNOWN,), False
+    return (tensors.TENSOR if tensors.is_tensor(ev, value) else UNKNOWN,), False
 
 
 def call_key(ev: Interpreter, frame: Frame, items: tuple[Value, ...], keywords: Keywords) -> None:

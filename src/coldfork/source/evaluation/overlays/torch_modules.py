@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases
-from coldfork.source.evaluation.objects.torch_tensors import CLASSES
+from coldfork.source.evaluation.objects.pytorch.tensors import CLASSES
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     Const,

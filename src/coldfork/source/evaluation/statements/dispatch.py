@@ -10,10 +10,10 @@ from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects import torch_devices
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.names import class_name_begins
 from coldfork.source.evaluation.objects.protocols import enter_context
+from coldfork.source.evaluation.objects.pytorch import devices
 from coldfork.source.evaluation.statements.exceptions import raise_, try_
 from coldfork.source.evaluation.statements.import_statements import from_, import_, lazy_from, lazy_import
 from coldfork.source.evaluation.statements.loops import for_, while_
@@ -124,13 +124,13 @@ def _with(ev: Interpreter, frame: Frame, node: Node) -> int:
         value = enter_context(ev, frame, entered)
         if target is not None:
             assign(ev, frame, target, value)
-        before = torch_devices.entered(ev, entered)
+        before = devices.entered(ev, entered)
         restored = restored or before
     try:
         return ev.execute(frame, body)
     finally:
         if restored is not None:
-            torch_devices.set_default(ev, *restored)
+            devices.set_default(ev, *restored)
 
 
 def _return(ev: Interpreter, frame: Frame, node: Node) -> int:

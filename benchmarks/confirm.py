@@ -138,7 +138,7 @@ def unaccounted(outcome: Outcome, accounts: Mapping[str, Mapping[str, str]]) -> 
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as the table of docs/precision.md."""
+    """The outcomes as the table of docs/measurements/running.md."""
     lines = [
         "| package | findings | woken | cold | of them certain | not testable | mostly because |",
         "| --- | --- | --- | --- | --- | --- | --- |",

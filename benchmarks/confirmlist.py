@@ -1,4 +1,4 @@
-"""What `./dev bench confirm` checks and imports: packages of docs/precision.md that import without a GPU."""
+"""What `./dev bench confirm` checks and imports: packages of docs/measurements/ that import without a GPU."""
 
 from __future__ import annotations
 

@@ -197,6 +197,8 @@ INPUTS: dict[str, Callable[[Path], list[str]]] = {
     "a module that hides the standard library's": tree(".", **{"json.py": WAKES, "a.py": "import json\n"}),
     "what the configuration leaves out": excluded,
     "the same file twice": two_paths,
+    "a notebook that times a statement": text("a.ipynb", notebook("%timeit -n 3 0", f"{WAKES}%time X")),
+    "a notebook with an operator that looks like magic": text("a.ipynb", notebook(f"y = (5\n%3)\n{WAKES}")),
 }  # fmt: skip
 CLEAN = {"an empty notebook", "a script of nothing", "an empty file", "only comments"}
 """There is nothing in them that could be missed."""
@@ -261,6 +263,7 @@ def test_what_is_no_source_is_refused_in_a_line(kind: str, told: str, folder: Pa
         ("a package that is called env", "pkg/env/__init__.py:2"),
         ("a window's script", "a.pyw:2"),
         ("a script without suffix", "run:3"),
+        ("a notebook with an operator that looks like magic", "a.ipynb:cell 1:4"),
     ],
 )
 def test_the_line_is_found_at_its_place(kind: str, place: str, folder: Path) -> None:
@@ -295,3 +298,33 @@ def test_standard_input_stands_in_for_a_file(folder: Path) -> None:
     ]
     assert "--> stdin.py:2 " in check("-", stdin=WAKES).stdout
     assert check("pkg", "--stdin-filename", "x.py").exit_code == 2
+
+
+def test_what_a_magic_of_a_line_runs_is_followed(folder: Path) -> None:
+    (folder / "a.ipynb").write_text(notebook("import torch\n%time y = torch.cuda.current_device()"), "utf-8")
+    assert "--> a.ipynb:cell 1:2 " in check("a.ipynb").stdout
+
+
+@pytest.mark.parametrize("woken", ["a", "b"])
+def test_a_script_imports_what_lies_beside_it(woken: str, folder: Path) -> None:
+    """Two folders of scripts each have a `utils.py`, of which one wakes the device."""
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        (folder / name / "utils.py").write_text(WAKES if name == woken else "X = 1\n", encoding="utf-8")
+        (folder / name / f"run_{name}.py").write_text("import utils\nfrom utils import X\n", encoding="utf-8")
+    found = {name: check(".", "--entry", f"run_{name}", "--format", "json") for name in ("a", "b")}
+    assert {name: bool(json.loads(one.stdout)["causes"]) for name, one in found.items()} == {
+        "a": woken == "a",
+        "b": woken == "b",
+    }
+    assert [one["warms"] for one in json.loads(check(".", "--format", "json").stdout)["causes"]] == [2]
+
+
+def test_a_library_does_not_import_what_lies_in_a_folder_of_scripts(folder: Path) -> None:
+    tree(
+        ".",
+        **{"src/core/__init__.py": "", "src/core/m.py": "import datasets\n", "scripts/datasets.py": WAKES},
+    )(folder)
+    result = check(".", "--entry", "core.m", "--format", "json")
+    assert json.loads(result.stdout)["causes"] == []
+    assert json.loads(result.stdout)["coverage"]["not_found"] == ["datasets", "torch"]

@@ -538,7 +538,7 @@ def test_an_unknown_audience_is_refused(write: Write, check: Any) -> None:
 def test_a_program_is_one_entry_for_its_first_line_that_wakes(write: Write, check: Any) -> None:
     write({"tools/run.py": PROGRAM})
     assert said(check()) == snapshot("""\
-error[device-init-at-import] running run wakes cuda
+error[device-init-at-import] running tools/run wakes cuda
   --> tools/run.py:3  at module level
       x = torch.zeros(3, device="cuda")
    1. torch.zeros                   creates a CUDA context

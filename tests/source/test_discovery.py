@@ -46,7 +46,7 @@ LAYOUTS = {
     "a namespace in a source folder": (["src/ns/p/a.py", "src/b.py"], ["."], ["b", "ns.p.a"], ["src", "."]),
     "a namespace in a library folder": (["lib/ns/a.py"], ["."], ["ns.a"], ["lib", "."]),
     "a namespace in a folder for Python": (["python/ns/a.py"], ["."], ["ns.a"], ["python", "."]),
-    "no namespace in any other folder": (["tools/ns/a.py"], ["."], ["a"], ["."]),
+    "no namespace in any other folder": (["tools/ns/a.py"], ["."], ["tools/ns/a"], ["."]),
     "a folder in a package": (["p/__init__.py", "p/bare/a.py"], ["."], ["p", "p.bare.a"], ["."]),
     "folders that hold no sources": (
         ["build/a.py", "p/__init__.py", "p/__pycache__/b.py", "p/dist/c.py", ".tox/d.py", "x.egg-info/e.py"],
@@ -95,7 +95,8 @@ def test_plain_files_of_the_same_name_are_both_checked(tmp_path: Path) -> None:
     lay(tmp_path, "one/a.py", "two/a.py", "not-one.py")
     found = discover([tmp_path])
     assert relative(found.files.values(), tmp_path) == ["not-one.py", "one/a.py", "two/a.py"]
-    assert found.display == {"not-one.py": "not-one.py", "a": "one/a.py", "two/a.py": "two/a.py"}
+    assert found.display == {"not-one.py": "not-one.py", "one/a": "one/a.py", "two/a": "two/a.py"}
+    assert found.beside()["one/a"] == {"a": "one/a"}
 
 
 def test_what_is_excluded_is_not_entered(tmp_path: Path) -> None:

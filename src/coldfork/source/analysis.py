@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -88,7 +88,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     found = discover(request.paths, request.excluded, reader, request.base)
     search = tuple(str(folder.absolute()) for folder in request.search)
     search = tuple(folder for folder in search if folder not in found.roots)
-    finder = Finder(found.roots, search, found.files, reader)
+    finder = Finder(found.roots, search, found.files, reader, found.beside())
     remembering = request.cache is not None or request.store is not None
     loader = Loader(request.target_version, request.jobs, remembering, reader)
     program = Program(
@@ -102,6 +102,7 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
     )
     program.pause = loader.pause = _pause(request.cancelled)
     take_in_neighbours(found, program)
+    request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
     _check_entries(request, found, program)
     store = request.store or OnDisk()
     remembered = Remembered(store, _packs(request, found, search, program), program, loader)
@@ -209,6 +210,15 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
             raise Cancellation
 
     return pause
+
+
+def _entry(entry: str, found: Found, program: Program) -> str:
+    """The name of an entry: a file outside any package may be named by its stem, or by its path."""
+    if program.finder.find(entry) is not None:
+        return entry
+    spelled = entry.removesuffix(".py")
+    alike = [name for name in found.display if spelled in (name, name.rpartition("/")[2])]
+    return alike[0] if len(alike) == 1 else entry
 
 
 def _check_entries(request: Request, found: Found, program: Program) -> None:

@@ -45,6 +45,14 @@ class Found(NamedTuple):
     """The plain files that were named: what they import from beside them belongs to the check."""
     left_out: tuple[LeftOut, ...] = ()
 
+    def beside(self) -> dict[str, dict[str, str]]:
+        """For each plain file, the plain files in its folder by the names that it imports them by."""
+        folders: dict[str, dict[str, str]] = {}
+        for name in self.display:
+            folder, file = os.path.split(self.files[name])
+            folders.setdefault(folder, {})[file.removesuffix(".py")] = name
+        return {name: folders[os.path.dirname(self.files[name])] for name in self.display}
+
 
 class _Search:
     """One walk over the paths."""
@@ -59,6 +67,8 @@ class _Search:
         self.roots: list[str] = []
         self.broken: list[tuple[str, str]] = []
         self.display: dict[str, str] = {}
+        self.tops: set[str] = set()
+        """The folders whose files are top modules: given ones, those of programs, and those of packages."""
         self.scripts: list[str] = []
         self.left_out: list[LeftOut] = []
         self.seen: set[str] = set()
@@ -107,6 +117,10 @@ class _Search:
             return
         entries = list(self.entries(folder))
         namespace = os.path.basename(folder) in _NAMESPACE_PARENTS
+        if namespace or any(
+            is_folder and self._is_package(f"{folder}/{name}") for name, is_folder in entries
+        ):
+            self.tops.add(folder)
         for entry, is_folder in entries:
             inner = f"{folder}/{entry}"
             displayed = f"{shown}/{entry}" if shown else entry
@@ -141,9 +155,12 @@ class _Search:
         """A file outside any package; its name, if it was not met before."""
         if not self.enter(path):
             return None
-        stem, suffix = os.path.splitext(os.path.basename(path))
-        is_module = suffix == ".py" and stem.isidentifier() and stem not in self.files
-        name = stem if is_module else shown
+        folder, file = os.path.split(path)
+        stem, suffix = os.path.splitext(file)
+        is_module = suffix == ".py" and stem.isidentifier()
+        is_top = folder in self.tops and stem not in self.files
+        # What only the files beside it can import has a name that no import spells.
+        name = shown if not is_module else stem if is_top else shown.removesuffix(".py")
         if name not in self.files:
             self.files[name] = path
             self.display[name] = shown
@@ -199,6 +216,7 @@ class _Search:
             self.add_root(root)
             self.add(package if stem == "__init__" else f"{package}.{stem}", path)
             return
+        self.tops.add(folder)
         name = self.plain(path, _portable(path, shown))
         if name is not None:
             self.scripts.append(name)
@@ -222,6 +240,7 @@ def discover(
                 search.add_root(root)
                 search.package(absolute, name)
             else:
+                search.tops.add(absolute)
                 search.folder(absolute, "")
         elif reader.is_file(absolute) or os.path.exists(absolute):
             reason = refusal(absolute, reader)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from coldfork.source.files.reading import Reader
@@ -33,8 +34,11 @@ class Finder:
         search: Sequence[str],
         plain: dict[str, str] | None = None,
         reader: Reader | None = None,
+        beside: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
         self._reader = reader or Reader()
+        self.beside = beside
+        """For modules outside any package, those in the same folder by the names that they import them by."""
         self._roots = tuple(roots)
         self._search = tuple(search)
         self._listings: dict[str, frozenset[str]] = {}

@@ -11,6 +11,8 @@ _KEEPS_ITS_BODY = frozenset({
     "capture", "memit", "mprun", "prun", "scalene", "time", "timeit", "snakeviz", "coldfork", "debug",
 })  # fmt: skip
 """Magics of a whole cell that run what stands below them as Python."""
+_STATEMENT = re.compile(rb"^[ \t]*%(?:time|timeit|prun|memit|mprun)\b(?:[ \t]+-\S+(?:[ \t]+\d+)?)*[ \t]*")
+"""Magics of a line that run what stands behind them as Python."""
 _MAGIC = re.compile(rb"^[ \t]*(?:%|!|\?|\w[\w.]*[ \t]*=[ \t]*[%!]|[\w.]+\?\??[ \t]*$)")
 _PYTHON = ("python", "ipython", "xpython", "pyodide")
 
@@ -94,39 +96,63 @@ def _without_magics(lines: list[bytes]) -> list[bytes]:
     """Blank the lines of magics, shells and help, with what continues them; `pass` keeps a block a block."""
     found: list[bytes] = []
     continued = False
-    in_text = b""
+    state = _Open()
     for line in lines:
-        magic = continued or (not in_text and _MAGIC.match(line) is not None)
+        runs = None if continued or state else _STATEMENT.match(line)
+        if runs is not None and line[runs.end() :].strip():
+            line = _as_statement(line, runs.end())
+        magic = continued or (not state and _MAGIC.match(line) is not None)
         if magic:
             continued = line.rstrip().endswith(b"\\")
             indent = line[: len(line) - len(line.lstrip())]
             found.append((indent + b"pass" if len(line) >= len(indent) + 4 else line[:0]).ljust(len(line)))
             continue
-        in_text = _open_text(line, in_text)
+        state = _open_behind(line, state)
         found.append(line)
     return found
 
 
-_QUOTES = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+def _as_statement(line: bytes, start: int) -> bytes:
+    """What the magic of a line runs, at its own columns: the magic becomes `if 1:`, which is as short."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + b"if 1:".ljust(start - len(indent)) + line[start:]
 
 
-def _open_text(line: bytes, inside: bytes) -> bytes:
-    """The triple quote that is open behind a line, given the one that was open before it."""
-    position = 0
+class _Open(NamedTuple):
+    """What is open at the end of a line, so that the next one goes on with it."""
+
+    quote: bytes = b""
+    brackets: int = 0
+    continued: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.quote or self.brackets > 0 or self.continued)
+
+
+_TOKENS = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()\[\]{}]", re.DOTALL)
+
+
+def _open_behind(line: bytes, before: _Open) -> _Open:
+    """What is open behind a line, given what was open before it."""
+    quote, brackets, position = before.quote, before.brackets, 0
     while position < len(line):
-        if inside:
-            end = line.find(inside, position)
+        if quote:
+            end = line.find(quote, position)
             if end < 0:
-                return inside
-            position, inside = end + 3, b""
+                return _Open(quote, brackets)
+            position, quote = end + 3, b""
             continue
-        matched = _QUOTES.search(line, position)
+        matched = _TOKENS.search(line, position)
         if matched is None:
-            return b""
+            break
         position = matched.end()
         if matched[0] in (b'"""', b"'''"):
-            inside = matched[0]
-    return inside
+            quote = matched[0]
+        elif matched[0] in (b"(", b"[", b"{"):
+            brackets += 1
+        elif matched[0] in (b")", b"]", b"}"):
+            brackets = max(0, brackets - 1)
+    return _Open(quote, brackets, not quote and line.endswith(b"\\"))
 
 
 def _blank(line: bytes) -> bytes:

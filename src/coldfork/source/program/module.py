@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from coldfork.source.files.finder import Located
@@ -33,6 +34,7 @@ class Module:
     """One module: its summary, and what has been asked of it so far."""
 
     __slots__ = (
+        "_beside",
         "_files",
         "bit",
         "broken",
@@ -50,13 +52,16 @@ class Module:
     lazy: frozenset[str]
     """The names that a lazy import binds, and the submodules that one names."""
 
-    def __init__(self, name: str, located: Located, files: Files) -> None:
+    def __init__(
+        self, name: str, located: Located, files: Files, beside: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
         self.located = located
         self.path = located.path or ""
         self.own = located.own
         self.package = name if located.is_package else name.rpartition(".")[0]
         self._files = files
+        self._beside = beside or {}
         self.codes: dict[int, Code | None] = {}
         self.bit = 0
         self.broken: tuple[str, int, int] | None = None
@@ -106,7 +111,7 @@ class Module:
     def absolute(self, module: str | None, level: int) -> str:
         """The absolute name of what an import statement of this module names."""
         if level == 0:
-            return module or ""
+            return self._beside.get(module or "", module or "")
         base = self.package
         for _ in range(level - 1):
             base = base.rpartition(".")[0]

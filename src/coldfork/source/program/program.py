@@ -96,7 +96,7 @@ class Program:
             located = self.finder.find(name)
             state = None
             if located is not None and located.path is not None:
-                state = Module(name, located, self._files)
+                state = Module(name, located, self._files, self.finder.beside.get(name))
                 state.bit = self.bit(name)
             self._modules[name] = state
         self.consulted |= self.bit(name) if state is None else state.bit

@@ -20,7 +20,8 @@ def absent_packages(program: Program, names: Iterable[str], path_of: Callable[[s
     for name in names:
         module = program.module(name)
         if module is not None and not is_test(name, path_of(name)):
-            counts.update(module.outline.needs)
+            beside = program.finder.beside.get(name, ())
+            counts.update(package for package in module.outline.needs if package not in beside)
     return tuple(
         package
         for package, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -164,7 +164,7 @@ def _value_of(
         return ev.decorated(module, env, made, decorators) if decorators else made
     if how == nodes.BY_IMPORT:
         dotted, aliased = payload
-        return module_object(ev, dotted if aliased else dotted.partition(".")[0])
+        return module_object(ev, module.absolute(dotted if aliased else dotted.partition(".")[0], 0))
     if how == nodes.BY_FROM:
         source, level, imported = payload
         target = module.absolute(source, level)

@@ -21,11 +21,13 @@ def import_(ev: Interpreter, frame: Frame, node: Node) -> int:
     _, line, end_line, names = node
     frame.at(line, end_line)
     for name, alias in names:
-        ev.record_import(frame, name)
-        _has_run(ev, frame, name)
+        target = frame.module.absolute(name, 0)
+        ev.record_import(frame, target)
+        _has_run(ev, frame, target)
         bound = alias or name.partition(".")[0]
         if stored(frame, bound):
-            bind_name(ev, frame, bound, module_object(ev, name if alias else bound))
+            whole = target if alias else frame.module.absolute(bound, 0)
+            bind_name(ev, frame, bound, module_object(ev, whole))
     return FALLS
 
 

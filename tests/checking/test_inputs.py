@@ -19,7 +19,9 @@ CONFIGURATION = '[tool.coldfork]\nsite-packages = ["packages"]\n'
 
 def notebook(*cells: str | list[str], language: str = "python", **rest: object) -> str:
     """The JSON of a notebook of these code cells."""
-    made = [{"cell_type": "code", "source": cell, "metadata": {}, "outputs": []} for cell in cells]
+    made: list[dict[str, object]] = [
+        {"cell_type": "code", "source": cell, "metadata": {}, "outputs": []} for cell in cells
+    ]
     metadata = {"language_info": {"name": language}} if language else {}
     return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5, **rest})
 

@@ -278,7 +278,7 @@ class _World:
                 )
             return real(name, package)
 
-        self._patches = [
+        self._patches: list[Any] = [
             mock.patch.dict(os.environ, environment, clear=True),
             mock.patch.object(importlib.util, "find_spec", find_spec),
         ]

@@ -22,7 +22,7 @@ from coldfork.model.profiles import PROFILES
 from coldfork.source.reach.keeping import Held, OnDisk
 
 PathLike = str | os.PathLike[str]
-Overlays = Mapping[PathLike, str | bytes]
+Overlays = Mapping[str, str | bytes] | Mapping[Path, str | bytes]
 _NOTHING: Overlays = MappingProxyType({})
 
 

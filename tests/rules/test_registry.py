@@ -151,3 +151,23 @@ def drafts(*texts: str) -> list[Finding]:
         )
         for line, text in enumerate(texts, 1)
     ]
+
+
+@pytest.mark.parametrize("name", registry.REMOVED)
+def test_a_removed_rule_is_called_removed_wherever_it_is_named(
+    name: str, effect: MakeEffect, observation: MakeObservation, ignore: MakeIgnore
+) -> None:
+    said = f"the rule '{name}' was removed: coldfork.graphs.assert_replayable finds such faults at run time"
+    assert name not in registry.NAMES
+    for ask in (
+        registry.rule,
+        lambda name: registry.selection([name]),
+        lambda name: registry.selection((), [name]),
+    ):
+        with pytest.raises(UsageError) as refused:
+            ask(name)
+        assert str(refused.value) == said
+    comment = ignore("device-init-at-import", name)
+    (complaint,) = registry.judge(observation(effect(), ignores=(comment,)))
+    assert (complaint.rule, complaint.message) == ("unused-ignore", f"the rule '{name}' was removed")
+    assert complaint.remedy.startswith(f"remove {name} from the comment")

@@ -109,7 +109,8 @@ class _Search:
         """Take in a module, unless another one has its name already."""
         held = self.files.setdefault(name, path)
         if os.path.realpath(held) != os.path.realpath(path):
-            self.left_out.append(LeftOut(path, 1, f"{held} is checked as {name}"))
+            other = os.path.relpath(held)
+            self.left_out.append(LeftOut(os.path.relpath(path), 1, f"{other} is checked as {name}"))
 
     def folder(self, folder: str, shown: str) -> None:
         """A folder that is no package: its packages are top packages, its files plain modules."""

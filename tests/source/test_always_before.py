@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,11 @@ def trace(source: str, seed: int) -> list[int]:
             return chance.random() < 0.3
 
     given_names = {"e": e, "c": lambda: chance.random() < 0.5, "r": lambda: chance.randrange(3), "m": Manager}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.14 warns of a `return` in a `finally`
+        code = compile(f"{source}\nf()\n", "traced", "exec", dont_inherit=True)
     try:
-        exec(compile(f"{source}\nf()\n", "traced", "exec", dont_inherit=True), given_names)
+        exec(code, given_names)
     except ValueError:
         pass
     return seen

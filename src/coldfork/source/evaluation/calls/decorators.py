@@ -127,7 +127,8 @@ def _presumed(decorator: Value, value: Value) -> Value:
     """What stands behind a decorator that cannot be read: nobody knows, or what it was given."""
     name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
     condition = Condition(words=f"{name} hands on what it decorates")
-    return Union((*[(one, all_of(inner, condition)) for one, inner in alternatives(value)], (UNKNOWN, None)))
+    given = [(one, all_of(inner, condition)) for one, inner in alternatives(value) if one is not UNKNOWN]
+    return Union((*given, (UNKNOWN, None)))
 
 
 def _known(name: str, value: Value) -> Value | None:

@@ -10,10 +10,11 @@ have been found.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -237,3 +238,22 @@ def cases(
         )
         for name, text in table.items()
     ]
+
+
+def answers_of(oracle: str, pieces: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The answer of a library to each piece of code: the oracle is a program that puts them to it.
+
+    It reads the pieces as a JSON list from standard input, and prints a JSON list of its answers.
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", oracle],
+        input=json.dumps(pieces),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[str] = json.loads(done.stdout)
+    return answers

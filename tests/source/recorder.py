@@ -11,11 +11,13 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+_TORCH = ("torch", "torch.cuda", "torch.version")
 _OPTIMIZED = 1  # inspect.CO_OPTIMIZED, without importing inspect
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 #: Functions of `torch.cuda` that touch the device, with the stand-in's answers. Others are harmless.
@@ -77,6 +79,35 @@ class Recorder:
         torch.cuda, torch.version = cuda, version  # type: ignore[attr-defined]
         torch.__version__ = "2.8.0"  # type: ignore[attr-defined]
         sys.modules.update({"torch": torch, "torch.cuda": cuda, "torch.version": version})
+
+
+@contextmanager
+def standing_in() -> Iterator[Recorder]:
+    """Stand-ins where an import finds them; afterwards what was there before is there again."""
+    recorder = Recorder()
+    kept = {name: sys.modules.get(name) for name in _TORCH}
+    recorder.install()
+    try:
+        yield recorder
+    finally:
+        for name, before in kept.items():
+            if before is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = before
+
+
+def waking_lines(source: str, path: Path) -> list[int]:
+    """The lines of a module behind which CPython calls a sink when it runs it, as it comes to them."""
+    with standing_in() as recorder:
+        module = ModuleType("generated")
+        try:
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        except ValueError:
+            pass  # a raise that nothing catches ends the import
+    return list(
+        dict.fromkeys(line for call in recorder.calls for file, line in call.sites[:1] if file == str(path))
+    )
 
 
 def _sites(frame: FrameType | None) -> Iterator[tuple[str, int]]:

@@ -6,7 +6,6 @@ import functools
 import importlib
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,9 +18,8 @@ from coldfork.model.profiles import PROFILES
 from coldfork.source.analysis import Request, analyse
 from tests.source.expectations import write
 from tests.source.programs import programs
-from tests.source.recorder import Recorder
+from tests.source.recorder import standing_in, waking_lines
 
-_TORCH = ("torch", "torch.cuda", "torch.version")
 _WAKE = "import torch\n\n\ndef wake(value=None):\n    torch.cuda.get_device_name()\n    return value\n\n\n"
 _STATEMENTS = """\
 # -- decorators
@@ -159,34 +157,13 @@ def _knowledge() -> Catalogue:
     return catalogue.load(PROFILES["cuda"], {})
 
 
-def happened(source: str, path: Path) -> list[int]:
-    """The lines behind which CPython calls a sink, as it comes to them."""
-    recorder = Recorder()
-    kept = {name: sys.modules.get(name) for name in _TORCH}
-    recorder.install()
-    module = ModuleType("generated")
-    try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-    except ValueError:
-        pass  # a raise that nothing catches ends the import
-    finally:
-        for name, before in kept.items():
-            if before is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = before
-    return list(
-        dict.fromkeys(line for call in recorder.calls for file, line in call.sites[:1] if file == str(path))
-    )
-
-
 def compare(source: str, path: Path) -> None:
     """Hold the turns of what is certain against the order in which it happened."""
     path.write_text(source, encoding="utf-8")
     request = Request((path,), PROFILES["cuda"], _knowledge(), target_version=sys.version_info[:2], jobs=1)
     effects = [effect for effect in analyse(request).effects if effect.verdict is Verdict.CERTAIN]
     told = [effect.line for effect in sorted(effects, key=lambda effect: effect.turn)]
-    assert told == [line for line in happened(source, path) if line in told]
+    assert told == [line for line in waking_lines(source, path) if line in told]
 
 
 @pytest.mark.parametrize("statement", statements().values(), ids=statements())
@@ -227,22 +204,15 @@ def packages(draw: st.DrawFn) -> dict[str, str]:
 
 def imported(entry: str, folder: Path) -> list[tuple[str, int]]:
     """The lines behind which importing the entry calls a sink, as CPython comes to them."""
-    recorder = Recorder()
-    kept = {name: sys.modules.get(name) for name in _TORCH}
-    recorder.install()
-    sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
-    try:
-        importlib.import_module(entry)
-    finally:
-        sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name.partition(".")[0] == "pkg"]:
-            del sys.modules[name]
-        for name, before in kept.items():
-            if before is None:
+    with standing_in() as recorder:
+        sys.path.insert(0, str(folder))
+        importlib.invalidate_caches()
+        try:
+            importlib.import_module(entry)
+        finally:
+            sys.path.remove(str(folder))
+            for name in [name for name in sys.modules if name.partition(".")[0] == "pkg"]:
                 del sys.modules[name]
-            else:
-                sys.modules[name] = before
     calls = [call.sites[0] for call in recorder.calls]
     return list(dict.fromkeys((Path(file).relative_to(folder).as_posix(), line) for file, line in calls))
 

@@ -6,16 +6,13 @@ one that it executes must not be reported.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.source.expectations import Setting, findings_of, lay_out
+from tests.source.expectations import Setting, answers_of, findings_of, lay_out
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "60"))
 TOGETHER = 20
@@ -133,22 +130,6 @@ print(json.dumps(answers))
 """
 
 
-def asked_of_numba(statements: list[str]) -> list[str]:
-    """Whether each of the statements needs a driver."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", ORACLE],
-        input=json.dumps([PRELUDE, *statements]),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=250,
-        env={**os.environ, "NUMBA_CUDA_DRIVER": "0", "CUDA_VISIBLE_DEVICES": ""},
-    )
-    assert done.returncode == 0, done.stderr
-    answers: list[str] = json.loads(done.stdout)
-    return answers
-
-
 @pytest.mark.once
 @pytest.mark.parametrize("beside", [False, True], ids=["without-numba", "with-its-source"])
 def test_what_numba_compiles_at_once_is_reported(beside: bool, tmp_path: Path) -> None:
@@ -168,7 +149,9 @@ def test_what_numba_compiles_at_once_is_reported(beside: bool, tmp_path: Path) -
     told: dict[tuple[str, int], str] = {}
     for finding in findings_of(tmp_path, Setting(runs=False)):
         told[finding.path, finding.line or 0] = finding.verdict.value
-    answers = asked_of_numba(statements)
+    answers = answers_of(
+        ORACLE, [PRELUDE, *statements], {"NUMBA_CUDA_DRIVER": "0", "CUDA_VISIBLE_DEVICES": ""}
+    )
     wrong = []
     for (name, lines), text, answer in zip(places, statements, answers, strict=True):
         said = {told[name, line] for line in lines if (name, line) in told}

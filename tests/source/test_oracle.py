@@ -29,7 +29,6 @@ import functools
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -40,10 +39,9 @@ from coldfork.model.effects import Verdict
 from coldfork.model.profiles import PROFILES
 from coldfork.source.analysis import Request, analyse
 from tests.source.programs import PRELUDE, programs
-from tests.source.recorder import Recorder
+from tests.source.recorder import waking_lines
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
-_TORCH = ("torch", "torch.cuda", "torch.version")
 
 
 @pytest.fixture(scope="module")
@@ -57,25 +55,6 @@ def _knowledge() -> Catalogue:
     return catalogue.load(PROFILES["cuda"], {})
 
 
-def woken(source: str, path: Path) -> set[int]:
-    """The lines behind which CPython calls a sink when it runs the module."""
-    recorder = Recorder()
-    kept = {name: sys.modules.get(name) for name in _TORCH}
-    recorder.install()
-    module = ModuleType("generated")
-    try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-    except ValueError:
-        pass  # a raise that nothing catches ends the import
-    finally:
-        for name, before in kept.items():
-            if before is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = before
-    return {line for call in recorder.calls for file, line in call.sites[:1] if file == str(path)}
-
-
 def believed(path: Path) -> dict[int, Verdict]:
     """The lines that the analyser reports, each with its verdict."""
     request = Request((path,), PROFILES["cuda"], _knowledge(), target_version=sys.version_info[:2], jobs=1)
@@ -85,7 +64,7 @@ def believed(path: Path) -> dict[int, Verdict]:
 def compare(source: str, path: Path) -> None:
     """Hold what is believed against what happened."""
     path.write_text(source, encoding="utf-8")
-    happened = woken(source, path)
+    happened = set(waking_lines(source, path))
     told = believed(path)
     found = {line for line, verdict in told.items() if verdict is not Verdict.POSSIBLE}
     assert happened <= found, f"not found: {sorted(happened - found)}\n{_numbered(source)}"
@@ -118,9 +97,9 @@ def test_the_programs_run_and_wake() -> None:
     """The oracle itself: the prelude wakes nothing, a class body and a call are told by their lines."""
     path = Path("generated.py")
     first = PRELUDE.count("\n")
-    assert woken(PRELUDE, path) == set()
+    assert set(waking_lines(PRELUDE, path)) == set()
     source = (
         PRELUDE
         + "class A:\n    x = torch.cuda.get_device_name(1)\ncall(lambda: torch.cuda.get_device_name(2))\n"
     )
-    assert woken(source, path) == {first + 2, first + 3}
+    assert set(waking_lines(source, path)) == {first + 2, first + 3}

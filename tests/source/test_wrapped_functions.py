@@ -7,16 +7,13 @@ nothing may be reported where it has none.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.source.expectations import Setting, findings_of, lay_out
+from tests.source.expectations import Setting, answers_of, findings_of, lay_out
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "60"))
 TOGETHER = 15
@@ -176,22 +173,6 @@ print(json.dumps(answers))
 """
 
 
-def asked_of_jax(snippets: list[str]) -> list[str]:
-    """Whether each of the snippets leaves backends behind."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", ORACLE],
-        input=json.dumps([PRELUDE, *snippets]),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=250,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-    )
-    assert done.returncode == 0, done.stderr
-    answers: list[str] = json.loads(done.stdout)
-    return answers
-
-
 @pytest.mark.once
 @pytest.mark.parametrize("beside", [False, True], ids=["without-jax", "with-its-source"])
 def test_calling_what_a_maker_made_wakes_where_jax_says_so(beside: bool, tmp_path: Path) -> None:
@@ -208,7 +189,7 @@ def test_calling_what_a_maker_made_wakes_where_jax_says_so(beside: bool, tmp_pat
         (tmp_path / "beside").symlink_to(Path(jax.__file__).parent.parent)
     findings = findings_of(tmp_path, Setting(profile="jax-gpu", runs=False))
     told = {(one.path, one.line): one.verdict.value for one in findings}
-    answers = asked_of_jax(snippets)
+    answers = answers_of(ORACLE, [PRELUDE, *snippets], {"JAX_PLATFORMS": "cpu"})
     wrong = [
         f"{answer}, and {told.get(place, 'nothing')} was said:\n{text}"
         for place, text, answer in zip(marks, snippets, answers, strict=True)

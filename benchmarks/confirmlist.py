@@ -1,4 +1,4 @@
-"""What `./dev bench confirm` checks and imports: packages of docs/measurements/ that import without a GPU."""
+"""The packages of `./dev bench confirm`: those of docs/measurements/ that import without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is given to a check, a clean answer is never silence about what was not looked at."""
+"""Of any input to a check, a clean answer is never silence about what was not looked at."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def said(report: coldfork.Report) -> dict[str, Any]:
-    """What the JSON output says, but for counts of what was read and how long that took."""
+    """The JSON output, but for the counts of files read and the time taken."""
     return {**document(report, Options(version="test")), "stats": None}
 
 

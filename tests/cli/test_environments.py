@@ -109,7 +109,7 @@ def document(own: Environment, code: Path, *arguments: str, **variables: str) ->
 
 
 def told(result: subprocess.CompletedProcess[str]) -> str:
-    """What was said, whatever the width of the lines."""
+    """The output as one line, whatever its width."""
     return " ".join(result.stdout.split())
 
 

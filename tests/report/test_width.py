@@ -46,7 +46,7 @@ _MADE = {
 
 
 def report_on(folder: Path) -> Report:
-    """What a check of a folder finds, with all that closes a report."""
+    """The findings of a check of a folder, with all that closes a report."""
     known = catalogue.load(PROFILES["cuda"], {})
     observation = analyse(Request((folder,), PROFILES["cuda"], known, jobs=1))
     judged = judging.judge(observation, registry.judge(observation, remedies=known.remedies))

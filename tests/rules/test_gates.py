@@ -1,4 +1,4 @@
-"""What mending one place keeps cold, compared with mending it and looking who is still warm."""
+"""The modules that mending one place keeps cold, compared with mending it and looking who is still warm."""
 
 from __future__ import annotations
 

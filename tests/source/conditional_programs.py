@@ -42,7 +42,7 @@ class Atom:
     name: str
     kind: str
     value: str = ""
-    """What the variable is set to."""
+    """The text that the variable is set to."""
 
 
 def atoms() -> dict[str, Atom]:

@@ -37,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def effects_of(path: Path) -> dict[int, list[Effect]]:
-    """What is reported of each line."""
+    """The effects that are reported of each line."""
     request = Request((path,), PROFILES["cuda"], _KNOWLEDGE, target_version=sys.version_info[:2], jobs=1)
     found: dict[int, list[Effect]] = {}
     for effect in analyse(request).effects:

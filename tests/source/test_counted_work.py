@@ -1,4 +1,4 @@
-"""What takes long counts against the budget, however it is written: the work is bounded by the steps counted.
+"""Long work counts against the budget, however it is written: it is bounded by the steps counted.
 
 Work is counted in calls of functions, Python's and C's, and never by a clock.
 """
@@ -83,7 +83,7 @@ SHORT = {
 
 
 def followed(program: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Observation, int]:
-    """What following a program shows, and how many calls that takes."""
+    """The observation of a program, and how many calls it takes to follow it."""
     monkeypatch.setattr(budget, "_STATEMENTS", STEPS)
     write({"code.py": f"import torch\n{program}\nNAME = torch.cuda.get_device_name()\n"}, folder)
     observe([folder])  # so that what is read once and imported once does not count

@@ -135,7 +135,7 @@ def table(entries: int, inside: str = "") -> str:
 
 
 def descriptors(messages: int) -> str:
-    """What tools make of a description of messages."""
+    """The module that tools generate from a description of messages."""
     return "".join(
         f"_MESSAGE{n} = _descriptor.Descriptor(\n  name='Message{n}', filename='package.proto', fields=[\n"
         + "    _descriptor.FieldDescriptor(name='one', number=1, default_value=b'', file=DESCRIPTOR),\n" * 4

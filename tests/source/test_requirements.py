@@ -1,4 +1,4 @@
-"""What a project requires is read from its own files, whatever the tool that wrote them."""
+"""The requirements of a project are read from its own files, whatever the tool that wrote them."""
 
 from __future__ import annotations
 

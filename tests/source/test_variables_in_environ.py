@@ -57,7 +57,7 @@ UNSET = tuple(test for test in SET if "is True" not in test)
 
 
 def verdicts(folder: Path, bodies: list[str]) -> list[tuple[str, str | None] | None]:
-    """What is said of each body: the verdict and the condition."""
+    """The verdict and the condition that are told of each body."""
     write({f"m{number}.py": PRELUDE + body for number, body in enumerate(bodies)}, folder / "tree")
     found = {finding.module: (finding.verdict.value, finding.condition) for finding in findings_of(folder)}
     return [found.get(f"m{number}") for number in range(len(bodies))]

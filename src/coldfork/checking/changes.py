@@ -47,7 +47,7 @@ class Asked:
 
 
 def changes_asked(request: CheckRequest, paths: tuple[Path, ...]) -> Asked | None:
-    """What changed since the revision that the request names; None where it names none."""
+    """The changes since the revision that the request names; None where it names none."""
     revision = request.changed_since
     if not revision:
         return None

@@ -34,7 +34,7 @@ Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found, before a baseline has its say."""
+    """All that was found, before a baseline has its say."""
 
     request: CheckRequest
     observation: Observation
@@ -47,7 +47,7 @@ class Inspection:
     """Paths that do not exist."""
     locate: Locate
     scope: ChangeScope | None
-    """What `--changed-since` came to; None where it was not asked for."""
+    """How much `--changed-since` left to report; None where it was not asked for."""
     environment: EnvironmentRead
     cell: Callable[[str, int], tuple[int | None, int]]
     """The cell of a notebook that a line of a report's path stands in, and the line there."""

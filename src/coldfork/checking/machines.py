@@ -30,7 +30,7 @@ def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[s
 
 
 def joined(first: Observation, second: Observation) -> Observation:
-    """What was seen on one machine, and what is seen besides on a second one that has more."""
+    """All that was seen on one machine, and all that a second one with more accelerators adds."""
     more = PROFILES[second.profile].accelerators - PROFILES[first.profile].accelerators
     counted, again = first.statistics, second.statistics
     return replace(

@@ -22,12 +22,12 @@ _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What to check, for which machine, and what of it counts."""
+    """The paths to check, for which machine, and which findings count."""
 
     paths: tuple[Path, ...]
     configuration: Configuration
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
-    """What files hold that differ from the disk or are not there, by absolute path."""
+    """The texts of files that differ from the disk or are not there, by absolute path."""
     profile: str | None = None
     """None for the accelerators that the code uses, on a machine with an NVIDIA GPU."""
     entries: tuple[str, ...] = ()

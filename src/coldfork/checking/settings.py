@@ -17,7 +17,7 @@ UNKNOWN = "unknown"
 
 
 class Kind(Enum):
-    """What a setting takes; the value says it in words for error messages and the reference."""
+    """The kind of value that a setting takes; in words for error messages and the reference."""
 
     TEXT = "a string"
     TEXTS = "a list of strings"

@@ -1,4 +1,4 @@
-"""What `check` and `baseline` share: from the command line to an inspection, with a bar while it lasts."""
+"""From the command line to an inspection, for `check` and `baseline`, with a bar while it lasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each command takes of the settings of a check, and what it says of them."""
+"""The settings of a check that each command takes, and the help for them."""
 
 from __future__ import annotations
 

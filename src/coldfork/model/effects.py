@@ -94,4 +94,4 @@ class Effect:
     turn: int = 0
     """When it happens: counted along the import of the entries, or of its module where none was named."""
     ahead: Ahead | None = None
-    """What the function in which it happens has always woken by then."""
+    """The wake that always comes before it in the function in which it happens."""

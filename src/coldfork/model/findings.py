@@ -66,11 +66,11 @@ class Finding:
     cause: str = ""
     """The id of the cause that it comes from."""
     caret: int | None = None
-    """What `text` is pointed at with: an offset in it."""
+    """The offset in `text` to point at."""
     turn: int = 0
     """When it happens: along the import of the entries, or of its module where none was named."""
     ahead: Ahead | None = None
-    """What the function in which it happens has always woken by then: the cause is there."""
+    """The wake that always comes before it in the function in which it happens: the cause is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class Observation:
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
     left_out: tuple[LeftOut, ...] = ()
-    """What lies under the paths and was passed over."""
+    """Files and folders under the paths that were passed over."""
     further: tuple[str, ...] = ()
     """The profiles that were asked about besides."""
     entries: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What an answer rests on, and what it leaves open: without that, a clean one could not be believed."""
+    """How much an answer rests on, and leaves open: without that, a clean one could not be believed."""
 
     modules: int = 0
     """Checked modules that were looked at."""
@@ -147,7 +147,7 @@ class Coverage:
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
     left_out: tuple[LeftOut, ...] = ()
-    """What lies under the paths and was passed over."""
+    """Files and folders under the paths that were passed over."""
     not_asked: tuple[str, ...] = ()
     """Profiles under which the same code was not looked at."""
 

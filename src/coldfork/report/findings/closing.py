@@ -28,7 +28,7 @@ def closing_sentences(report: Report) -> tuple[str, ...]:
 
 
 def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:
-    """What lies under the paths and was not looked at; empty where everything was."""
+    """Says which files under the paths were not looked at; empty where all were."""
     if not left_out:
         return ""
     named = [

@@ -35,7 +35,7 @@ _MOST_ROWS = 6
 _HANG = 5
 """A note goes on under its first word."""
 _FURTHER = len(_INDENT) + 2
-"""What is indented already, or has code below it, goes on further in."""
+"""A line that is indented already, or has code below it, goes on further in."""
 
 
 class Entries:

@@ -46,7 +46,7 @@ class Gates:
         return found
 
     def _spared(self, causes: Sequence[Cause], warm: Iterable[str]) -> _Spared:
-        """What mending one place alone keeps cold, for each place."""
+        """The modules that mending one place alone keeps cold, for each place."""
         graph: dict[str, list[str]] = {}
         for one in self._imports:
             graph.setdefault(one.target, []).append(one.importer)

@@ -107,7 +107,7 @@ class Evaluator(Interpreter):
             self.journal.forget(mark)
 
     def run_module(self, module: Module) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], Cut | None, int]:
-        """What importing this one module does by itself: wakes, and imports.
+        """The wakes and the imports of this one module by itself, when it is imported.
 
         Also where following it ended, and how many of its lines call something unknown.
         """

@@ -15,7 +15,7 @@ _CHANGING = Condition(words="the same test comes out both ways", possible=True)
 
 
 def kind_of(wake: Wake) -> Kind:
-    """What a wake shares with those that it is told together with."""
+    """The traits that a wake shares with those that it is told together with."""
     return wake.accelerator, wake.kind, wake.unless
 
 
@@ -46,7 +46,7 @@ def joined(known: Wake, found: Wake) -> Wake:
 
 
 def told(sites: Iterable[Site]) -> Iterator[Site]:
-    """What is told of the wakes at the lines of a module: all those of which none covers another.
+    """The wakes at the lines of a module that are told: those that no other one covers.
 
     A wake is covered by one whose condition holds wherever its own does; of two with one condition the
     deeper is told, and of what wakes nothing, as a query does, only where nothing wakes.

@@ -18,7 +18,7 @@ _PYTHON = ("python", "ipython", "xpython", "pyodide")
 
 
 class NotANotebook(Exception):
-    """What the file holds is no notebook that runs Python; the reason is in words."""
+    """The file is no notebook that runs Python; the reason is in words."""
 
 
 class Notebook(NamedTuple):
@@ -113,13 +113,13 @@ def _without_magics(lines: list[bytes]) -> list[bytes]:
 
 
 def _as_statement(line: bytes, start: int) -> bytes:
-    """What the magic of a line runs, at its own columns: the magic becomes `if 1:`, which is as short."""
+    """The code that the magic of a line runs, at its own columns: the magic becomes `if 1:`."""
     indent = line[: len(line) - len(line.lstrip())]
     return indent + b"if 1:".ljust(start - len(indent)) + line[start:]
 
 
 class _Open(NamedTuple):
-    """What is open at the end of a line, so that the next one goes on with it."""
+    """The quote and the brackets that are open at the end of a line: the next one goes on with them."""
 
     quote: bytes = b""
     brackets: int = 0
@@ -133,7 +133,7 @@ _TOKENS = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*
 
 
 def _open_behind(line: bytes, before: _Open) -> _Open:
-    """What is open behind a line, given what was open before it."""
+    """The quote and the brackets that are open behind a line, given those before it."""
     quote, brackets, position = before.quote, before.brackets, 0
     while position < len(line):
         if quote:

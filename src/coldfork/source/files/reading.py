@@ -43,7 +43,7 @@ class Reader:
     def __init__(self, overlays: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self._overlays = overlays
         self._inside: dict[str, dict[str, bool]] = {}
-        """What overlays add to folders: names, and whether each is a folder's."""
+        """The names that overlays add to folders, and whether each is a folder's."""
         for path in overlays:
             child, is_folder = path, False
             while (folder := os.path.dirname(child)) != child:
@@ -111,7 +111,7 @@ class Reader:
         return normalise(self.read_bytes(path))
 
     def stamp(self, path: str) -> Stamp | None:
-        """What shows that a file is untouched: size, and times that no edit leaves alone.
+        """Size and times of a file: no edit leaves all of them alone.
 
         An overlay's stamp follows from its text, and no file has one like it.
         """

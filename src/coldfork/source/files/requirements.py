@@ -1,4 +1,4 @@
-"""What a project requires, by its own files; nothing of them is run."""
+"""The requirements of a project, by its own files; nothing of them is run."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class _Homes:
 
 
 def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
-    """What lies in a folder, and which of these distributions list it."""
+    """The names in a folder, each with those of these distributions that list it."""
     found: dict[str, list[Path]] = {}
     for one in distributions:
         for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", _text(one / "RECORD"), re.MULTILINE)):
@@ -124,13 +124,13 @@ def _lines(folder: Path) -> Iterator[_Line]:
 
 
 def _in_metadata(text: str) -> Iterator[_Line]:
-    """What the head of a distribution's metadata lists: the description follows an empty line."""
+    """The requirements in the head of a distribution's metadata: the description follows an empty line."""
     for line in re.findall(r"^Requires-Dist:(.+)$", text.partition("\n\n")[0], re.MULTILINE):
         yield _Line(line, False)
 
 
 def _in_setup_cfg(text: str) -> Iterator[_Line]:
-    """What `install_requires` and the extras list."""
+    """The requirements of `install_requires` and of the extras."""
     if "_requires" not in text and "extras_require" not in text:
         return
     from configparser import ConfigParser, Error
@@ -149,7 +149,7 @@ def _in_setup_cfg(text: str) -> Iterator[_Line]:
 
 
 def _in_pyproject(text: str) -> Iterator[_Line]:
-    """What the project's table, its groups, and Poetry's tables list."""
+    """The requirements of the project's table, its groups, and Poetry's tables."""
     import tomllib
 
     try:
@@ -194,7 +194,7 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _text(file: Path) -> str:
-    """What a file holds; nothing where it cannot be read."""
+    """The text of a file; nothing where it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a program imports from beside itself: Python has its folder on the path, so it is checked too."""
+"""Modules imported from beside a program: Python has its folder on the path, so they are checked too."""
 
 from __future__ import annotations
 

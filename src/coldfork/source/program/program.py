@@ -60,7 +60,7 @@ class Program:
         """Modules with a function that does not parse."""
 
     def kept(self, make: Callable[[Program], T]) -> T:
-        """What was made of this program by this once, for whoever asks for it: a walk takes its time."""
+        """The result of `make` for this program, made once: a walk takes its time."""
         if make not in self._kept:
             self._kept[make] = make(self)
         made: T = self._kept[make]

@@ -73,7 +73,7 @@ def _header_runs(statement: ast.stmt, line: int) -> bool:
 
 
 def _header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What a statement evaluates first, and always."""
+    """The parts of a statement that are evaluated first, and always."""
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return
     if isinstance(statement, (ast.If, ast.While)):

@@ -103,7 +103,7 @@ class Audiences:
                     audiences[name], changed = widest, True
 
     def _set_aside(self, audiences: dict[str, Audience], paths: dict[str, str]) -> None:
-        """What lies in a package's folder of examples is one, if nothing outside of it imports any of it."""
+        """Take modules in a package's folder of examples for examples, if nothing outside imports them."""
         folders: dict[str, list[str]] = {}
         for name, path in paths.items():
             if name not in self._found.display and (folder := _folder_of_examples(path)):

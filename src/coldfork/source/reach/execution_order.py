@@ -49,7 +49,7 @@ class ExecutionOrder:
                 running.append(self._run(step))
 
     def _run(self, module: str) -> Iterator[str | tuple[str, Event]]:
-        """What a module does as it runs, each import followed by the modules that it may start."""
+        """The events of a module as it runs, each import followed by the modules that it may start."""
         result = self._results[module]
         for event in _events(result):
             yield module, event
@@ -70,7 +70,7 @@ def _events(result: ModuleResult) -> Iterator[Event]:
 
 
 def sameness(effect: Effect) -> tuple[object, ...]:
-    """What is reported once: a line, and a waking site that a file's imports lead to."""
+    """The key by which effects are reported once: a line, or a waking site that a file's imports lead to."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)

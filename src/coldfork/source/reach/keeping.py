@@ -21,7 +21,7 @@ class Store(Protocol):
     """Packs by their paths."""
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        """What a pack holds, else one whose name begins with `kin`; nothing of a damaged one."""
+        """The data of a pack, else of one whose name begins with `kin`; nothing of a damaged one."""
 
     def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
         """Keep a pack in place of those of its `kin`; `plain` makes of it what a file can hold."""

@@ -1,4 +1,4 @@
-"""What a way to the device has always woken before it gets there, in the function in which both happen."""
+"""The wake that always precedes another one in the function in which both happen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Preceding:
         self._always_before = AlwaysBefore(program.read_source)
 
     def of(self, way: Link) -> Ahead | None:
-        """What is always woken before the end of a way; the way may lead through imports first."""
+        """The wake that always comes before the end of a way; the way may lead through imports first."""
         above: list[Link] = []
         link: Link | None = way
         while link is not None:

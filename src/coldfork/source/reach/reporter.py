@@ -333,5 +333,5 @@ def _unsaid(
 
 
 def _line_of(site: Site) -> tuple[int, str]:
-    """What has one turn: all that a line does to a device."""
+    """The key of a turn: all that a line does to a device has one."""
     return site.line, site.wake.accelerator

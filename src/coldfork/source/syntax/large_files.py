@@ -97,7 +97,7 @@ def without_tables(text: bytes) -> bytes:
 
 
 def _blank(text: bytes, start: int, end: int, used: int) -> bytes:
-    """What takes as many lines and columns as a stretch of the text, of whose first line some are used."""
+    """Blanks in place of a stretch of the text, less the columns used in its first line."""
     last = text.rfind(b"\n", start, end)
     if last < 0:
         return b" " * (end - start - used)
@@ -131,7 +131,7 @@ def _entry() -> re.Pattern[bytes]:
 
 @cache
 def _token() -> re.Pattern[bytes]:
-    """What has to be read as one, lest the inside of a text be taken for entries; and runs of these."""
+    """Matches a piece to be read as one, lest the inside of a text be taken for entries, and of runs."""
     item = _nested(2)
     return re.compile(
         rb"\#[^\n]*+"

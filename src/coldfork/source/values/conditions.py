@@ -1,4 +1,4 @@
-"""What has to hold for a path to be taken: quoted tests and words, and how these combine."""
+"""The conditions under which a path is taken: quoted tests and words, and how these combine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
     variable: str = ""
     """The environment variable that has to be set for it to hold."""
     means: Meaning | None = None
-    """What a quoted test asks: tests that mean the same have the same outcome along one chain."""
+    """The question of a quoted test: tests that mean the same have the same outcome along one chain."""
     every: tuple[Condition, ...] = ()
     """The conditions that it consists of, where all of them have to hold."""
     some: tuple[Condition, ...] = ()
@@ -74,7 +74,7 @@ def together(conditions: Conditions) -> Conditions:
 
 
 def either(ways: Iterable[Conditions]) -> Conditions:
-    """What has to hold for one of several ways to be open; nothing where one of them always is."""
+    """The conditions under which one of several ways is open; nothing where one of them always is."""
     left = _reduced([_literals(way) for way in _spliced(ways)])
     if any(not way for way in left):
         return ()
@@ -128,7 +128,7 @@ def _is_settled(subject: object) -> bool:
 
 
 def presumptions(condition: Condition | None) -> tuple[str, ...]:
-    """What is presumed where a condition of the other path does not hold."""
+    """The presumptions that are made where a condition of the other path does not hold."""
     if condition is None:
         return ()
     if condition.some:
@@ -144,7 +144,7 @@ def variable_of(conditions: Conditions) -> str:
 
 
 def literal(condition: Condition) -> Literal:
-    """What a condition is about and whether it is denied: conditions that mean the same have one literal."""
+    """The question of a condition, and whether it is denied: those that mean the same have one literal."""
     if condition.some:
         return ("some", tuple(map(literal, condition.some))), False
     if condition.every:

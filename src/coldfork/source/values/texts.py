@@ -75,13 +75,13 @@ def end_of(value: Value) -> str:
 
 
 def ending(parts: Sequence[Value], is_path: bool = False) -> PartialText | None:
-    """What parts come to that are joined to one path, if its end is known."""
+    """The path that parts are joined to, if its end is known."""
     end = end_of(parts[-1]) if parts else ""
     return PartialText("", end, is_path) if end else None
 
 
 def appended(left: Value, right: Value) -> Value | None:
-    """What adding to a text comes to, or adding a text to something; None where neither is one."""
+    """The sum of a text and something, in either order; None where neither is a text."""
     if not (_may_be_text(left) and _may_be_text(right)) or (isinstance(left, External) and not end_of(right)):
         return None
     result = joined_text((left, right))
@@ -89,7 +89,7 @@ def appended(left: Value, right: Value) -> Value | None:
 
 
 def below(left: Value, right: Value) -> PartialText | None:
-    """What `folder / name` comes to."""
+    """The path `folder / name`, if its end is known."""
     may_be_path = isinstance(left, (External, Unknown)) or (isinstance(left, PartialText) and left.is_path)
     return ending((right,), is_path=True) if may_be_path else None
 

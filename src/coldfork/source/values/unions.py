@@ -119,7 +119,7 @@ def joined(results: list[tuple[Value, Condition | None]]) -> Value:
 
 
 def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Value:
-    """What parts make for each combination of their alternatives, where these are few; else as a whole."""
+    """Results for each combination of the parts' alternatives, where these are few; else of the whole."""
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))
     if combinations == 1 or combinations > _MOST_ALTERNATIVES:

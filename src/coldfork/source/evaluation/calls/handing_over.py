@@ -32,7 +32,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
 
 
 def _survived(result: CallResult, wake: Wake) -> Conditions:
-    """What must not fail in a call before a wake, where the caller goes on if it does."""
+    """The failures in a call that must not come before a wake, where the caller goes on after them."""
     return tuple([
         negated(failure.condition)
         for failure in result.failures

@@ -132,7 +132,7 @@ def facts_of(
 
 
 def _told(catalogue: Catalogue, symbol: str) -> tuple[Fact, ...]:
-    """What is known of a call of which the source is not at hand."""
+    """The facts of a call of which the source is not at hand."""
     return catalogue.call(symbol) or catalogue.helpers.get(symbol, ())
 
 

@@ -10,7 +10,7 @@ from coldfork.source.values.wrapped import Wrapped
 
 
 def made(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    """What a call makes that does something when it is called in its turn; None where nothing is known."""
+    """The callable that a call makes, if calling that one does something; None where nothing is known."""
     waiting = known_effects.waiting(ev, symbol, positional, keywords)
     return waiting or _wrapped(ev, symbol, positional, keywords)
 

@@ -87,7 +87,7 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
 
 
 def _cut_short(value: Value, is_and: bool) -> list[tuple[Value, Condition | None]]:
-    """What `and` and `or` yield where they end at an operand: something false, and something true."""
+    """The values with which `and` and `or` end at an operand: false ones, and true ones."""
     ended: list[tuple[Value, Condition | None]] = []
     for single, condition in alternatives(value):
         outcome = truth(single)

@@ -166,7 +166,7 @@ class Branches:
         return FALLS
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
-        """What has to hold for what follows to run: that no way was taken that leaves."""
+        """The conditions under which the code behind runs: no way was taken that leaves."""
         left = [
             branch.condition
             for branch in self.done
@@ -246,7 +246,7 @@ class Branches:
         env.names = merged
 
     def _merged(self, every: list[Branch]) -> dict[str, Value]:
-        """What the variables may hold behind several ways, the nominal ones first."""
+        """The values that variables may have behind several ways, the nominal ones first."""
         first = every[0]
         before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
@@ -277,7 +277,7 @@ def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> 
 
 
 def _needs(branch: Branch) -> Conditions:
-    """What has to hold for a way to come to its end."""
+    """The conditions under which a way comes to its end."""
     return branch.extra if branch.condition is None else together((branch.condition, *branch.extra))
 
 

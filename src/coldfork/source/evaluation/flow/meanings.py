@@ -1,4 +1,4 @@
-"""What a test asks, wherever it is written, so that two tests are known to have one outcome along a chain.
+"""The meaning of a test, however it is written: two tests that mean the same have one outcome along a chain.
 
 Only what does not depend on the call that is being followed has a meaning: constants, variables of modules
 that are bound once, and calls with such arguments. Of a call it is noted whether its answer can change while
@@ -51,7 +51,7 @@ _DERIVED = frozenset({nodes.COMPARE, nodes.NOT, nodes.BOOL, nodes.IFEXP})
 
 
 def meaning(ev: Interpreter, frame: Frame, node: Node) -> Meaning | None:
-    """What an expression asks; None where that depends on the call that is being followed."""
+    """The question that an expression asks; None where that depends on the call that is being followed."""
     return _Reading(ev).expression(frame, node)
 
 
@@ -251,7 +251,7 @@ class _Reading:
 
 
 def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
-    """What `and` or `or` asks, without what another operand decides already: `a or a and b` asks for `a`."""
+    """The question of `and` or `or`, less all that another operand decides: `a or a and b` asks for `a`."""
     kind, other = ("and", "or") if is_and else ("or", "and")
     parts = list(dict.fromkeys(asked))
     left = [
@@ -265,7 +265,7 @@ def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
 
 
 def _returned(block: Block) -> Node | None:
-    """What a function that does nothing else returns."""
+    """The expression that a function returns which does nothing else."""
     match block:
         case ((nodes.RETURN, _, _, tuple(value), *_),):
             return value

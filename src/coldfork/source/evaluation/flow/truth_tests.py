@@ -60,7 +60,7 @@ def test_of(value: Value) -> Test:
 
 
 def opposite(value: Value) -> Value:
-    """What `not value` is."""
+    """The value of `not value`."""
     outcome = test_of(value)
     if outcome.nominal is None:
         return UNKNOWN

@@ -170,7 +170,7 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
-    """What reading an attribute does of an object of whose class the catalogue speaks."""
+    """The facts of reading an attribute of an object whose class the catalogue knows."""
     type_ = ev.catalogue.returned(made[:-2]) if made.endswith("()") else None
     return ev.catalogue.attributes.get(f"{type_}().{name}", ()) if type_ else ()
 
@@ -312,7 +312,7 @@ def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
 
 
 def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Value:
-    """What such a function offers besides being called is the library's; the rest it has of the other one."""
+    """An attribute of a wrapped function: special names are the inner function's, others the library's."""
     if name in ("__wrapped__", "__func__"):
         return value.function
     if name.startswith("__"):

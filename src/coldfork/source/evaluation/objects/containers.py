@@ -162,7 +162,7 @@ def _attributes(
 
 
 def _looked_up(ev: Interpreter, container: Mapping, key: Value) -> Value | None:
-    """What a dictionary holds under `key`; one that is not there is looked for among all that are."""
+    """The value under `key` in a dictionary; a key that is not there is looked for among all that are."""
     if key not in container.items:
         ev.budget.charge(len(container.items) * (1 if isinstance(key, SETTLED) else _UNION))
     return mapping_item(container, key)

@@ -19,7 +19,7 @@ from coldfork.source.values.conditions import Condition
 
 
 class Presence(NamedTuple):
-    """What is known of a package that is asked for."""
+    """Whether a package that is asked for is there, as far as is known."""
 
     sure: bool
     required: bool
@@ -27,7 +27,7 @@ class Presence(NamedTuple):
 
 
 def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
-    """What is known in a module of a package, be it named for itself or for a module inside it."""
+    """Whether a module may count on a package, be it named itself or by a module inside it."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or ev.program.exists(name):
         return Presence(True, False)

@@ -23,7 +23,7 @@ _CUDA = "torch.device(cuda)"
 def called(
     ev: Interpreter, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    """What a function returns that makes or names a device, or sets the default one; None of another."""
+    """The result of a function that makes or names a device, or sets the default one; None of another."""
     if symbol == "torch.device":
         return _made(positional, keywords)
     if symbol in ("torch.set_default_device", "torch.set_default_tensor_type"):

@@ -92,7 +92,6 @@ class Observation:
     unreadable: tuple[Unreadable, ...]
     ignores: tuple[IgnoreComment, ...]
     statistics: Statistics
-    """What happens in code that CUDA graphs capture."""
     absent: tuple[str, ...] = ()
     """Packages that the checked code imports, come what may, and that were not found beside it."""
     affected: tuple[str, ...] | None = None

@@ -11,7 +11,7 @@ from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, Sit
 from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition, Conditions, either
+from coldfork.source.values.conditions import Condition, Conditions, either, presumed_together
 from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 
@@ -186,7 +186,7 @@ class Frame:
             wake.accelerator,
             wake.kind,
             conditions,
-            _merge(self.presumed, wake.presumed),
+            presumed_together(self.presumed, wake.presumed),
             wake.cost + 1,
             Link(kind, self.symbol, self.module.name, self.line, wake.link),
             wake.remedy,
@@ -197,7 +197,7 @@ class Frame:
             if sure:
                 self.must.update(found.makes_sure)
             if not wake.possible:
-                self.nominal_presumed = _merge(self.nominal_presumed, found.presumed)
+                self.nominal_presumed = presumed_together(self.nominal_presumed, found.presumed)
         if self.toplevel:
             self.sites.append(
                 Site(
@@ -226,7 +226,7 @@ class Frame:
         conditions = possible_together(_unique(self.conditions + edge.conditions))
         if conditions is None:
             return
-        presumed = _merge(self.presumed, edge.presumed)
+        presumed = presumed_together(self.presumed, edge.presumed)
         off = edge.off or self.off is not None
         if self.toplevel:
             found = edge
@@ -247,15 +247,14 @@ class Frame:
                 )
             )
             return
-        link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
-        if known is None:
-            self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, off)
-        elif len(conditions) < len(known.conditions):
-            ways = either([conditions, known.conditions])
-            self.edges[edge.target] = Edge(edge.target, ways, presumed, link, off and known.off)
-        else:
+        if known is not None and len(conditions) >= len(known.conditions):
             ways = either([known.conditions, conditions])
             self.edges[edge.target] = known._replace(conditions=ways, off=off and known.off)
+            return
+        if known is not None:
+            conditions, off = either([conditions, known.conditions]), off and known.off
+        link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
+        self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, off)
 
 
 _KIND_OF = {position: StepKind(position.value) for position in Position if position.value in set(StepKind)}
@@ -265,9 +264,3 @@ def _unique(conditions: Conditions) -> Conditions:
     if len(conditions) < 2:
         return conditions
     return tuple(dict.fromkeys(conditions))
-
-
-def _merge(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    if not right or left == right:
-        return left
-    return tuple(dict.fromkeys(left + right))

@@ -232,6 +232,7 @@ def discover(
     """Find every module under the paths; overlapping paths and links to the same file count once."""
     reader = reader or Reader()
     search = _Search(excluded, reader, base)
+    bare: list[str] = []
     for path in paths:
         absolute = os.path.abspath(path)
         if reader.is_folder(absolute):
@@ -241,9 +242,10 @@ def discover(
                 search.add_root(root)
                 search.package(absolute, name)
             else:
+                bare.append(absolute)
                 search.tops.add(absolute)
                 search.folder(absolute, "")
-        elif reader.is_file(absolute) or os.path.exists(absolute):
+        elif reader.is_overlaid(absolute) or os.path.exists(absolute):
             reason = refusal(absolute, reader)
             if reason is not None:
                 raise UsageError(f"{path}: {reason}")
@@ -254,10 +256,8 @@ def discover(
             raise UsageError(f"{path}: no such file or folder")
     for name in search.scripts:  # Python puts the folder of the program on its path
         search.add_root(os.path.dirname(search.files[name]))
-    for path in paths:  # last of all: a bare folder under a given one may be a namespace package
-        absolute = os.path.abspath(path)
-        if reader.is_folder(absolute) and search.package_of(absolute) is None:
-            search.add_root(absolute)
+    for absolute in bare:  # last of all: a bare folder under a given one may be a namespace package
+        search.add_root(absolute)
     return Found(
         search.files,
         tuple(search.roots),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 SUFFIX = ".ipynb"
@@ -38,6 +39,7 @@ class Notebook(NamedTuple):
         return found
 
 
+@lru_cache(maxsize=2)  # every place in a report is asked for by itself
 def read(raw: bytes) -> Notebook:
     """The code cells of a notebook, one below the other."""
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.reading import CannotRead, read_bytes
-from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised
+from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised, text_of
 
 _MOST_FILES = 200
 """So many files tell well enough what the others import."""
@@ -106,21 +106,14 @@ def _brought_along(folders: Sequence[Path]) -> frozenset[str]:
         brought |= _modules_of(place)
         if name in _TOOLS and name != "coldfork":
             continue
-        requirements = _REQUIRES.findall(_text(place / "METADATA"))
+        requirements = _REQUIRES.findall(text_of(place / "METADATA"))
         pending += [normalised(required) for required, rest in requirements if "extra ==" not in rest]
     return frozenset(brought)
 
 
 def _modules_of(place: Path) -> set[str]:
     """The top-level names of what a distribution installed."""
-    lines = _text(place / "RECORD").splitlines()
+    lines = text_of(place / "RECORD").splitlines()
     return {
         re.split(r"[/.]", line, maxsplit=1)[0] for line in lines if line and not line.startswith(("..", "/"))
     }
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

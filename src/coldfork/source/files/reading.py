@@ -85,19 +85,22 @@ class Reader:
 
     def read_bytes(self, path: str) -> bytes:
         """The Python source behind a path, as it was written."""
-        overlay = self._overlays.get(path)
-        raw = read_bytes(path) if overlay is None else overlay
+        raw = self._raw(path)
         return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
         """The cell of a notebook in which a line stands, with the line there; of other files the line."""
         if not path.endswith(SUFFIX):
             return None, line
-        overlay = self._overlays.get(path)
         try:
-            return self._notebook(read_bytes(path) if overlay is None else overlay).place(line)
+            return self._notebook(self._raw(path)).place(line)
         except CannotRead:
             return None, line
+
+    def _raw(self, path: str) -> bytes:
+        """All that a path holds; of a notebook, its JSON."""
+        overlay = self._overlays.get(path)
+        return read_bytes(path) if overlay is None else overlay
 
     @staticmethod
     def _notebook(raw: bytes) -> Notebook:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised
+from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised, text_of
 
 Required = dict[str, tuple[str, ...]]
 """The specifiers that a project names, by normalised distribution; one of them holds."""
@@ -73,6 +73,10 @@ class _Homes:
     """The folders whose files speak for paths: those of their projects, and the metadata of their wheels."""
 
     def __init__(self) -> None:
+        self._speaks: dict[Path, bool] = {}
+        """By folder, whether a project's own file lies in it."""
+        self._beside: dict[Path, list[Path]] = {}
+        """By folder, the metadata in it."""
         self._wheels: dict[Path, dict[str, list[Path]]] = {}
         """By folder, what lies in it, and the metadata of the distributions that list it."""
 
@@ -81,7 +85,9 @@ class _Homes:
         here = path.absolute()
         for folder in [here, *here.parents][:_MOST_LEVELS]:
             yield from self._metadata(folder, here)
-            if any((folder / name).is_file() for name in _FILES):
+            if folder not in self._speaks:
+                self._speaks[folder] = any((folder / name).is_file() for name in _FILES)
+            if self._speaks[folder]:
                 yield folder
                 return
         if here.is_dir():
@@ -89,7 +95,11 @@ class _Homes:
 
     def _metadata(self, folder: Path, checked: Path) -> Iterator[Path]:
         """The metadata beside a package from a wheel: the only one there, or the one that lists it."""
-        beside = [folder / name for name in sorted(names_in(folder)) if DIST_INFO.match(name)]
+        if folder not in self._beside:
+            self._beside[folder] = [
+                folder / name for name in sorted(names_in(folder)) if DIST_INFO.match(name)
+            ]
+        beside = self._beside[folder]
         if len(beside) == 1:
             yield beside[0]
         elif beside and folder in checked.parents:
@@ -103,7 +113,7 @@ def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
     """The names in a folder, each with those of these distributions that list it."""
     found: dict[str, list[Path]] = {}
     for one in distributions:
-        for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", _text(one / "RECORD"), re.MULTILINE)):
+        for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", text_of(one / "RECORD"), re.MULTILINE)):
             found.setdefault(name, []).append(one)
     return found
 
@@ -111,14 +121,14 @@ def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
 def _lines(folder: Path) -> Iterator[_Line]:
     """Every requirement that the files of a folder state."""
     if DIST_INFO.match(folder.name):
-        yield from _in_metadata(_text(folder / "METADATA"))
+        yield from _in_metadata(text_of(folder / "METADATA"))
         return
     for name in sorted(names_in(folder)):
         if name.startswith("requirements") and name.endswith(".txt"):
-            yield from (_Line(line, True) for line in _text(folder / name).splitlines())
-    yield from _in_metadata(_text(folder / "PKG-INFO"))
-    yield from _in_setup_cfg(_text(folder / "setup.cfg"))
-    text = _text(folder / "pyproject.toml")
+            yield from (_Line(line, True) for line in text_of(folder / name).splitlines())
+    yield from _in_metadata(text_of(folder / "PKG-INFO"))
+    yield from _in_setup_cfg(text_of(folder / "setup.cfg"))
+    text = text_of(folder / "pyproject.toml")
     if text:
         yield from _in_pyproject(text)
 
@@ -191,11 +201,3 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The table under a key; an empty one for anything else."""
     found = document.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _text(file: Path) -> str:
-    """The text of a file; nothing where it cannot be read."""
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

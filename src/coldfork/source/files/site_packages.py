@@ -101,11 +101,7 @@ def _mounted(folder: Path) -> list[Path]:
     for name in sorted(names_in(folder)):
         if not name.endswith(".pth") or name.startswith("."):
             continue
-        try:
-            lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-        for line in lines:
+        for line in text_of(folder / name).splitlines():
             line = line.strip()
             if not line or line.startswith(("#", "import ", "import\t")):
                 continue
@@ -148,6 +144,14 @@ def names_in(folder: Path) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
+
+
+def text_of(file: Path) -> str:
+    """The text of a file; nothing when it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def versions(search: Sequence[Path]) -> dict[str, str]:

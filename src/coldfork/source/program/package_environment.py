@@ -128,7 +128,7 @@ class _Writers:
                 continue
             if state.outline.sets_variables:
                 found.append(here)
-            for imported in _own_imports(state, top):
+            for imported in may_import(state, top):
                 self._importers.setdefault(imported, []).append(here)
                 if imported in self._leading:
                     found.append(here)
@@ -142,11 +142,11 @@ class _Writers:
                 found += self._importers.get(leading, ())
 
 
-def _own_imports(state: Module, top: str) -> Iterator[str]:
-    """The modules of the package that imports of a module may run."""
+def may_import(state: Module, top: str = "") -> Iterator[str]:
+    """The modules that imports of a module may run, packages first; with `top`, those of one package."""
     for module, level, names in state.outline.imports:
         base = state.absolute(module, level)
-        if base.partition(".")[0] == top:
+        if base and base.partition(".")[0] == (top or base.partition(".")[0]):
             yield from with_packages(base)
             yield from (f"{base}.{name}" for name in names or () if name != "*")
 
@@ -172,6 +172,8 @@ def with_packages(module: str) -> tuple[str, ...]:
 
 def device_left_by(module: Module) -> str | None:
     """The default device that the plain statements of a module's body set."""
+    if not module.outline.sets_variables:
+        return None
     left: Environment = {}
     for node in module.summary.body:
         if node[0] == nodes.EXPR:

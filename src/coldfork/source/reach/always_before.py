@@ -54,14 +54,9 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
                 return not any(_holds(part, later) for part in _header(statement))
             inside = [block for block in _blocks(statement) if any(_holds(inner, later) for inner in block)]
             return any(_leads_past(block, earlier, later) for block in inside)
-        if _always_runs(statement, earlier):
+        if _header_runs(statement, earlier):
             return True
     return False
-
-
-def _always_runs(statement: ast.stmt, line: int) -> bool:
-    """Whether a statement that ends as usual has been at a line of it."""
-    return _header_runs(statement, line)
 
 
 def _header_runs(statement: ast.stmt, line: int) -> bool:

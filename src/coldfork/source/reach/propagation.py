@@ -14,7 +14,7 @@ from coldfork.source.evaluation.objects.presence import installed
 from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import joined
 from coldfork.source.program.package_environment import with_packages
-from coldfork.source.values.conditions import Condition
+from coldfork.source.values.conditions import Condition, presumed_together
 
 
 class ModuleResult(NamedTuple):
@@ -73,7 +73,7 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
         link = _append(edge.link, link)
     link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
     conditions = tuple(dict.fromkeys(edge.conditions + _installed(site, wake.link) + wake.conditions))
-    presumed = tuple(dict.fromkeys(edge.presumed + wake.presumed))
+    presumed = presumed_together(edge.presumed, wake.presumed)
     through = Wake(
         wake.accelerator,
         wake.kind,

@@ -125,20 +125,11 @@ def _lower_quietly(
     """Lower the skeleton of a file, or all of a large one; None where that is no Python."""
     text = source if blanked is None else blanked.text
     in_parts = is_large(text)
-    if blanked is None:
-        if not in_parts:
-            return None
-        context = Context(0, postponed, target_version=target_version, deferred=deferred)
-    else:
-        context = Context(
-            0,
-            postponed,
-            blanked.spans,
-            blanked.runs,
-            target_version=target_version,
-            imports=blanked.imports,
-            deferred=deferred,
-        )
+    if blanked is None and not in_parts:
+        return None
+    context = Context(0, postponed, target_version=target_version, deferred=deferred)
+    if blanked is not None:
+        context.blanked, context.runs, context.imports = blanked.spans, blanked.runs, blanked.imports
     if in_parts:
         with suppress(SyntaxError, ValueError):
             return context, *lower_module(context, statements(text))

@@ -76,9 +76,7 @@ def together(conditions: Conditions) -> Conditions:
 def either(ways: Iterable[Conditions]) -> Conditions:
     """The conditions under which one of several ways is open; nothing where one of them always is."""
     left = _reduced([_literals(way) for way in _spliced(ways)])
-    if any(not way for way in left):
-        return ()
-    if not left:
+    if not left or not all(left):
         return ()
     shared = set(left[0]).intersection(*left[1:])
     common = tuple([condition for key, condition in left[0].items() if key in shared])
@@ -114,17 +112,24 @@ def contradiction(conditions: Conditions) -> bool | None:
 
 def _denied(asked: set[Literal]) -> bool | None:
     """Whether one of these outcomes is denied by another, and cannot change; None where none is denied."""
-    outcomes = [_is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
+    outcomes = [is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
     return any(outcomes) if outcomes else None
 
 
-def _is_settled(subject: object) -> bool:
+def is_settled(subject: object) -> bool:
     """Whether what a test asks has the same answer as long as the process lives."""
     if not isinstance(subject, tuple) or subject[0] == "words":
         return True
     if subject[0] in ("call", "external", "variable") and not subject[1]:
         return False
-    return all(_is_settled(part) for part in subject[1:] if isinstance(part, tuple))
+    return all(is_settled(part) for part in subject[1:] if isinstance(part, tuple))
+
+
+def presumed_together(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    """All that is presumed by one or the other, once each."""
+    if not right or left == right:
+        return left
+    return tuple(dict.fromkeys(left + right))
 
 
 def presumptions(condition: Condition | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldfork.source.evaluation.frame import CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Wake
-from coldfork.source.values.conditions import Conditions, negated
+from coldfork.source.values.conditions import Conditions, negated, presumed_together
 
 
 def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
@@ -17,7 +17,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
     for wake in result.wakes:
         sure = wake.surety in must
         if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
-            wake = wake._replace(presumed=tuple(dict.fromkeys(wake.presumed + result.presumed)))
+            wake = wake._replace(presumed=presumed_together(wake.presumed, result.presumed))
         needed = _survived(result, wake) if sure and frame.tries else ()
         outer, frame.conditions = frame.conditions, (*frame.conditions, *needed)
         frame.wake(wake, sure)

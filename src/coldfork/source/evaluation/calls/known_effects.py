@@ -12,7 +12,7 @@ from coldfork.model.effects import WAKING, EffectKind
 from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.pytorch import tensors
+from coldfork.source.evaluation.objects.pytorch import devices, tensors
 from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.syntax.variables import DEFAULT_DEVICE
 from coldfork.source.values.conditions import Condition, Conditions
@@ -169,7 +169,7 @@ def _fitting(
     symbol: str = "",
 ) -> Fact | None:
     """The fact as it belongs to a call with these arguments; None where it does not."""
-    if fact.argument is None and not fact.unless_argument:
+    if not _is_about_arguments(fact):
         return fact
     taken = ""
     if fact.argument is not None:
@@ -197,8 +197,7 @@ def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value |
     made_there = tensors.function_of(symbol) in ON_DEFAULT_DEVICE
     if not made_there and not (symbol.startswith("torch.nn.") and ev.catalogue.returned(symbol) == _MODULE):
         return None
-    kept = ev.environment.values[DEFAULT_DEVICE]
-    return External(kept) if kept else None
+    return devices.default_device(ev)
 
 
 def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:

@@ -15,6 +15,7 @@ from coldfork.source.values.conditions import (
     any_of,
     either,
     negated,
+    presumed_together,
     presumptions,
     together,
 )
@@ -79,7 +80,7 @@ class Branches:
         self.ev.budget.left -= 2
         frame.must = set(self.must)
         frame.conditions = self.conditions if condition is None else (*self.conditions, condition)
-        frame.presumed = _with(self.presumed, presumes)
+        frame.presumed = presumed_together(self.presumed, presumes)
         frame.off = self.off if nominal else all_of(self.off, condition)
         if frame.env is not None and self.names is not None:
             frame.env.names = {**self.names, **narrowed} if narrowed else dict(self.names)
@@ -159,7 +160,7 @@ class Branches:
                 frame.stays += (negated(branch.condition),)
                 frame.exit_musts.append(branch.must)
             elif not branch.nominal and branch.ended != FALLS:
-                frame.presumed = _with(frame.presumed, presumptions(branch.condition))
+                frame.presumed = presumed_together(frame.presumed, presumptions(branch.condition))
         extra = self._needed_behind(falling, others)
         if extra:
             frame.conditions = (*frame.conditions, *[c for c in extra if c not in frame.conditions])
@@ -281,10 +282,6 @@ def _needs(branch: Branch) -> Conditions:
     return branch.extra if branch.condition is None else together((branch.condition, *branch.extra))
 
 
-def _with(presumed: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    return (*presumed, *[one for one in more if one not in presumed]) if more else presumed
-
-
 def for_each_alternative(
     ev: Interpreter, frame: Frame, value: Union, work: Callable[[Value], Value]
 ) -> Value:
@@ -314,18 +311,9 @@ def for_each_alternative(
             for single, inner in alternatives(result):
                 results.append((single, all_of(condition, inner)))
     branches.leave()
-    found: dict[Value, Condition | None] = {}
-    for single, condition in results:
-        known = found.setdefault(single, condition)
-        if known is not None and known is not condition:
-            found[single] = any_of(known, condition) if condition is not None else None
-    if not found:
+    if not results:
         raise Raised("other")
-    if len(found) == 1 and next(iter(found.values())) is None:
-        return next(iter(found))
-    return union(
-        [Union(((single, condition),)) if condition else single for single, condition in found.items()]
-    )
+    return union([under(single, condition) for single, condition in results])
 
 
 def describe(value: Value) -> str:

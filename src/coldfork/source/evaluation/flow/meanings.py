@@ -16,7 +16,7 @@ from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Block, Code, Node
 from coldfork.source.syntax.walk import children, walk
-from coldfork.source.values.conditions import Meaning
+from coldfork.source.values.conditions import Meaning, is_settled
 from coldfork.source.values.kinds import ClassRef, Const, Env, External, Function, ModuleRef, Value
 
 _DENIALS = {"!=": "==", "is not": "is", "not in": "in"}
@@ -86,7 +86,7 @@ class _Reading:
                 return self.call(frame, function, positional, keywords)
             case (nodes.INDEX, owner, index, _):
                 parts = self.all_of(frame, (owner, index))
-                return ("item", *parts) if parts and _is_lasting(parts[0]) else None
+                return ("item", *parts) if parts and is_settled(parts[0]) else None
         return None
 
     def all_of(self, frame: Frame, parts: tuple[Node, ...]) -> tuple[Meaning, ...] | None:
@@ -153,7 +153,7 @@ class _Reading:
         self.depth += 1
         found = self.expression(Frame(module, None), entry.payload) if self.depth <= _DEEPEST else None
         self.depth -= 1
-        return found is not None and _is_lasting(found)
+        return found is not None and is_settled(found)
 
     def attribute(self, frame: Frame, owner: Node, attribute: str) -> Meaning | None:
         held = self.expression(frame, owner)
@@ -292,9 +292,3 @@ def _external(name: str) -> Meaning:
         for one in _LASTING
     )
     return "external", lasting, name
-
-
-def _is_lasting(found: Meaning) -> bool:
-    return all(_is_lasting(part) for part in found[1:] if isinstance(part, tuple)) and not (
-        found[0] in ("call", "external", "variable") and not found[1]
-    )

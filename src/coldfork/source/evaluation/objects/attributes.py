@@ -164,9 +164,7 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
         for fact in ev.catalogue.attribute(dotted) or _about_result(ev, value.name, name):
             ev.record_fact(frame, fact)
-    if value.name.startswith("torch.device("):
-        return devices.attribute(value, name) or external(ev, dotted)
-    return tensors.of_attribute(ev, value, name) or external(ev, dotted)
+    return devices.attribute(value, name) or tensors.of_attribute(ev, value, name) or external(ev, dotted)
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:

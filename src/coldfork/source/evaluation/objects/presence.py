@@ -15,7 +15,8 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure
 from coldfork.source.files.site_packages import normalised
 from coldfork.source.program.module import Module
-from coldfork.source.values.conditions import Condition
+from coldfork.source.program.package_environment import with_packages
+from coldfork.source.values.conditions import Condition, presumed_together
 
 
 class Presence(NamedTuple):
@@ -57,8 +58,7 @@ def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
     if not frame.tries:
         return  # the caller says what it makes of it
     if fails.presumes:
-        if fails.presumes not in frame.presumed:
-            frame.presumed = (*frame.presumed, fails.presumes)
+        frame.presumed = presumed_together(frame.presumed, (fails.presumes,))
     elif fails.means is not None:
         _, (_, package) = fails.means
         frame.conditions = (*frame.conditions, installed(package))
@@ -68,10 +68,5 @@ def _is_needed(ev: Interpreter, module: Module, top: str) -> bool:
     """Whether the module, or a package around it, imports a package come what may."""
     if top in module.outline.needs:
         return True
-    above = module.name.rpartition(".")[0]
-    while above:
-        package = ev.program.module(above)
-        if package is not None and top in package.outline.needs:
-            return True
-        above = above.rpartition(".")[0]
-    return False
+    above = map(ev.program.module, reversed(with_packages(module.name)[:-1]))
+    return any(package is not None and top in package.outline.needs for package in above)

@@ -45,9 +45,7 @@ def _made(positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
     index = positional[1] if len(positional) > 1 else keywords.get("index")
     if kind is None:
         return None
-    if index is None or index == NONE:
-        return each_text((kind,), lambda parts: device_named(parts[0]) or External("torch.device()"))
-    whole = each_text((kind, Const(":"), index), joined_text)
+    whole = kind if index is None or index == NONE else each_text((kind, Const(":"), index), joined_text)
     return each_text((whole,), lambda parts: device_named(parts[0]) or External("torch.device()"))
 
 

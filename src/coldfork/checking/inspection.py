@@ -12,7 +12,7 @@ from coldfork.checking.changes import Asked, changes_asked
 from coldfork.checking.environment import Environment, environment_of
 from coldfork.checking.places import Locate, locator
 from coldfork.checking.request import CheckRequest
-from coldfork.checking.selection import excluded, select_findings
+from coldfork.checking.selection import Matches, Selection
 from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.causes import Cause
@@ -49,19 +49,26 @@ class Inspection:
     scope: ChangeScope | None
     """How much `--changed-since` left to report; None where it was not asked for."""
     environment: EnvironmentRead
-    cell: Callable[[str, int], tuple[int | None, int]]
-    """The cell of a notebook that a line of a report's path stands in, and the line there."""
+    reader: Reader
     select: Select
     """Drops the findings that the configuration leaves out."""
+    is_excluded: Matches
+    """Whether the configuration leaves a file out."""
+
+    def cell(self, path: str, line: int) -> tuple[int | None, int]:
+        """The cell of a notebook that a line of a report's path stands in, and the line there."""
+        return self.reader.cell(self._file(path), line)
 
     def source(self, path: str, line: int) -> str:
         """The text of a line of a checked file, without the blanks around it; empty where there is none."""
         try:
-            source = Reader(self.request.overlays).read_source(str(Path(self.locate(path)).absolute()))
-            lines = source.decode("utf-8", "replace").split("\n")
+            lines = self.reader.read_source(self._file(path)).decode("utf-8", "replace").split("\n")
         except CannotRead:
             return ""
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+    def _file(self, path: str) -> str:
+        return str(Path(self.locate(path)).absolute())
 
 
 def inspect(
@@ -80,13 +87,13 @@ def inspect(
     present = tuple(path for path in request.paths if path not in missing)
     if not present:
         raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
-    configuration = request.configuration
+    selection = Selection(request.configuration)
     asked = changes_asked(request, present)
     search, environment = find(request, present)
-    observation, remedies = _observe(request, present, search, asked, progress, store)
+    observation, remedies = _observe(request, present, search, asked, progress, store, selection.is_excluded)
     locate = locator(observation.modules, present, request.overlays)
     judgement = registry.judge_all(observation, request.rules, remedies)
-    select = partial(select_findings, configuration=configuration, locate=locate)
+    select = partial(selection.select, locate=locate)
     # Under a baseline an import is a way to a cause, and the cause may be an old one.
     judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline)
     return Inspection(
@@ -95,13 +102,14 @@ def inspect(
         judged.findings,
         judged.causes,
         len(select(judgement.ignored)),
-        _skipped(request, observation, missing, locate),
+        _skipped(observation, missing, locate, selection.is_excluded),
         missing,
         locate,
         asked.scope(observation.affected, observation.statistics.own_modules) if asked else None,
         replace(environment, absent=observation.absent, unset=observation.unset),
-        lambda path, line: reader.cell(str(Path(locate(path)).absolute()), line),
+        reader,
         select,
+        selection.is_excluded,
     )
 
 
@@ -117,6 +125,7 @@ def _observe(
     asked: Asked | None,
     progress: Progress | None,
     store: Store | None,
+    is_excluded: Matches,
 ) -> tuple[Observation, dict[str, str]]:
     """Run the analysis; the remedies come with it because the catalogues that name them are made here."""
     installed, required = versions(search), requirements(paths)
@@ -142,7 +151,7 @@ def _observe(
         target_version=request.target_version,
         jobs=request.jobs,
         cache=cache_folder() if request.cache else None,
-        excluded=excluded(request.configuration),
+        excluded=is_excluded,
         changed=None if asked is None or asked.everything else asked.files,
         towards=frozenset[str]().union(*towards.values()),
         overlays=request.overlays,
@@ -159,9 +168,8 @@ def _observe(
 
 
 def _skipped(
-    request: CheckRequest, observation: Observation, missing: tuple[Path, ...], locate: Locate
+    observation: Observation, missing: tuple[Path, ...], locate: Locate, is_excluded: Matches
 ) -> tuple[Skipped, ...]:
-    is_excluded = excluded(request.configuration)
     affected = observation.affected
     unreadable = [
         Skipped(file.path, file.reason)

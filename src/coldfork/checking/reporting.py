@@ -7,7 +7,6 @@ from pathlib import Path
 
 from coldfork.checking.changes import narrowed
 from coldfork.checking.inspection import Inspection
-from coldfork.checking.selection import excluded
 from coldfork.model.findings import Report
 from coldfork.model.observations import Coverage, LeftOut
 from coldfork.model.profiles import PROFILES
@@ -46,11 +45,9 @@ def report_of(inspection: Inspection) -> Report:
 
 def _excluded(inspection: Inspection) -> Iterator[LeftOut]:
     """The files that were named and that `exclude` keeps out of the findings all the same."""
-    configuration = inspection.request.configuration
-    is_excluded = excluded(configuration)
-    for module in inspection.observation.modules if configuration.exclude else ():
+    for module in inspection.observation.modules if inspection.request.configuration.exclude else ():
         path = inspection.locate(module.path)
-        if is_excluded(path):
+        if inspection.is_excluded(path):
             yield LeftOut(path, 1, "exclude in the configuration")
 
 

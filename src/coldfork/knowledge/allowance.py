@@ -10,7 +10,7 @@ from coldfork.knowledge.entries import NEWEST, admits
 
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 _SUFFIX = re.compile(r"(\d)(?:[.\-_]?(?:a|b|c|rc|alpha|beta|pre|dev|post)\.?\d*)+(?:\+[\w.]+)?|\+[\w.]+")
-_MANY = "99999"
+_MANY = 99999
 
 
 class Share(Enum):
@@ -63,7 +63,7 @@ def _below(release: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     numbers = list(_without_zeros(release))
     if numbers:
         numbers[-1] -= 1
-        yield (*numbers, int(_MANY))
+        yield (*numbers, _MANY)
 
 
 def _without_zeros(release: tuple[int, ...]) -> tuple[int, ...]:

@@ -108,8 +108,9 @@ class Selection:
         if not entry.versions:
             return Share.ALL
         name = entry.distribution
-        known: object = next(filter(None, map(self.versions.get, self._names_of(name))), None)
-        known = known or next(filter(None, map(self.required.get, self._names_of(name))), None)
+        names = self._names_of(name)
+        told = (held.get(one) for held in (self.versions, self.required) for one in names)
+        known: object = next(filter(None, told), None)
         self.asked[name] = known
         if known is None:
             return Share.ALL if entry.newest else Share.NONE

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from coldfork.model.causes import Audience, Cause, CheckedModule, Import, packages
 from coldfork.rules.causes.dominance import dominated
+from coldfork.rules.causes.grouping import names_import
 
 _ROOT = "\0"
 """No name of a module begins so."""
@@ -34,14 +35,17 @@ class Gates:
         if not free:
             return None
         wide = [cause for cause in causes if cause.audience in _WIDE]
-        everything = self._spared(wide, warm)
-        outside = self._spared([cause for cause in wide if _is_import(cause)], warm)
-        best = max(map(len, everything.files.values()), default=0)
+        outside = self._spared([cause for cause in wide if names_import(cause.call)], warm)
         best_outside = max(map(len, outside.files.values()), default=0)
+        free = [name for name in free if len(outside.modules.get(name, ())) > best_outside]
+        if not free:
+            return None
+        everything = self._spared(wide, warm)
+        best = max(map(len, everything.files.values()), default=0)
         found: tuple[str, tuple[str, ...]] | None = None
         for name in free:
             mended = everything.modules.get(name, set())
-            if len(outside.modules.get(name, set())) > best_outside and len(mended) > max(best, _LEAST - 1):
+            if len(mended) > max(best, _LEAST - 1):
                 best, found = len(mended), (name, tuple(sorted(mended)))
         return found
 
@@ -72,10 +76,6 @@ class _Spared(NamedTuple):
     """By the file whose waking lines are mended: several of them are one mend."""
     modules: Mapping[str, set[str]]
     """By the module that passes nothing on any more."""
-
-
-def _is_import(cause: Cause) -> bool:
-    return (cause.call or "").startswith("import ")
 
 
 _WIDE = (Audience.LIBRARY, Audience.SCRIPT)

@@ -28,7 +28,12 @@ class Origin(NamedTuple):
     @property
     def is_import(self) -> bool:
         """Whether it imports a package from outside the check."""
-        return self.call is not None and self.call.startswith("import ")
+        return names_import(self.call)
+
+
+def names_import(call: str | None) -> bool:
+    """Whether a call, or the end of a chain, is the import of a package."""
+    return call is not None and call.startswith("import ")
 
 
 class Origins:

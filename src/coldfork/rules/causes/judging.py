@@ -11,7 +11,7 @@ from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding
 from coldfork.model.observations import Observation
 from coldfork.rules.causes.gates import Gates
-from coldfork.rules.causes.grouping import Origin, Origins, wakes
+from coldfork.rules.causes.grouping import Origin, Origins, names_import, wakes
 from coldfork.rules.causes.warmth import Seed, Warmth
 from coldfork.rules.findings import fingerprints, wording
 
@@ -187,7 +187,7 @@ def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: 
         if finding.module not in seeds or (sure and not seeds[finding.module].sure):
             seeds[finding.module] = Seed(finding.path, finding.line, sure)
     first = members[0]
-    missing = any(symbol.startswith("import ") for symbol in first.chain.symbols[-1:])
+    missing = any(map(names_import, first.chain.symbols[-1:]))
     optional = missing and first.verdict is Verdict.CERTAIN  # else its condition says so already
     return warmth.ways(seeds, optional=optional)
 
@@ -215,9 +215,8 @@ def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str
 
 def _mended_there(origin: Origin) -> str:
     """The remedy of a line to which only imports lead that pass it on: they are not the ones to mend."""
-    called = origin.call or ""
-    if called.startswith("import "):
-        return f"import {called.removeprefix('import ')} inside the function that uses it"
+    if origin.is_import:
+        return f"{origin.call} inside the function that uses it"
     return f"mend {origin.path}:{origin.line}: let it happen on first use, and not on import"
 
 

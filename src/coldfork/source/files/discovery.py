@@ -108,7 +108,7 @@ class _Search:
     def add(self, name: str, path: str) -> None:
         """Take in a module, unless another one has its name already."""
         held = self.files.setdefault(name, path)
-        if os.path.realpath(held) != os.path.realpath(path):
+        if held != path and os.path.realpath(held) != os.path.realpath(path):
             other = os.path.relpath(held)
             self.left_out.append(LeftOut(os.path.relpath(path), 1, f"{other} is checked as {name}"))
 

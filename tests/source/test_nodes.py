@@ -8,11 +8,14 @@ import sysconfig
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import pytest
 
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.fields import FIELDS, Holds
 from coldfork.source.syntax.lazy_imports import declare
+from coldfork.source.syntax.lowering import blocks
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.newer.parsing import parse_any
@@ -90,7 +93,12 @@ async def function(a, b=f(), *rest: g(), c=h(), d, **more) -> "Thing":
 LAZY = b"lazy import os.path as path, sys\nlazy from . import sibling as other\n"
 
 
-def test_the_table_describes_every_node() -> None:
+def fail(*_: object) -> NoReturn:
+    """Fail as coldfork may at a statement that nobody thought of."""
+    raise LookupError
+
+
+def test_the_table_describes_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every field of every node holds what the table says, and every row of the table is used."""
     check = Check()
     for tree in trees():
@@ -99,6 +107,9 @@ def test_the_table_describes_every_node() -> None:
         check.of(Holds.BINDINGS, scope.frozen())
         if scope.loads:
             check.node((nodes.LOADS, 0, tuple(scope.loads.items())))
+    monkeypatch.setitem(blocks._STATEMENTS, ast.Pass, fail)
+    block, _ = lower_module(Context(), ast.parse("pass").body)
+    check.of(Holds.BLOCK, block)
     assert check.opcodes == set(FIELDS)
     assert check.kinds == set(Holds)
 

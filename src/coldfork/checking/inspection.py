@@ -11,22 +11,18 @@ from coldfork.checking import machines
 from coldfork.checking.changes import Asked, changes_asked
 from coldfork.checking.environment import Environment, environment_of
 from coldfork.checking.places import Locate, locator
+from coldfork.checking.questions import known_to, question_of
 from coldfork.checking.request import CheckRequest
 from coldfork.checking.selection import Matches, Selection
-from coldfork.knowledge import catalogue
-from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.causes import Cause
 from coldfork.model.errors import UsageError
+from coldfork.model.faults import Faults
 from coldfork.model.findings import Finding, Skipped
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Observation, Progress
-from coldfork.model.profiles import PROFILES, Profile
 from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Request, analyse
-from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.reading import CannotRead, Reader
-from coldfork.source.files.requirements import requirements
-from coldfork.source.files.site_packages import versions
 from coldfork.source.reach.keeping import Store
 
 Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
@@ -90,12 +86,16 @@ def inspect(
     selection = Selection(request.configuration)
     asked = changes_asked(request, present)
     search, environment = find(request, present)
-    observation, remedies = _observe(request, present, search, asked, progress, store, selection.is_excluded)
+    faults = Faults()
+    observation, remedies = _observe(
+        request, present, search, asked, progress, store, selection.is_excluded, faults
+    )
     locate = locator(observation.modules, present, request.overlays)
-    judgement = registry.judge_all(observation, request.rules, remedies)
+    judgement = registry.judge_all(observation, request.rules, remedies, faults)
     select = partial(selection.select, locate=locate)
     # Under a baseline an import is a way to a cause, and the cause may be an old one.
-    judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline)
+    judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline, faults=faults)
+    observation = replace(observation, unfinished=(*observation.unfinished, *faults.noted))
     return Inspection(
         request,
         observation,
@@ -126,14 +126,12 @@ def _observe(
     progress: Progress | None,
     store: Store | None,
     is_excluded: Matches,
+    faults: Faults,
 ) -> tuple[Observation, dict[str, str]]:
     """Run the analysis; the remedies come with it because the catalogues that name them are made here."""
-    installed, required = versions(search), requirements(paths)
-
-    def known_on(machine: Profile) -> Catalogue:
-        return catalogue.load(machine, installed, request.configuration.knowledge, required)
-
-    profile = PROFILES[request.main_profile]
+    known_on = known_to(request, paths, search, faults)
+    asked_of = question_of(request, paths, search, known_on, is_excluded)
+    profile = asked_of.profile
     others = {
         machine: known_on(machine) for machine in machines.with_more(profile) if request.profile is None
     }
@@ -141,30 +139,23 @@ def _observe(
         machine: machines.libraries(known, machine.accelerators - profile.accelerators)
         for machine, known in others.items()
     }
-    question = Request(
-        paths=paths,
-        profile=profile,
-        catalogue=known_on(profile),
-        entries=request.entries,
-        search=search,
-        base=None if request.package_base is None else str(Path(request.package_base).absolute()),
-        target_version=request.target_version,
-        jobs=request.jobs,
-        cache=cache_folder() if request.cache else None,
-        excluded=is_excluded,
+    question = replace(
+        asked_of,
         changed=None if asked is None or asked.everything else asked.files,
         towards=frozenset[str]().union(*towards.values()),
-        overlays=request.overlays,
-        cancelled=request.cancelled,
         store=store,
     )
     observation, remedies = analyse(question, progress), question.catalogue.remedies
     for machine, known in others.items() if observation.leading else ():
         # Nothing else can wake what only this machine has.
         narrowed = replace(question, profile=machine, catalogue=known, roots=observation.leading)
-        observation = machines.joined(observation, analyse(narrowed, progress))
+        observation = faults.attempt(partial(_with_machine, observation, narrowed, progress), observation)
         remedies = remedies | known.remedies
     return observation, remedies
+
+
+def _with_machine(observation: Observation, narrowed: Request, progress: Progress | None) -> Observation:
+    return machines.joined(observation, analyse(narrowed, progress))
 
 
 def _skipped(

@@ -14,20 +14,34 @@ import click
 from coldfork.checking import configuration as configurations
 from coldfork.checking import inspection as inspections
 from coldfork.checking.inspection import Inspection
-from coldfork.checking.request import paths_or_default, request_of
+from coldfork.checking.request import CheckRequest, paths_or_default, request_of
 from coldfork.cli import options, output
 from coldfork.model.errors import UsageError
+from coldfork.model.traces import Trace
 from coldfork.report.shared.progress import ProgressBar
 
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:
     """Check the paths as flags, environment and configuration say; the settings come with the answer."""
+    request, settings = _asked(context, paths)
+    with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
+        return inspections.inspect(request, bar.update), settings
+
+
+def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[Trace, dict[str, Any]]:
+    """What a check of the paths believes at a line; the settings come with the answer."""
+    from coldfork.checking import tracing
+
+    request, settings = _asked(context, paths)
+    with ProgressBar(sys.stderr) as bar:
+        return tracing.trace(request, place, bar.update), settings
+
+
+def _asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest, dict[str, Any]]:
     chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)
-    request = request_of(settings, chosen, configuration, overlays)
-    with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
-        return inspections.inspect(request, bar.update), settings
+    return request_of(settings, chosen, configuration, overlays), settings
 
 
 def _with_standard_input(

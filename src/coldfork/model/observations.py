@@ -41,9 +41,11 @@ class Unfinished:
     path: str
     line: int
     what: str = "budget"
-    """What came to its end."""
+    """What came to its end; `fault` where coldfork itself failed."""
     own: bool = True
     """False for a module of a dependency."""
+    fault: str = ""
+    """Which error of coldfork's own it was, and where."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, cast
 
 from coldfork.model.causes import Audience
-from coldfork.model.errors import UsageError
+from coldfork.model.errors import ColdforkError, UsageError
+from coldfork.model.faults import Faults
 from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules.findings import fingerprints, suppression
@@ -79,24 +81,57 @@ def judge(
 
 
 def judge_all(
-    observation: Observation, names: Sequence[str] = NAMES, remedies: Mapping[str, str] | None = None
+    observation: Observation,
+    names: Sequence[str] = NAMES,
+    remedies: Mapping[str, str] | None = None,
+    faults: Faults | None = None,
 ) -> Judgement:
     """Run the named rules; the ignored findings are kept apart, not dropped."""
+    faults = faults or Faults()
     programs = [module.name for module in observation.modules if module.audience is Audience.SCRIPT]
     case = Case(observation, remedies or {}, programs=frozenset(programs))
     judged = fingerprints.identify(
         finding
         for name in NAMES
         if name in names and name != UNUSED_IGNORE
-        for finding in rule(name).judge(case)
+        for finding in _judged(rule(name), case, faults)
     )
-    outcome = suppression.sort_out(judged, observation.ignores)
-    if UNUSED_IGNORE not in names or not outcome.leftovers:
+    outcome = faults.attempt(
+        lambda: suppression.sort_out(judged, observation.ignores), suppression.Sorted(tuple(judged), (), ())
+    )
+    # Where a rule failed, a comment may be for what it would have found.
+    if UNUSED_IGNORE not in names or not outcome.leftovers or faults.noted:
         return Judgement(outcome.kept, outcome.ignored)
     idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
-    complaints = fingerprints.identify(rule(UNUSED_IGNORE).judge(idle))
+    complaints = fingerprints.identify(_judged(rule(UNUSED_IGNORE), idle, faults))
     listed = sorted(outcome.kept + complaints, key=fingerprints.place)
     return Judgement(tuple(listed), outcome.ignored)
+
+
+def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
+    """The findings of a rule; where coldfork fails at an effect, those of all others."""
+    try:
+        return list(one.judge(case))
+    except ColdforkError:
+        raise
+    except Exception as problem:
+        failed = problem
+    before, seen = len(faults.noted), case.observation
+    findings: list[Finding] = []
+    rest = replace(case, observation=replace(seen, effects=()))
+    findings += faults.attempt(partial(_listed, one, rest), [])
+    for effect in seen.effects:
+        alone = replace(case, observation=replace(seen, effects=(effect,), unreadable=()), idle_ignores=())
+        findings += faults.attempt(
+            partial(_listed, one, alone), [], effect.module, effect.path, effect.line, one.NAME
+        )
+    if len(faults.noted) == before:  # it is their number, or the one beside the other
+        faults.note(failed)
+    return findings
+
+
+def _listed(one: Rule, case: Case) -> list[Finding]:
+    return list(one.judge(case))
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:

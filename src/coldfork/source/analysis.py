@@ -8,12 +8,16 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from coldfork.knowledge.catalogue import Catalogue
+from coldfork.model.effects import Effect
 from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
-from coldfork.model.observations import Observation, Progress, Statistics
+from coldfork.model.faults import Faults
+from coldfork.model.observations import IgnoreComment, Observation, Progress, Statistics, Unreadable
 from coldfork.model.profiles import Profile
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
@@ -33,6 +37,8 @@ from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
+
+T = TypeVar("T")
 
 _RECURSION = 20_000
 
@@ -66,15 +72,32 @@ class Request:
     """Where a session keeps what its requests find out; without one, that is in the cache."""
 
 
+class Ground(NamedTuple):
+    """What a request is about: its modules, found, and nothing of them followed yet."""
+
+    request: Request
+    """The request, with its entries by name."""
+    found: Found
+    search: tuple[str, ...]
+    program: Program
+    loader: Loader
+    faults: Faults
+
+
 def analyse(request: Request, progress: Progress | None = None) -> Observation:
     """Find every effect that importing the modules under the paths has."""
     started = time.perf_counter()
+    return at_length(lambda: _analyse(request, progress, started))
+
+
+def at_length(work: Callable[[], T]) -> T:
+    """The result of an analysis, which nests deeply and makes what lives long."""
     collecting = gc.isenabled()
     recursion = sys.getrecursionlimit()
     gc.disable()  # the data is a few large, long-lived trees: collecting finds nothing in them
     sys.setrecursionlimit(max(recursion, _RECURSION))
     try:
-        return with_room(_analyse, request, progress, started)
+        return with_room(work)
     except Cancellation:
         raise CheckCancelledError("the check was cancelled") from None
     finally:
@@ -83,9 +106,10 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
             gc.enable()
 
 
-def _analyse(request: Request, progress: Progress | None, started: float) -> Observation:
-    reader = Reader(request.overlays)
-    found = discover(request.paths, request.excluded, reader, request.base)
+def prepare(request: Request) -> Ground:
+    """Find the modules of a request."""
+    reader, faults = Reader(request.overlays), Faults()
+    found = discover(request.paths, request.excluded, reader, request.base, faults)
     search = tuple(str(folder.absolute()) for folder in request.search)
     search = tuple(folder for folder in search if folder not in found.roots)
     finder = Finder(found.roots, search, found.files, reader, found.beside())
@@ -98,20 +122,28 @@ def _analyse(request: Request, progress: Progress | None, started: float) -> Obs
         request.profile,
         request.target_version,
         Distributions(request.search),
-        required(found.roots, {name.partition(".")[0] for name in found.files}),
+        faults.attempt(
+            lambda: required(found.roots, {name.partition(".")[0] for name in found.files}), frozenset()
+        ),
     )
     program.pause = loader.pause = _pause(request.cancelled)
-    take_in_neighbours(found, program)
+    faults.attempt(lambda: take_in_neighbours(found, program), None)
     request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
     _check_entries(request, found, program)
+    return Ground(request, found, search, program, loader, faults)
+
+
+def _analyse(request: Request, progress: Progress | None, started: float) -> Observation:
+    request, found, search, program, loader, faults = prepare(request)
     store = request.store or OnDisk()
     remembered = Remembered(store, _packs(request, found, search, program), program, loader)
     try:
-        answer = remembered.recall()
+        answer = faults.attempt(remembered.recall, None)
         if answer is None:
-            results = Results(program, loader, remembered.results)
-            answer = _answer(request, found, search, program, results, progress)
-            remembered.keep(results, answer)
+            results = Results(program, loader, remembered.results, faults)
+            answer = _answer(request, found, search, program, results, progress, faults)
+            if not faults.noted:
+                faults.attempt(partial(remembered.keep, results, answer), None)
     except BaseException:
         loader.abandon()
         raise
@@ -176,27 +208,38 @@ def _answer(
     program: Program,
     results: Results,
     progress: Progress | None,
+    faults: Faults,
 ) -> Answer:
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
     quotations = Quotations(program, found.display)
-    reporter = Reporter(program, results, found, request.entries, quotations)
+    reporter = Reporter(program, results, found, request.entries, quotations, faults)
     affected = None
     if request.changed is not None:
-        names = affected_modules(results, (*found.roots, *search), found.files, request.changed)
+        changed, roots = request.changed, (*found.roots, *search)
+        names = faults.attempt(
+            lambda: affected_modules(results, roots, found.files, changed), set(found.files)
+        )
         affected = tuple(sorted(map(quotations.path_of, names)))
-    effects = reporter.effects()
+    effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
+    checked, imports = reporter.modules(effects), reporter.imports(effects)
+    unreadable: tuple[Unreadable, ...] = faults.attempt(reporter.unreadable, ())
+    ignores: tuple[IgnoreComment, ...] = faults.attempt(reporter.ignores, ())
+    absent: tuple[str, ...] = faults.attempt(
+        lambda: absent_packages(program, found.files, quotations.path_of), ()
+    )
+    leading = reporter.leading_to(request.towards)
     return Answer(
         effects,
-        reporter.unreadable(),
-        reporter.ignores(),
+        unreadable,
+        ignores,
         len(results.by_name),
-        absent_packages(program, found.files, quotations.path_of),
+        absent,
         affected,
-        reporter.modules(effects),
-        reporter.imports(effects),
+        checked,
+        imports,
         results.unset,
-        reporter.unfinished(),
-        reporter.leading_to(request.towards),
+        reporter.unfinished(),  # after all the rest, which may have failed
+        leading,
         reporter.unfollowed(),
     )
 
@@ -231,4 +274,4 @@ def _check_entries(request: Request, found: Found, program: Program) -> None:
             )
 
 
-__all__ = ["Found", "Request", "analyse"]
+__all__ = ["Found", "Ground", "Request", "analyse", "at_length", "prepare"]

@@ -36,6 +36,7 @@ Examples:
   coldfork check --all-ways                every module that a line wakes, with its way there
   coldfork check --changed-since origin/main   only what this branch can have changed
   coldfork check - --stdin-filename src/engine/core.py < buffer
+  coldfork check --trace src/engine/core.py:12   why a line is found, or is not
   coldfork check --confirm --virtual h100  import what was found, and see what happens
 
 \b
@@ -53,6 +54,11 @@ Next: coldfork rule NAME explains a finding.
     metavar="FILE",
     help="With - as a path: the file that standard input stands in for, where it lies in its package.",
 )
+@click.option(
+    "--trace",
+    metavar="FILE:LINE",
+    help="Print what was believed at this line, instead of findings: values, conditions, where it stopped.",
+)
 @debug_option
 @click.pass_context
 def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> None:
@@ -65,6 +71,9 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     from coldfork.cli.inspection import complain, inspect
 
     _refuse_idle_options(context)
+    if context.params["trace"] is not None:
+        _trace(context, paths)
+        return
     inspection, settings = inspect(context, paths)
     report, interrupted = _report(inspection, settings)
     if interrupted:
@@ -87,6 +96,17 @@ def _refuse_idle_options(context: click.Context) -> None:
     for name in ("virtual", "timeout"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise UsageError(f"--{name} is about imports, and nothing is imported without --confirm")
+
+
+def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
+    """Print what a check of the paths believes at one line."""
+    from coldfork.cli.inspection import trace
+    from coldfork.report.findings import trace_text
+
+    told, settings = trace(context, paths, context.params["trace"])
+    if settings["format"] != "text":
+        raise UsageError("--trace is for people to read: it has no --format")
+    deliver(trace_text.render(told, rendering(settings)), settings)
 
 
 def _is_unknown(report: Report) -> bool:

@@ -112,11 +112,12 @@ def _place(options: Options, path: str | None, line: int | None) -> dict[str, An
 def unfinished_object(unfinished: Unfinished, options: Options) -> dict[str, Any]:
     """One module that was not followed to its end, as a JSON object."""
     return {
-        "module": well_formed(unfinished.module),
-        "function": well_formed(unfinished.function),
-        **_place(options, unfinished.path, unfinished.line),
+        "module": optional(unfinished.module or None),
+        "function": optional(unfinished.function or None),
+        **_place(options, unfinished.path or None, unfinished.line or None),
         "what": unfinished.what,
         "own": unfinished.own,
+        "fault": optional(unfinished.fault or None),
     }
 
 

@@ -12,7 +12,7 @@ from coldfork.model.chains import Step, StepKind
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.model.observations import Unfinished
 from coldfork.report.findings.closing import closing_sentences
-from coldfork.report.findings.words import confirmation_sentence, verdict_sentence
+from coldfork.report.findings.words import confirmation_sentence, fault_sentence, verdict_sentence
 from coldfork.report.shared.characters import one_line, well_formed
 from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options, RuleText
@@ -203,19 +203,20 @@ def _not_analysed(file: Skipped, options: Options) -> _JsonObject:
 
 
 def _not_finished(unfinished: Unfinished, options: Options) -> _JsonObject:
+    if not unfinished.path:
+        return _notification("error", fault_sentence(unfinished))
     place: _JsonObject = {"artifactLocation": _artifact(unfinished.path, options)}
     if unfinished.line >= 1 and not _is_in_cell(unfinished.path, unfinished.line, options):
         place["region"] = {"startLine": unfinished.line}
+    if unfinished.fault:
+        return _notification("error", fault_sentence(unfinished), place)
     text = f"{unfinished.module} was not followed to its end: the {unfinished.what} ended here"
     return _notification("note", text, place)
 
 
-def _notification(level: str, text: str, place: _JsonObject) -> _JsonObject:
-    return {
-        "level": level,
-        "message": {"text": well_formed(text)},
-        "locations": [{"physicalLocation": place}],
-    }
+def _notification(level: str, text: str, place: _JsonObject | None = None) -> _JsonObject:
+    located: _JsonObject = {} if place is None else {"locations": [{"physicalLocation": place}]}
+    return {"level": level, "message": {"text": well_formed(text)}, **located}
 
 
 def _artifact(path: str, options: Options) -> _JsonObject:

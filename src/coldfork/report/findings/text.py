@@ -13,6 +13,7 @@ from coldfork.report.findings.selection import Selection
 from coldfork.report.findings.words import (
     confirmation_counts,
     examined,
+    fault_sentence,
     held_back,
     verdict_counts,
 )
@@ -95,7 +96,18 @@ class _Page:
             yield f"  and {len(skipped) - _MOST_SKIPPED} more; --format json lists them all"
 
     def _unfinished(self, unfinished: tuple[Unfinished, ...]) -> Iterator[str]:
-        """The checked modules that were not followed to their end, and how many others."""
+        """Where coldfork itself failed; then the modules that were not followed to their end."""
+        faults = [one for one in unfinished if one.fault]
+        for one in faults[:_MOST_SKIPPED]:
+            place = self._entries.place(one.path, one.line or None) if one.path else ""
+            yield from self._sheet.flow(self._sheet.say(fault_sentence(one, place)), _HANG)
+        if len(faults) > _MOST_SKIPPED:
+            count = plural(len(faults) - _MOST_SKIPPED, "more place")
+            yield f"and at {count}; --format json lists them all"
+        yield from self._too_long([one for one in unfinished if not one.fault])
+
+    def _too_long(self, unfinished: list[Unfinished]) -> Iterator[str]:
+        """The checked modules for which the budget did not suffice, and how many others."""
         own = [one for one in unfinished if one.own]
         for one in own[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(one.path, one.line))

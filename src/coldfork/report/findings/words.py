@@ -9,7 +9,7 @@ from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
-from coldfork.model.observations import Statistics
+from coldfork.model.observations import Statistics, Unfinished
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.quantities import duration, plural
 
@@ -21,6 +21,18 @@ _CONFIRMATIONS = {
     Confirmed.COLD: ("not confirmed", "a fresh interpreter that imported the module stayed cold"),
     Confirmed.NOT_TESTABLE: ("not testable", "what importing the module did could not be judged"),
 }
+
+
+def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
+    """That coldfork itself failed, where, what that costs, and what there is to report."""
+    at = f"at {place}" if place else f"in {unfinished.module}" if unfinished.module else ""
+    function = one_line(unfinished.function)
+    inside = f" (in {function})" if place and function != unfinished.module else ""
+    where = f"{at}{inside}" or "in a part of this check"
+    return (
+        f"coldfork itself failed {where}, so something may be missed; "
+        f"please report it: {one_line(unfinished.fault)}"
+    )
 
 
 def verdict_sentence(finding: Finding, profile: str) -> str:

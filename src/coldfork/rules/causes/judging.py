@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from coldfork.model.causes import Cause, Line, Way
 from coldfork.model.effects import Verdict
+from coldfork.model.faults import Faults
 from coldfork.model.findings import Finding
 from coldfork.model.observations import Observation
 from coldfork.rules.causes.gates import Gates
@@ -27,25 +29,43 @@ class Judgement:
     causes: tuple[Cause, ...]
 
 
-def judge(observation: Observation, findings: Sequence[Finding], *, gates: bool = True) -> Judgement:
+def judge(
+    observation: Observation,
+    findings: Sequence[Finding],
+    *,
+    gates: bool = True,
+    faults: Faults | None = None,
+) -> Judgement:
     """Find the lines that the findings come from; those that warm most modules come first.
 
     With `gates`, the imports by which a module passes on what other lines do are an entry of their own where
     mending them alone keeps more modules cold than mending any of those lines.
     """
+    faults = faults or Faults()
     origins = Origins(observation.modules)
-    warmth = Warmth(observation.modules, observation.imports)
+    warmth = faults.attempt(lambda: Warmth(observation.modules, observation.imports), Warmth((), ()))
     seen: Counter[str] = Counter()
     causes = []
     cause_of: dict[str, str] = {}
-    for origin, members in sorted(origins.groups(findings), key=lambda group: group[0][:2]):
+    groups = faults.attempt(lambda: origins.groups(findings), list(map(_alone, findings)))
+    for origin, members in sorted(groups, key=lambda group: group[0][:2]):
         essence = "\0".join((origin.path, " ".join(origin.text.split()), members[0].accelerator or ""))
         name = fingerprints.digest(essence, seen[essence])
         seen[essence] += 1
-        causes.append(_cause(name, origin, members, origins, warmth))
+        first = members[0]
+        causes.append(
+            faults.attempt(
+                partial(_cause, name, origin, members, origins, warmth),
+                _plain_cause(name, origin, members, origins),
+                first.module,
+                first.path,
+                first.line,
+            )
+        )
         cause_of.update((finding.id, name) for finding in members)
     if gates:
-        causes = _with_gates(observation, findings, causes, origins, warmth)
+        leaves = causes
+        causes = faults.attempt(lambda: _with_gates(observation, findings, leaves, origins, warmth), leaves)
         cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
     named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
     if observation.entries:  # what is asked about is one import: it is told as it runs
@@ -172,6 +192,29 @@ def _cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origi
         ways=_ways(origin, members, origins, warmth),
         then=_then(origin, members, origins),
         turn=min(finding.turn for finding in _direct(origin, members, origins)),
+    )
+
+
+def _alone(finding: Finding) -> tuple[Origin, list[Finding]]:
+    return Origin(finding.path, finding.line, finding.text, finding.module, None), [finding]
+
+
+def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origins) -> Cause:
+    """A cause of which is told only what its findings say themselves."""
+    first = members[0]
+    return Cause(
+        id=name,
+        path=origin.path,
+        line=origin.line,
+        call=origin.call,
+        accelerator=first.accelerator,
+        effect=first.effect,
+        verdict=first.verdict,
+        condition=first.condition,
+        audience=origins.audience(first),
+        remedy=first.remedy,
+        findings=tuple(finding.id for finding in members),
+        turn=first.turn,
     )
 
 

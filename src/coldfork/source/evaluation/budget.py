@@ -13,12 +13,14 @@ _DEEPEST = 60
 FEW_ELEMENTS = 8
 #: Items of a container that are gone through or copied in about the time of one statement.
 _ITEMS = 512
+#: So many faults are told of one module: who has more of them has one cause for them.
+_MOST_FAULTS = 4
 
 
 class Budget:
     """What is left of the work that one module is worth."""
 
-    __slots__ = ("cut", "depth", "left", "loops")
+    __slots__ = ("cut", "depth", "faults", "left", "loops")
 
     def __init__(self) -> None:
         self.left = _STATEMENTS
@@ -28,12 +30,15 @@ class Budget:
         """How many loops, each inside the next, are being followed."""
         self.cut: Cut | None = None
         """Where it came to its end first; None while it lasts."""
+        self.faults: dict[Cut, None] = {}
+        """Where following ended for a fault of coldfork's own."""
 
     def begin(self, of_test: bool) -> None:
         """Start over, for another module."""
         self.left = _STATEMENTS_OF_TESTS if of_test else _STATEMENTS
         self.depth = self.loops = 0
         self.cut = None
+        self.faults.clear()
 
     def charge_display(self, elements: int) -> None:
         """Count the elements of a display, or the arguments of a call, where they may be evaluated again."""
@@ -58,7 +63,17 @@ class Budget:
         """True when a call that began with nearly all there ever is has used it up."""
         return self.spent and before > _STATEMENTS // 2
 
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Everything that was not followed to its end."""
+        return (*self.faults, *(() if self.cut is None else (self.cut,)))
+
     def end_at(self, module: str, function: str, line: int) -> None:
         """Say where following came to the end of the budget, if it did not before."""
         if self.cut is None:
             self.cut = Cut(module, function, line)
+
+    def fail_at(self, module: str, function: str, line: int, fault: str) -> None:
+        """Say where a fault of coldfork's own ended following something."""
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults[Cut(module, function, line, fault)] = None

@@ -12,6 +12,7 @@ from coldfork.source.evaluation.environment_variables import EnvironmentVariable
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
 from coldfork.source.evaluation.flow import binding_guards, branches
+from coldfork.source.evaluation.flow.cuts import contain
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Disturbing, Interpreter
 from coldfork.source.evaluation.journal import Journal
@@ -26,7 +27,7 @@ from coldfork.source.evaluation.objects import (
 )
 from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.statements import class_statements
-from coldfork.source.evaluation.statements.dispatch import EXECUTE
+from coldfork.source.evaluation.statements.dispatch import EXECUTE, execute_body
 from coldfork.source.evaluation.trace import Cut, Failure, Site, SiteEdge
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.evaluation.unread_texts import UnreadTexts
@@ -86,6 +87,8 @@ class Evaluator(Interpreter):
 
     def execute(self, frame: Frame, block: Block) -> int:
         self.budget.left -= len(block)
+        if frame.function is None:
+            return execute_body(self, frame, block)
         for node in block:
             ended = EXECUTE[node[0]](self, frame, node)
             if ended:
@@ -102,14 +105,19 @@ class Evaluator(Interpreter):
             return EVALUATE[node[0]](self, frame, node)
         except Raised:
             return UNKNOWN
+        except Exception as problem:
+            contain(self, frame, problem)
+            return UNKNOWN
         finally:
             self.failing.pop()
             self.journal.forget(mark)
 
-    def run_module(self, module: Module) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], Cut | None, int]:
+    def run_module(
+        self, module: Module
+    ) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], tuple[Cut, ...], int]:
         """The wakes and the imports of this one module by itself, when it is imported.
 
-        Also where following it ended, and how many of its lines call something unknown.
+        Also where following it ended too soon, and how many of its lines call something unknown.
         """
         self.environment.begin(self._package_environments.environment(module))
         self.budget.begin(of_test=is_test(module.name, module.path))
@@ -129,7 +137,7 @@ class Evaluator(Interpreter):
             self.journal.roll_back()
             self.running.end()
         unfollowed = len(self.running.unfollowed)
-        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cut, unfollowed
+        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cuts, unfollowed
 
     def run_body(
         self,
@@ -163,7 +171,7 @@ class Evaluator(Interpreter):
             self.running.end()
             self.presumes = True
             self.strangers = None
-        return () if self.budget.cut is not None else tuple(frame.sites)
+        return () if self.budget.cuts else tuple(frame.sites)
 
     # -- what the parts need of each other: they are given the evaluator, as methods are ----------------
 

@@ -59,6 +59,23 @@ class Raised(Exception):
         """True for a `raise` that no test stands before."""
 
 
+class State(NamedTuple):
+    """Where a frame stands between two statements."""
+
+    env: Env | None
+    names: dict[str, Value] | None
+    cls: ClassRef | None
+    binds: dict[str, tuple[Node, ...]] | None
+    conditions: Conditions
+    presumed: tuple[str, ...]
+    off: Condition | None
+    must: set[str]
+    position: Position
+    symbol: str
+    gate: int
+    tries: int
+
+
 class Frame:
     """One call, module body or class body that is being followed."""
 
@@ -154,6 +171,26 @@ class Frame:
         self.line = line
         self.end_line = end_line
         self.column = 0
+
+    def state(self) -> State:
+        """Where the frame stands; `go_back` leads back there."""
+        names = None if self.env is None else self.env.names
+        return State(
+            self.env, names, self.cls, self.binds, self.conditions, self.presumed, self.off, self.must,
+            self.position, self.symbol, self.gate, self.tries,
+        )  # fmt: skip
+
+    def go_back(self, state: State) -> None:
+        """Stand again where the frame stood, whatever was left half done since."""
+        self.env, self.cls, self.binds = state.env, state.cls, state.binds
+        self.conditions, self.presumed, self.off, self.must = (
+            state.conditions, state.presumed, state.off, state.must,
+        )  # fmt: skip
+        self.position, self.symbol, self.gate, self.tries = (
+            state.position, state.symbol, state.gate, state.tries,
+        )  # fmt: skip
+        if self.env is not None and state.names is not None:
+            self.env.names = state.names
 
     def enter(self, position: Position, symbol: str) -> tuple[Position, str]:
         """Stand at another position of a body from here on; what `leave` needs to go back."""

@@ -122,8 +122,10 @@ class Failure(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Where following a module came to the end of its budget."""
+    """Where following a module ended: its budget had come to its end, or coldfork itself failed there."""
 
     module: str
     function: str
     line: int
+    fault: str = ""
+    """Which error of coldfork's own it was; empty for the end of the budget."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from coldfork.model.errors import UsageError
+from coldfork.model.faults import Faults
 from coldfork.model.observations import LeftOut
 from coldfork.source.files.kinds import SOURCES, refusal
 from coldfork.source.files.namespaces import Namespaces
@@ -57,9 +59,12 @@ class Found(NamedTuple):
 class _Search:
     """One walk over the paths."""
 
-    def __init__(self, excluded: Callable[[str], bool], reader: Reader, base: str | None) -> None:
+    def __init__(
+        self, excluded: Callable[[str], bool], reader: Reader, base: str | None, faults: Faults
+    ) -> None:
         self.excluded = excluded
         self.reader = reader
+        self.faults = faults
         self.base = base
         """The folder that holds all top packages, where somebody says so."""
         self.namespaces = Namespaces(reader)
@@ -92,18 +97,22 @@ class _Search:
             return
         shown = name.replace(".", "/")
         for entry, is_folder in self.entries(folder):
-            inner = f"{folder}/{entry}"
-            if is_folder:
-                if not entry.isidentifier() or (entry in _SKIPPED and not self._is_package(inner)):
-                    self.pass_over(inner, f"{shown}/{entry}")
-                else:
-                    self.package(inner, f"{name}.{entry}")
-            elif entry == "__init__.py":
-                self.add(name, inner)
-            elif entry.endswith(".py") and entry[:-3].isidentifier():
-                self.add(f"{name}.{entry[:-3]}", inner)
+            look = partial(self._in_package, name, folder, entry, is_folder)
+            self.faults.attempt(look, None, path=f"{shown}/{entry}")
+
+    def _in_package(self, name: str, folder: str, entry: str, is_folder: bool) -> None:
+        inner, shown = f"{folder}/{entry}", f"{name.replace('.', '/')}/{entry}"
+        if is_folder:
+            if not entry.isidentifier() or (entry in _SKIPPED and not self._is_package(inner)):
+                self.pass_over(inner, shown)
             else:
-                self.plain(inner, f"{shown}/{entry}")
+                self.package(inner, f"{name}.{entry}")
+        elif entry == "__init__.py":
+            self.add(name, inner)
+        elif entry.endswith(".py") and entry[:-3].isidentifier():
+            self.add(f"{name}.{entry[:-3]}", inner)
+        else:
+            self.plain(inner, shown)
 
     def add(self, name: str, path: str) -> None:
         """Take in a module, unless another one has its name already."""
@@ -123,20 +132,24 @@ class _Search:
         ):
             self.tops.add(folder)
         for entry, is_folder in entries:
-            inner = f"{folder}/{entry}"
             displayed = f"{shown}/{entry}" if shown else entry
-            if not is_folder:
-                self.plain(inner, displayed)
-            elif self._is_package(inner) and entry.isidentifier():
-                self.add_root(folder)
-                self.package(inner, entry)
-            elif entry in _SKIPPED or entry.startswith(".") or entry.endswith((".egg-info", ".dist-info")):
-                self.pass_over(inner, displayed)
-            elif (namespace and entry.isidentifier()) or self.namespaces.is_package(inner):
-                self.add_root(folder)
-                self.package(inner, entry)
-            else:
-                self.folder(inner, displayed)
+            look = partial(self._in_folder, folder, entry, is_folder, displayed, namespace)
+            self.faults.attempt(look, None, path=displayed)
+
+    def _in_folder(self, folder: str, entry: str, is_folder: bool, displayed: str, namespace: bool) -> None:
+        inner = f"{folder}/{entry}"
+        if not is_folder:
+            self.plain(inner, displayed)
+        elif self._is_package(inner) and entry.isidentifier():
+            self.add_root(folder)
+            self.package(inner, entry)
+        elif entry in _SKIPPED or entry.startswith(".") or entry.endswith((".egg-info", ".dist-info")):
+            self.pass_over(inner, displayed)
+        elif (namespace and entry.isidentifier()) or self.namespaces.is_package(inner):
+            self.add_root(folder)
+            self.package(inner, entry)
+        else:
+            self.folder(inner, displayed)
 
     def _is_package(self, folder: str) -> bool:
         return self.reader.is_file(f"{folder}/__init__.py")
@@ -211,7 +224,9 @@ class _Search:
         """A file named on the command line: as a member of its package if it is in one."""
         folder, file = os.path.split(path)
         stem, suffix = os.path.splitext(file)
-        within = self.package_of(folder) if suffix == ".py" and stem.isidentifier() else None
+        is_module = suffix == ".py" and stem.isidentifier()
+        look = partial(self.package_of, folder)
+        within = self.faults.attempt(look, None, path=shown) if is_module else None
         if within is not None:
             root, package = within
             self.add_root(root)
@@ -228,15 +243,16 @@ def discover(
     excluded: Callable[[str], bool] = lambda path: False,
     reader: Reader | None = None,
     base: str | None = None,
+    faults: Faults | None = None,
 ) -> Found:
     """Find every module under the paths; overlapping paths and links to the same file count once."""
     reader = reader or Reader()
-    search = _Search(excluded, reader, base)
+    search = _Search(excluded, reader, base, faults or Faults())
     bare: list[str] = []
     for path in paths:
         absolute = os.path.abspath(path)
         if reader.is_folder(absolute):
-            within = search.package_of(absolute)
+            within = search.faults.attempt(partial(search.package_of, absolute), None, path=str(path))
             if within is not None:
                 root, name = within
                 search.add_root(root)

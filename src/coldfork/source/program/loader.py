@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from coldfork.model.faults import FAILED, describe
 from coldfork.model.observations import Progress
 from coldfork.source.files.reading import CannotRead, Reader, Stamp, hash_of
 from coldfork.source.files.workers import Worker, can_fork
@@ -30,24 +31,30 @@ _MOST_SOURCE = 4_000_000
 
 def _read(
     reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
-) -> tuple[Summary, bytes]:
-    """The summary of a file; if it is for remembering, with the hash of what was read.
+) -> tuple[Summary, Outline, bytes]:
+    """The summary of a file and its outline; if it is for remembering, with the hash of what was read.
 
     The file itself may be another one by now.
     """
+    digest = b""
     try:
         raw = reader.read_bytes(path)
+        digest = hash_of(raw) if remembering else b""
+        summary = summarise(raw, target_version)
+        return summary, outline_of(summary), digest
     except CannotRead as problem:
-        return unreadable(problem.reason, problem.line, problem.column), reader.content_hash(path)
-    return summarise(raw, target_version), hash_of(raw) if remembering else b""
+        summary, digest = unreadable(problem.reason, problem.line, problem.column), reader.content_hash(path)
+    except Exception as problem:
+        summary = unreadable(f"{FAILED}{describe(problem)}")
+    return summary, outline_of(summary), digest
 
 
 def _packed(
     reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
 ) -> tuple[tuple[Any, ...], bytes, bytes]:
     """The same with the summary as bytes, behind its outline."""
-    summary, digest = _read(reader, path, target_version, remembering)
-    return tuple(outline_of(summary)), marshal.dumps(tuple(summary)), digest
+    summary, outline, digest = _read(reader, path, target_version, remembering)
+    return tuple(outline), marshal.dumps(tuple(summary)), digest
 
 
 class Loader:
@@ -111,14 +118,14 @@ class Loader:
     def _read_now(self, path: str, before: Stamp | None) -> Summary:
         """Read a file that the cache lacks, and that had this stamp before."""
         self.pause()
-        found, digest = _read(self.reader, path, self.target_version, self._remembering)
+        found, outline, digest = _read(self.reader, path, self.target_version, self._remembering)
         packed = b""
         if self._room_unpacked > 0:
             self._room_unpacked -= _size(before)
             self._unpacked[path] = found
         if self._remembering or path not in self._unpacked:
             packed = marshal.dumps(tuple(found))
-        self._record(path, before, digest, tuple(outline_of(found)), packed)
+        self._record(path, before, digest, tuple(outline), packed)
         return found
 
     def seen(self, path: str) -> tuple[Stamp, bytes] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from coldfork.model.causes import Audience, CheckedModule
 from coldfork.source.files.discovery import Found
@@ -59,6 +59,11 @@ class Audiences:
             for name, path in paths.items()
         ])  # fmt: skip
 
+    def plain(self) -> Iterator[CheckedModule]:
+        """The checked modules, as if all of them were for everybody."""
+        for name, file in self._found.files.items():
+            yield CheckedModule(name, self._quotations.path_of(name), Audience.LIBRARY, True, file)
+
     def _by_place(self, name: str, path: str) -> Audience:
         plain = name in self._found.display
         # A package may stand in a folder of examples; what the folders inside of it are called says less.
@@ -67,7 +72,9 @@ class Audiences:
             return Audience.TEST
         if plain and path.rpartition("/")[2] in _BUILDS:
             return Audience.BUILD
-        return Audience.EXAMPLE if _holds(folders, _EXAMPLES) else Audience.LIBRARY
+        if _holds(folders, _EXAMPLES):
+            return Audience.EXAMPLE
+        return Audience.SCRIPT if path.endswith(".ipynb") else Audience.LIBRARY
 
     def _folders_above(self, name: str, path: str) -> str:
         """The folders between a path that was given and the top package: `examples/`, or nothing."""

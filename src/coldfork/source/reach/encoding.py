@@ -51,7 +51,7 @@ def encode_answer(answer: Answer) -> Any:
         [(m.name, m.path, str(m.audience), m.imported, m.file) for m in answer.checked],
         [tuple(one) for one in answer.imports],
         answer.unset,
-        [(u.module, u.function, u.path, u.line, u.what, u.own) for u in answer.unfinished],
+        [(u.module, u.function, u.path, u.line, u.what, u.own, u.fault) for u in answer.unfinished],
         answer.leading,
         answer.unfollowed,
     )
@@ -146,8 +146,8 @@ def encode(result: ModuleResult) -> bytes:
         for e in result.edges
     )
     # `marshal` takes tuples, and none of the classes made from them.
-    cut: Any = None if result.cut is None else tuple(result.cut)
-    return marshal.dumps((sites, edges, cut, result.unfollowed))
+    cuts: Any = tuple(map(tuple, result.cuts))
+    return marshal.dumps((sites, edges, cuts, result.unfollowed))
 
 
 def _wake(wake: Wake) -> Any:
@@ -185,11 +185,11 @@ def _edge(edge: Edge) -> Any:
 
 def decode(data: bytes) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges, cut, unfollowed = marshal.loads(data)
+    sites, edges, cuts, unfollowed = marshal.loads(data)
     return ModuleResult(
         tuple([_to_site(site) for site in sites]),
         tuple([_to_site_edge(edge) for edge in edges]),
-        Cut(*cut) if cut is not None else None,
+        tuple([Cut(*cut) for cut in cuts]),
         unfollowed,
     )
 

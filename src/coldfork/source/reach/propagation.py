@@ -22,8 +22,8 @@ class ModuleResult(NamedTuple):
 
     sites: tuple[Site, ...]
     edges: tuple[SiteEdge, ...]
-    cut: Cut | None = None
-    """Where following it came to the end of its budget."""
+    cuts: tuple[Cut, ...] = ()
+    """Where following it ended too soon."""
     unfollowed: int = 0
     """How many lines call something unknown."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, ImportOf, Verdict
+from coldfork.model.faults import FAILED, Faults
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import told
@@ -23,8 +25,10 @@ from coldfork.source.reach.importers import importer_counts, importers_of, impor
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.preceding import Preceding
 from coldfork.source.reach.propagation import (
+    Importers,
     ModuleResult,
     Reached,
+    Reaches,
     closure,
     combine,
     kept_cold,
@@ -38,6 +42,9 @@ from coldfork.source.syntax.lazy_imports import FIRST
 from coldfork.source.syntax.syntax_errors import TOO_DEEP
 from coldfork.source.values.conditions import Condition
 
+#: How the effects of a module are told, for the conditions of its import.
+_Telling = Callable[[str, ModuleResult, tuple[Condition, ...]], Iterable[Effect]]
+
 
 class Reporter:
     """Tells what an analysis found, in the words of the model."""
@@ -49,6 +56,7 @@ class Reporter:
         found: Found,
         entries: tuple[str, ...],
         quotations: Quotations,
+        faults: Faults,
     ) -> None:
         self.program = program
         self.results = results.by_name
@@ -57,31 +65,47 @@ class Reporter:
         self.found = found
         self.entries = entries
         self._quotations = quotations
-        self._importers = importers_of(self.results)
-        self._order = ExecutionOrder(self.results, entries)
+        self._faults = faults
+        self._importers: Importers = faults.attempt(lambda: importers_of(self.results), {})
+        self._order = faults.attempt(
+            lambda: ExecutionOrder(self.results, entries), ExecutionOrder(self.results, ())
+        )
         self._preceding = Preceding(program, self.results, quotations)
-        self._reaches = reach(self.results, self._importers, self._blamed_imports(), self._environment)
+        self._reaches: Reaches = faults.attempt(
+            lambda: reach(self.results, self._importers, self._blamed_imports(), self._environment), {}
+        )
 
     # -- effects ------------------------------------------------------------------------------------
 
     def effects(self) -> tuple[Effect, ...]:
         """Every effect at a line of the checked code."""
-        conditions = closure(self.entries, self.results) if self.entries else None
+        conditions = (
+            self._faults.attempt(lambda: closure(self.entries, self.results), None) if self.entries else None
+        )
         made: dict[tuple[object, ...], Effect] = {}
         for name in self.found.files:
             if conditions is not None and name not in conditions:
                 continue
-            result = self.results.get(name)
-            if result is None:
+            if name not in self.results:
                 continue
             above = conditions[name] if conditions is not None else ()
-            for effect in [*self._own(name, result, above), *self._imported(name, result, above)]:
-                key = sameness(effect)
-                known = made.get(key)
-                if known is None or preference(effect) < preference(known):
-                    made[key] = effect
-        effects = self._with_counts(list(made.values()))
+            for effect in (*self._all(self._own, name, above), *self._all(self._imported, name, above)):
+                self._faults.attempt(partial(_take_in, effect, made), None, name, effect.path, effect.line)
+        found = list(made.values())
+        effects = self._faults.attempt(lambda: self._with_counts(found), found)
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
+
+    def _all(self, told: _Telling, name: str, above: tuple[Condition, ...]) -> list[Effect]:
+        """The effects of one kind of a module, as far as coldfork does not fail at them."""
+        effects: list[Effect] = []
+        self._faults.attempt(
+            lambda: effects.extend(told(name, self.results[name], above)),
+            None,
+            name,
+            self._quotations.path_of(name),
+            1,
+        )
+        return effects
 
     def _environment(self, name: str, line: int) -> dict[str, str | None]:
         """The variables that are set by the time a line of a module runs."""
@@ -122,8 +146,9 @@ class Reporter:
             if site.wake.kind in WAKING:
                 turns.setdefault(_line_of(site), self._order.turn(name, Event(False, index)))
         for site in told(result.sites):
-            effect = self._effect(name, site, site.wake, site.certain and not above, above, None)
-            yield replace(effect, turn=turns.get(_line_of(site), 0))
+            certain = site.certain and not above
+            for effect in self._effect(name, site, site.wake, certain, above, None):
+                yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
         """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
@@ -157,10 +182,9 @@ class Reporter:
                         woken_elsewhere=own,
                         may_be_lazy=self._may_be_lazy(name, site_edge),
                     )
-                    effect = self._effect(
-                        name, site_edge, through.wake, through.certain and not above, above, imported
-                    )
-                    yield replace(effect, turn=self._order.turn(name, Event(True, index)))
+                    certain = through.certain and not above
+                    for effect in self._effect(name, site_edge, through.wake, certain, above, imported):
+                        yield replace(effect, turn=self._order.turn(name, Event(True, index)))
 
     def _may_be_lazy(self, name: str, site: SiteEdge) -> bool:
         if self.program.target_version < FIRST or not site.statement:
@@ -178,6 +202,25 @@ class Reporter:
         return False
 
     def _effect(
+        self,
+        name: str,
+        site: Site | SiteEdge,
+        wake: Wake,
+        certain: bool,
+        above: tuple[Condition, ...],
+        imported: ImportOf | None,
+    ) -> tuple[Effect, ...]:
+        """The effect at a line; nothing where coldfork fails at telling it."""
+        return self._faults.attempt(
+            lambda: (self._made(name, site, wake, certain, above, imported),),
+            (),
+            name,
+            self._quotations.path_of(name),
+            site.line,
+            site.symbol,
+        )
+
+    def _made(
         self,
         name: str,
         site: Site | SiteEdge,
@@ -234,11 +277,15 @@ class Reporter:
     def modules(self, effects: Iterable[Effect]) -> tuple[CheckedModule, ...]:
         """The checked modules, and whom each of them concerns."""
         audiences = Audiences(self.program, self.found, self._importers, self._quotations)
-        return audiences.modules({effect.module for effect in effects})
+        told = self._faults.attempt(lambda: audiences.modules({effect.module for effect in effects}), None)
+        return tuple(audiences.plain()) if told is None else told
 
     def imports(self, effects: Iterable[Effect]) -> tuple[Import, ...]:
         """The imports that lead to the lines that wake a device, or to an import of a waking package."""
         seeds = {e.module for e in effects if e.kind in WAKING and not (e.imported and e.imported.own)}
+        return self._faults.attempt(lambda: self._towards(seeds), ())
+
+    def _towards(self, seeds: set[str]) -> tuple[Import, ...]:
         towards = imports_towards(seeds, self._importers, self._reaches, self._environment)
         return tuple([
             Import(
@@ -254,7 +301,9 @@ class Reporter:
 
     def leading_to(self, packages: Iterable[str]) -> tuple[str, ...]:
         """The checked modules whose import can lead to that of one of these packages."""
-        leading = leading_to(packages, self._importers)
+        leading = self._faults.attempt(
+            lambda: leading_to(packages, self._importers), frozenset(self.found.files)
+        )
         return tuple([name for name in self.found.files if name in leading])
 
     def unfollowed(self) -> int:
@@ -270,6 +319,8 @@ class Reporter:
             state = self.program.module(name)
             if state is not None and state.outline.error is not None:
                 reason, line, column = state.outline.error
+                if reason.startswith(FAILED):
+                    continue
                 own, too_large = name in self.found.files, reason == TOO_LARGE
                 if own and self._is_data(self.found.files[name], reason):
                     continue
@@ -295,18 +346,28 @@ class Reporter:
 
     def unfinished(self) -> tuple[Unfinished, ...]:
         """Modules that were not followed to their end."""
-        found = [
-            Unfinished(
-                name,
-                cut.function,
-                self._quotations.path_of(cut.module),
-                cut.line,
-                own=name in self.found.files,
-            )
-            for name, result in self.results.items()
-            if (cut := result.cut) is not None
-        ]
-        return tuple(sorted(found, key=lambda u: u.module))
+        found: dict[object, Unfinished] = {}
+        for name, result in self.results.items():
+            own = name in self.found.files
+            for cut in result.cuts:
+                key = (cut.module, cut.line, cut.fault) if cut.fault else name
+                one = Unfinished(
+                    name,
+                    cut.function,
+                    self._quotations.path_of(cut.module),
+                    cut.line,
+                    "fault" if cut.fault else "budget",
+                    own,
+                    cut.fault,
+                )
+                if key not in found or (own and not found[key].own):
+                    found[key] = one
+            state = self.program.module(name)
+            error = state.outline.error if state is not None else None
+            if error is not None and error[0].startswith(FAILED):
+                fault = error[0].removeprefix(FAILED)
+                found[name] = Unfinished(name, name, self._quotations.path_of(name), 1, "fault", own, fault)
+        return tuple(sorted((*found.values(), *self._faults.noted), key=lambda u: (u.module, u.line)))
 
     def ignores(self) -> tuple[IgnoreComment, ...]:
         """Ignore comments of the checked code."""
@@ -320,6 +381,14 @@ class Reporter:
                     IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
                 )
         return tuple(found)
+
+
+def _take_in(effect: Effect, made: dict[tuple[object, ...], Effect]) -> None:
+    """Report an effect, unless one that says the same is the better one."""
+    key = sameness(effect)
+    known = made.get(key)
+    if known is None or preference(effect) < preference(known):
+        made[key] = effect
 
 
 def _unsaid(

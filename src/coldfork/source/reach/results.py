@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from coldfork.model.faults import Faults, describe
 from coldfork.model.observations import Progress
 from coldfork.source.evaluation.evaluator import Evaluator
+from coldfork.source.evaluation.trace import Cut
 from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
@@ -45,10 +48,19 @@ class Outcome(NamedTuple):
 class Results:
     """Module results by name."""
 
-    def __init__(self, program: Program, loader: Loader, known: dict[str, Outcome]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        loader: Loader,
+        known: dict[str, Outcome],
+        faults: Faults,
+        evaluator: Callable[[Program], Evaluator] = Evaluator,
+    ) -> None:
         self.program = program
         self.loader = loader
         self.jobs = loader.jobs
+        self._faults = faults
+        self._make = evaluator
         self.known = known
         """What is known of modules that may not have been reached yet."""
         self.by_name: dict[str, ModuleResult] = {}
@@ -92,7 +104,10 @@ class Results:
         self._checked = checked
         level = self._expanded(roots)
         if not self.known:  # nearly all that may be imported is: following all of it at once shares it best
-            ahead = read_ahead(self.program, self.loader, level, progress)
+            ahead = self._faults.attempt(
+                lambda: read_ahead(self.program, self.loader, level, progress),
+                Ahead(frozenset(level), frozenset()),
+            )
             self.loader.close()  # what is left to read is not worth the memory of those who help
             record_bases(self.program)
             self._unimported = ahead.names - ahead.imported
@@ -107,12 +122,16 @@ class Results:
                 if isinstance(result, bytes):
                     result = decode(result)
                 self.by_name[name] = result
-                found.extend(self._imported(name, result))
-            level = [
-                name
-                for name in dict.fromkeys(found)
-                if name not in self.by_name and has_source(self.program, name)
-            ]
+                found += self._faults.attempt(partial(self._to_follow, name, result), [], name)
+            level = [name for name in dict.fromkeys(found) if name not in self.by_name]
+
+    def _to_follow(self, name: str, result: ModuleResult) -> list[str]:
+        """The modules to follow for one that imports them."""
+        return [
+            target
+            for target in dict.fromkeys(self._imported(name, result))
+            if target not in self.by_name and has_source(self.program, target)
+        ]
 
     def _imported(self, name: str, result: ModuleResult) -> Iterator[str]:
         """The modules that importing one runs."""
@@ -203,25 +222,23 @@ class Results:
 
     def _evaluate_one(self, name: str) -> Outcome:
         """Follow one module."""
-        if self._evaluator is None:
-            self._evaluator = Evaluator(self.program)
         program = self.program
         program.consulted = 0
-        state = program.module(name)
-        if state is None:
-            return Outcome(ModuleResult((), ()), (), program.bit(name))
         try:
-            result = self._evaluator.run_module(state)
+            if self._evaluator is None:
+                self._evaluator = self._make(program)
+            state = program.module(name)
+            if state is None:
+                return Outcome(ModuleResult((), ()), (), program.bit(name))
+            result = ModuleResult(*self._evaluator.run_module(state))
+            broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
         except Exception as problem:  # a fault of ours must not cost the other modules' findings
             self._evaluator = None
-            reason = (
-                f"could not be followed ({type(problem).__name__}: {problem}); this is a fault of coldfork"
-            )
-            return Outcome(ModuleResult((), ()), ((name, reason, 1, 0),), program.consulted)
+            cut = Cut(name, name, 1, describe(problem))
+            return Outcome(ModuleResult((), (), (cut,)), (), program.consulted)
         if name in self._unimported:
             state.release()
-        broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
-        return Outcome(ModuleResult(*result), broken, program.consulted)
+        return Outcome(result, broken, program.consulted)
 
 
 def _encoded(result: ModuleResult | bytes) -> bytes:

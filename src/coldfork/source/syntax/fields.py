@@ -115,6 +115,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.MATCH: _fields(line=_LINE, subject=_ONE, cases=Holds.CASES),
     nodes.DELETE: _fields(line=_LINE, targets=_MANY),
     nodes.LOADS: _fields(line=_LINE, names=_PLAIN),  # (dotted name, its line), ...
+    nodes.FAULT: _fields(line=_LINE, fault=_PLAIN),
     nodes.ASYNC_FOR: _FOR,
     nodes.ASYNC_WITH: _WITH,
     nodes.TO_NAME: _fields(name=_PLAIN),

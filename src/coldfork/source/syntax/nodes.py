@@ -70,6 +70,7 @@ ASYNC_FOR = 53
 ASYNC_WITH = 54
 LAZY_IMPORT = 55  # from Python 3.15 on: names are bound, and modules run when one of them is read
 LAZY_FROM = 56
+FAULT = 57  # a statement on which coldfork itself failed when it was read
 
 # -- assignment targets -----------------------------------------------------------------------------
 TO_NAME = 60

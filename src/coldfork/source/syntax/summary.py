@@ -7,6 +7,7 @@ import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from coldfork.model.faults import FAILED, describe
 from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.ignore_comments import find_ignore_comments
@@ -58,6 +59,8 @@ def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
         return unreadable(problem.reason, problem.line, problem.column)
     except (RecursionError, MemoryError):
         return unreadable(TOO_DEEP)
+    except Exception as problem:
+        return unreadable(f"{FAILED}{describe(problem)}")
 
 
 def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
@@ -151,9 +154,11 @@ def function_code(source: bytes, start: int, end: int, line: int) -> Code | None
         offset -= 1
     try:
         tree: Any = parse_any(text)
+        if not tree.body:
+            return None
         node = tree.body[0]
         if isinstance(node, ast.If):
             node = node.body[0]
         return code_of(lower_function(Context(offset), node))
-    except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
+from coldfork.model.faults import describe
 from coldfork.source.evaluation.calls import external_calls, known_effects, wrapping
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
@@ -14,7 +15,7 @@ from coldfork.source.evaluation.calls.disturbance import disturb_arguments
 from coldfork.source.evaluation.calls.handing_over import hand_over
 from coldfork.source.evaluation.calls.recalling import recalled
 from coldfork.source.evaluation.flow.branches import FALLS
-from coldfork.source.evaluation.flow.cuts import cut_short
+from coldfork.source.evaluation.flow.cuts import contain, cut_short, fail_at
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
@@ -172,7 +173,11 @@ def _answer(
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:
     """Parameters and block of a function; None when it cannot be read, or not be followed any further."""
-    code = ev.definitions.code_of(function)
+    try:
+        code = ev.definitions.code_of(function)
+    except Exception as problem:
+        fail_at(ev, function.module.name, function.qualified, function.line, describe(problem))
+        return None
     if code is not None and ev.budget.exhausted:
         cut_short(ev, frame, frame.line)
         return None
@@ -237,7 +242,7 @@ def _result(
         ev.budget.left -= 1
         ev.program.consulted |= known.consulted
         if known.cut is not None:
-            ev.budget.end_at(*known.cut)
+            ev.budget.end_at(known.cut.module, known.cut.function, known.cut.line)
         return known
     if not ev.memo.enter_call(key, place):
         return NOTHING
@@ -286,9 +291,9 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
     inner.symbol = function.qualified
     inner.first_yield_only = call.first_yield_only
     inner.step_kind = StepKind.CONSTRUCT if function.name in ("__init__", "__new__") else StepKind.CALL
-    bind_arguments(ev, inner, function, code.parameters, call.positional, call.keywords)
     raises, outright = "", False
     try:
+        bind_arguments(ev, inner, function, code.parameters, call.positional, call.keywords)
         ended = ev.execute(inner, code.block)
         if ended == FALLS and not (inner.off is not None and inner.returns):
             inner.returns.append((NONE, inner.off))
@@ -303,6 +308,10 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         inner.raise_musts.append(set(inner.must))
         if raises:
             inner.exit_musts.append(set(inner.must))
+    except Exception as problem:
+        contain(ev, inner, problem)
+        inner.returns.append((UNKNOWN, None))
+        inner.exit_musts.append(set())
     must = _in_all(inner.exit_musts) if inner.exit_musts else _NOTHING
     if code.is_generator:
         value: Value = Sequence("list", tuple(inner.yields), not (inner.conditions or inner.partial))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Branches
+from coldfork.source.evaluation.flow.cuts import contain, fail_at
 from coldfork.source.evaluation.flow.narrowing import narrowing_test
 from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome
 from coldfork.source.evaluation.frame import Frame, Raised
@@ -19,9 +20,10 @@ from coldfork.source.evaluation.statements.import_statements import from_, impor
 from coldfork.source.evaluation.statements.loops import for_, while_
 from coldfork.source.evaluation.statements.matching import match_
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node, last_line
+from coldfork.source.syntax.nodes import Block, Node, last_line, line_of
+from coldfork.source.syntax.walk import walk
 from coldfork.source.values.conditions import presumptions
-from coldfork.source.values.kinds import NONE, Const, Instance, Property, Value
+from coldfork.source.values.kinds import NONE, UNKNOWN, Const, Instance, Property, Value
 from coldfork.source.values.unions import needing
 
 
@@ -238,6 +240,14 @@ def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
     return FALLS
 
 
+def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
+    """A statement on which coldfork failed when it was read."""
+    _, line, fault = node
+    frame.at(line, line)
+    fail_at(ev, frame.module.name, frame.symbol, line, fault)
+    return FALLS
+
+
 EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.EXPR: _expr,
     nodes.ASSIGN: _assign,
@@ -266,4 +276,36 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.MATCH: match_,
     nodes.DELETE: _delete,
     nodes.LOADS: _loads,
+    nodes.FAULT: _fault,
 }
+
+
+def execute_body(ev: Interpreter, frame: Frame, block: Block) -> int:
+    """Run statements of a module or a class: a fault of coldfork's own costs one of them."""
+    for node in block:
+        before = frame.state()
+        try:
+            ended = EXECUTE[node[0]](ev, frame, node)
+        except Raised:
+            raise
+        except Exception as problem:
+            contain(ev, frame, problem, line_of(node))
+            frame.go_back(before)
+            for name in _bound(node):
+                if stored(frame, name):
+                    bind_name(ev, frame, name, UNKNOWN)
+            continue
+        if ended:
+            return ended
+    return FALLS
+
+
+def _bound(statement: Node) -> Iterator[str]:
+    """The names that a statement may bind."""
+    for node in walk((statement,)):
+        if node[0] in (nodes.TO_NAME, nodes.WALRUS):
+            _, name, *_ = node
+            yield name
+        elif node[0] in (nodes.DEF, nodes.CLASS):
+            _, _, name, *_ = node
+            yield name

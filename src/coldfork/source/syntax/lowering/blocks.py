@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from coldfork.model.faults import describe
+from coldfork.source.files.reading import CannotRead
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.lowering.expressions import lower_expression, lower_parameters, lower_target
@@ -75,10 +77,21 @@ def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None
             continue
         lower = _STATEMENTS.get(type(node))
         if lower is not None:
-            lowered = lower(context, node, scope)
+            try:
+                lowered = lower(context, node, scope)
+            except (CannotRead, SyntaxError, RecursionError, MemoryError):
+                raise
+            except Exception as problem:
+                lowered = _failed(context, node, scope, problem)
             if lowered is not None:
                 out.append(lowered)
     return tuple(out)
+
+
+def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exception) -> Node:
+    """What stands for a statement on which coldfork itself fails: who comes to it is told."""
+    lowered: Node = (nodes.FAULT, node.lineno + context.offset, describe(problem))
+    return bind_opaquely(lowered, scope, names_in([node]) if scope is not None else set())
 
 
 def _if(context: Context, node: ast.If, scope: Scope | None) -> Node | None:

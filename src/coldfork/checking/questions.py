@@ -1,0 +1,53 @@
+"""What a check asks of the analysis, and the facts about libraries that it is asked with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from coldfork.checking.request import CheckRequest
+from coldfork.checking.selection import Matches
+from coldfork.knowledge import catalogue
+from coldfork.knowledge.catalogue import Catalogue
+from coldfork.model.faults import Faults
+from coldfork.model.profiles import PROFILES, Profile
+from coldfork.source.analysis import Request
+from coldfork.source.files.packs import cache_folder
+from coldfork.source.files.requirements import requirements
+from coldfork.source.files.site_packages import versions
+
+Known = Callable[[Profile], Catalogue]
+
+
+def known_to(
+    request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
+) -> Known:
+    """What is known of the libraries in the versions that the code will meet, for each machine."""
+    installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
+    required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})
+    return lambda machine: catalogue.load(machine, installed, request.configuration.knowledge, required)
+
+
+def question_of(
+    request: CheckRequest,
+    paths: tuple[Path, ...],
+    search: tuple[Path, ...],
+    known: Known,
+    is_excluded: Matches,
+) -> Request:
+    """The paths, for the machine that is asked about in any case."""
+    profile = PROFILES[request.main_profile]
+    return Request(
+        paths=paths,
+        profile=profile,
+        catalogue=known(profile),
+        entries=request.entries,
+        search=search,
+        base=None if request.package_base is None else str(Path(request.package_base).absolute()),
+        target_version=request.target_version,
+        jobs=request.jobs,
+        cache=cache_folder() if request.cache else None,
+        excluded=is_excluded,
+        overlays=request.overlays,
+        cancelled=request.cancelled,
+    )

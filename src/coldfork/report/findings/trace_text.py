@@ -1,0 +1,108 @@
+"""What was believed at a line, for whoever wonders at a finding there, or at none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.traces import Imported, Touch, Trace, Visit
+from coldfork.report.shared.characters import one_line
+from coldfork.report.shared.effects import effect_phrase
+from coldfork.report.shared.options import Options
+from coldfork.report.shared.quantities import plural
+from coldfork.report.shared.sheets import Sheet
+
+_MOST_VISITS = 8
+_HANG = 4
+
+
+def render(trace: Trace, options: Options) -> str:
+    """Write what was seen at the line, one way of coming to it after the other."""
+    return "\n".join(_Page(trace, options).lines()) + "\n"
+
+
+def _touch(touch: Touch) -> str:
+    """What a statement does to a device, and how sure that is."""
+    condition = one_line(touch.condition or "")
+    # In a function, how sure a call is rests with whoever calls it.
+    sure = ", certain" if touch.certain else f", only when {condition}" if condition else ""
+    return f"{touch.symbol} {effect_phrase(touch.effect, touch.accelerator)}{sure}"
+
+
+def _imported(imported: Imported) -> str:
+    condition = f", only when {one_line(imported.condition)}" if imported.condition else ""
+    return f"it imports {imported.module}{'' if imported.found else ', which was not found'}{condition}"
+
+
+class _Page:
+    """One trace being written."""
+
+    def __init__(self, trace: Trace, options: Options) -> None:
+        self._trace = trace
+        self._sheet = Sheet(options)
+
+    def lines(self) -> Iterator[str]:
+        trace = self._trace
+        yield from self._about(trace)
+        for visit in trace.visits[:_MOST_VISITS]:
+            yield ""
+            yield from self._visit(visit)
+        if len(trace.visits) > _MOST_VISITS:
+            yield ""
+            yield f"and {len(trace.visits) - _MOST_VISITS} more ways"
+        for sentence in trace.unfinished:
+            yield ""
+            yield from self._flow(sentence)
+
+    def _about(self, trace: Trace) -> Iterator[str]:
+        """Which line is told of, and why it is not the one that was asked about."""
+        were = "was" if trace.modules == 1 else "were"
+        followed = f"{plural(trace.modules, 'module')} {were} followed, and nothing came to"
+        if not trace.line:
+            why = (
+                f"nothing that an import runs calls {trace.within}"
+                if trace.within
+                else "its module is not imported on the way, or ends before it"
+            )
+            yield from self._flow(f"{followed} {trace.path}:{trace.asked}: {why}")
+            return
+        place = self._sheet.paint("place", self._sheet.say(f"{trace.path}:{trace.line}"))
+        if trace.line == trace.asked:
+            yield place
+        else:
+            yield from self._flow(
+                f"{followed} line {trace.asked}; of the statements around it, this is the innermost that "
+                "something came to:"
+            )
+            yield place
+        yield f"    {self._sheet.cut(trace.text, 4)}"
+
+    def _visit(self, visit: Visit) -> Iterator[str]:
+        where = f"in {visit.function}, " if visit.function != visit.importing else ""
+        times = f" ({visit.times} times alike)" if visit.times > 1 else ""
+        if visit.looked_up:
+            yield from self._flow(
+                f"while {visit.importing} is imported, a name that it binds is asked for{times}"
+            )
+        else:
+            yield from self._flow(f"{where}while {visit.importing} is imported{times}")
+        for sentence in self._circumstances(visit):
+            yield from self._flow(sentence, 2)
+        for belief in visit.beliefs:
+            yield from self._flow(f"{one_line(belief.text)} is {one_line(belief.value)}", 4)
+        for touch in visit.touches:
+            yield from self._flow(_touch(touch), 2)
+        for imported in visit.imports:
+            yield from self._flow(_imported(imported), 2)
+        if visit.ended:
+            yield from self._flow(f"then it {visit.ended}", 2)
+
+    def _circumstances(self, visit: Visit) -> Iterator[str]:
+        if visit.condition:
+            yield f"it runs only when {one_line(visit.condition)}"
+        if not visit.nominal:
+            yield "that is not the path taken on the assumed machine, so nothing here is certain"
+        if visit.presumed:
+            yield f"presuming that {', and that '.join(map(one_line, visit.presumed))}"
+
+    def _flow(self, text: str, indent: int = 0) -> Iterator[str]:
+        yield from self._sheet.flow(f"{' ' * indent}{self._sheet.say(text)}", indent + _HANG)

@@ -112,23 +112,25 @@ del total
 CONTAINED = ("evaluation", "semantics", "syntax", "values")
 #: In the other rooms, what every answer goes through: with it fails the check, as an internal error.
 CARRYING = frozenset({
-    "analysis._analyse", "analysis._answer", "analysis._check_entries", "analysis._packs",
-    "analysis._pause", "analysis.analyse", "files.discovery.Found.beside",
-    "files.discovery._Search._is_package", "files.discovery._Search.add_root",
-    "files.discovery._Search.enter", "files.discovery._Search.entries", "files.discovery._Search.folder",
-    "files.discovery.discover", "files.finder.Finder.find", "files.packs.digest_of",
-    "files.packs.tool_digest", "files.reading.Reader.is_folder", "files.roomy_stack._call",
-    "files.roomy_stack.with_room", "files.site_packages.names_in", "files.site_packages.versions",
-    "files.workers.can_fork", "program.loader.Loader.close", "program.loader.Loader.outline",
-    "program.module.Module.outline", "program.module.Module.release", "program.program.Program.kept",
-    "program.program.Program.loaded", "program.program.Program.module", "reach.keeping.Held.drop",
-    "reach.keeping.Held.write", "reach.reporter.Reporter.imports", "reach.reporter.Reporter.leading_to",
+    "analysis.Analysis._observed", "analysis.Analysis.observe", "analysis._answer",
+    "analysis._check_entries", "analysis._observe", "analysis._packs", "analysis._pause",
+    "analysis.at_length", "analysis.prepare", "evaluation.evaluator.Evaluator.close",
+    "files.discovery.Found.beside", "files.discovery._Search._is_package",
+    "files.discovery._Search.add_root", "files.discovery._Search.enter", "files.discovery._Search.entries",
+    "files.discovery._Search.folder", "files.discovery.discover", "files.finder.Finder.find",
+    "files.packs.digest_of", "files.packs.tool_digest", "files.reading.Reader.is_folder",
+    "files.roomy_stack._call", "files.roomy_stack.with_room", "files.site_packages.names_in",
+    "files.site_packages.versions", "files.workers.can_fork", "program.loader.Loader.close",
+    "program.loader.Loader.outline", "program.module.Module.outline", "program.module.Module.release",
+    "program.program.Program.close", "program.program.Program.kept", "program.program.Program.loaded",
+    "program.program.Program.module", "reach.keeping.Held.drop", "reach.keeping.Held.write",
+    "reach.reporter.Reporter.imports", "reach.reporter.Reporter.leading_to",
     "reach.reporter.Reporter.modules", "reach.reporter.Reporter.unfinished",
     "reach.reporter.Reporter.unfollowed", "reach.results.Results._along",
     "reach.results.Results._evaluate_many", "reach.results.Results._evaluate_one",
     "reach.results.Results._expanded", "reach.results.Results._share_out", "reach.results.Results.broken",
-    "reach.results.Results.evaluate", "reach.results.Results.unset", "reach.results._lanes",
-    "reach.results.has_source", "reach.results.record_bases",
+    "reach.results.Results.close", "reach.results.Results.evaluate", "reach.results.Results.unset",
+    "reach.results._lanes", "reach.results.has_source", "reach.results.record_bases",
 })  # fmt: skip
 
 STRIDE = int(os.environ.get("COLDFORK_TEST_STRIDE", "12"))
@@ -200,7 +202,7 @@ def test_a_failure_in_any_function_is_told_and_leaves_the_rest(
     assert len(tried) > 20
     for name in ended:
         short = name.removeprefix("coldfork.source.")
-        assert room(name) not in CONTAINED
+        assert room(name) not in CONTAINED or name.endswith(".close")
         assert short in CARRYING or short.endswith(".__init__")
 
 

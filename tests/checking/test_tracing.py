@@ -174,6 +174,6 @@ def test_watching_every_line_changes_no_answer(tmp_path: Path, monkeypatch: pyte
         watch = Watch(str(tmp_path / name), frozenset(range(1, 100)), lambda _: "")
         made = partial(TracingEvaluator, watch=watch)
         with monkeypatch.context() as patch:
-            patch.setattr(Results.__init__, "__defaults__", (made,))
+            patch.setattr(Results.__init__, "__defaults__", (made, False))
             assert check(tmp_path).causes == expected.causes
         assert watch.seen or name.endswith(("toml", "__init__.py"))

@@ -51,7 +51,6 @@ def test_importing_the_catalogue_loads_nothing_outside_the_standard_library() ->
 def test_loading_is_quick() -> None:
     """10 ms is the promise; calls are counted instead, which take no longer on a busy machine."""
     versions = {"torch": "2.8.0", "triton": "3.3.1", "jax": "0.5.0", "flashinfer-python": "0.6.8"}
-    load(PROFILES["cuda"], versions)
     calls = 0
 
     def count(_frame: FrameType, event: str, _given: object) -> None:
@@ -61,6 +60,9 @@ def test_loading_is_quick() -> None:
     sys.setprofile(count)
     try:
         load(PROFILES["cuda"], versions)
+        first = calls
+        load(PROFILES["cuda"], versions)
     finally:
         sys.setprofile(None)
-    assert 1_000 < calls < 15_000
+    assert 1_000 < first < 15_000
+    assert calls - first < 100  # a session asks the same again and again

@@ -21,7 +21,7 @@ from coldfork.model.findings import Finding, Skipped
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Observation, Progress
 from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
-from coldfork.source.analysis import Request, analyse
+from coldfork.source.analysis import Analysis
 from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.reach.keeping import Store
 
@@ -145,17 +145,15 @@ def _observe(
         towards=frozenset[str]().union(*towards.values()),
         store=store,
     )
-    observation, remedies = analyse(question, progress), question.catalogue.remedies
+    analysis = Analysis(question)
+    observation, remedies = analysis.observe(progress), question.catalogue.remedies
     for machine, known in others.items() if observation.leading else ():
         # Nothing else can wake what only this machine has.
-        narrowed = replace(question, profile=machine, catalogue=known, roots=observation.leading)
-        observation = faults.attempt(partial(_with_machine, observation, narrowed, progress), observation)
+        again = partial(analysis.observe_on, machine, known, observation.leading, progress)
+        seen = faults.attempt(again, None)
+        observation = observation if seen is None else machines.joined(observation, seen)
         remedies = remedies | known.remedies
     return observation, remedies
-
-
-def _with_machine(observation: Observation, narrowed: Request, progress: Progress | None) -> Observation:
-    return machines.joined(observation, analyse(narrowed, progress))
 
 
 def _skipped(

@@ -37,7 +37,7 @@ def joined(first: Observation, second: Observation) -> Observation:
         first,
         further=(*first.further, *second.profiles),
         effects=(*first.effects, *(effect for effect in second.effects if effect.accelerator in more)),
-        modules=tuple(map(_narrower, first.modules, second.modules)),
+        modules=tuple(map(_narrower, first.modules, second.modules or first.modules)),
         imports=tuple(dict.fromkeys((*first.imports, *second.imports))),
         unfinished=tuple(dict.fromkeys((*first.unfinished, *second.unfinished))),
         statistics=Statistics(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 from coldfork.knowledge import compiled
@@ -109,7 +110,26 @@ def load(
     Of a distribution that `versions` does not name, those versions count that the checked project allows:
     `required` has its specifiers. Where there are none either, it is taken to be newer than every bound.
     """
-    selection = Selection(profile, versions, required or {})
+    if extra:
+        return _load(profile, versions, extra, required or {})
+    return _loaded(profile, tuple(sorted(versions.items())), tuple(sorted((required or {}).items())))
+
+
+@lru_cache(maxsize=4)
+def _loaded(
+    profile: Profile, versions: tuple[tuple[str, str], ...], required: tuple[tuple[str, tuple[str, ...]], ...]
+) -> Catalogue:
+    """Made once for a session that asks the same of the same machines again and again."""
+    return _load(profile, dict(versions), None, dict(required))
+
+
+def _load(
+    profile: Profile,
+    versions: Mapping[str, str],
+    extra: Mapping[str, object] | None,
+    required: Mapping[str, tuple[str, ...]],
+) -> Catalogue:
+    selection = Selection(profile, versions, required)
     selection.add(built_in())
     if extra:
         from coldfork.knowledge.schema import read

@@ -84,10 +84,36 @@ class Ground(NamedTuple):
     faults: Faults
 
 
+class Analysis:
+    """An analysis of some paths: where it is asked again, for another machine, nothing is looked for anew."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._ground: Ground | None = None
+
+    def observe(self, progress: Progress | None = None) -> Observation:
+        """Find every effect that importing the modules under the paths has."""
+        return self._observed(self._request, progress)
+
+    def observe_on(
+        self, machine: Profile, known: Catalogue, roots: tuple[str, ...], progress: Progress | None = None
+    ) -> Observation:
+        """Find the effects on another machine, of some of the modules with what they import."""
+        return self._observed(replace(self._request, profile=machine, catalogue=known, roots=roots), progress)
+
+    def _observed(self, request: Request, progress: Progress | None) -> Observation:
+        started = time.perf_counter()
+
+        def observe() -> Observation:
+            self._ground = prepare(request, self._ground)
+            return _observe(self._ground, progress, started)
+
+        return at_length(observe)
+
+
 def analyse(request: Request, progress: Progress | None = None) -> Observation:
     """Find every effect that importing the modules under the paths has."""
-    started = time.perf_counter()
-    return at_length(lambda: _analyse(request, progress, started))
+    return Analysis(request).observe(progress)
 
 
 def at_length(work: Callable[[], T]) -> T:
@@ -106,15 +132,23 @@ def at_length(work: Callable[[], T]) -> T:
             gc.enable()
 
 
-def prepare(request: Request) -> Ground:
-    """Find the modules of a request."""
-    reader, faults = Reader(request.overlays), Faults()
-    found = discover(request.paths, request.excluded, reader, request.base, faults)
-    search = tuple(str(folder.absolute()) for folder in request.search)
-    search = tuple(folder for folder in search if folder not in found.roots)
-    finder = Finder(found.roots, search, found.files, reader, found.beside())
-    remembering = request.cache is not None or request.store is not None
-    loader = Loader(request.target_version, request.jobs, remembering, reader)
+def prepare(request: Request, before: Ground | None = None) -> Ground:
+    """Find the modules of a request, unless that was done `before` for another machine."""
+    faults = Faults()
+    if before is None:
+        reader = Reader(request.overlays)
+        found = discover(request.paths, request.excluded, reader, request.base, faults)
+        search = tuple(str(folder.absolute()) for folder in request.search)
+        search = tuple(folder for folder in search if folder not in found.roots)
+        finder = Finder(found.roots, search, found.files, reader, found.beside())
+        remembering = request.cache is not None or request.store is not None
+        ready = request.store.ready if request.store is not None else None
+        loader = Loader(request.target_version, request.jobs, remembering, reader, ready)
+        tops = {name.partition(".")[0] for name in found.files}
+        needed = faults.attempt(lambda: required(found.roots, tops), frozenset[str]())
+    else:
+        found, search, loader = before.found, before.search, before.loader
+        finder, needed = before.program.finder, before.program.required
     program = Program(
         finder,
         loader,
@@ -122,39 +156,42 @@ def prepare(request: Request) -> Ground:
         request.profile,
         request.target_version,
         Distributions(request.search),
-        faults.attempt(
-            lambda: required(found.roots, {name.partition(".")[0] for name in found.files}), frozenset()
-        ),
+        needed,
     )
     program.pause = loader.pause = _pause(request.cancelled)
-    faults.attempt(lambda: take_in_neighbours(found, program), None)
+    if before is None:
+        faults.attempt(lambda: take_in_neighbours(found, program), None)
     request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
     _check_entries(request, found, program)
     return Ground(request, found, search, program, loader, faults)
 
 
-def _analyse(request: Request, progress: Progress | None, started: float) -> Observation:
-    request, found, search, program, loader, faults = prepare(request)
+def _observe(ground: Ground, progress: Progress | None, started: float) -> Observation:
+    request, found, search, program, loader, faults = ground
+    read, bytes_read = loader.read, loader.bytes_read
     store = request.store or OnDisk()
     remembered = Remembered(store, _packs(request, found, search, program), program, loader)
     try:
         answer = faults.attempt(remembered.recall, None)
         if answer is None:
-            results = Results(program, loader, remembered.results, faults)
+            results = Results(program, loader, remembered.results, faults, held=request.store is not None)
             answer = _answer(request, found, search, program, results, progress, faults)
             if not faults.noted:
                 faults.attempt(partial(remembered.keep, results, answer), None)
+            results.close()
     except BaseException:
         loader.abandon()
         raise
     loader.close()
+    # All of this goes in circles: nothing but the garbage collector would ever find that it is not needed.
+    program.close()
     statistics = Statistics(
         modules=answer.modules,
-        read=loader.read,
-        cached=max(0, answer.modules - loader.read),
+        read=loader.read - read,
+        cached=max(0, answer.modules - loader.read + read),
         seconds=round(time.perf_counter() - started, 3),
         own_modules=len(found.files),
-        bytes_read=loader.bytes_read,
+        bytes_read=loader.bytes_read - bytes_read,
     )
     return Observation(
         request.profile.name,
@@ -221,6 +258,17 @@ def _answer(
         )
         affected = tuple(sorted(map(quotations.path_of, names)))
     effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
+    if request.roots:  # what does not depend on the machine was told when all modules were asked about
+        return Answer(
+            effects,
+            (),
+            (),
+            len(results.by_name),
+            checked=reporter.modules(effects) if effects else (),
+            imports=reporter.imports(effects),
+            unset=results.unset,
+            unfinished=reporter.unfinished(),
+        )
     checked, imports = reporter.modules(effects), reporter.imports(effects)
     unreadable: tuple[Unreadable, ...] = faults.attempt(reporter.unreadable, ())
     ignores: tuple[IgnoreComment, ...] = faults.attempt(reporter.ignores, ())
@@ -274,4 +322,4 @@ def _check_entries(request: Request, found: Found, program: Program) -> None:
             )
 
 
-__all__ = ["Found", "Ground", "Request", "analyse", "at_length", "prepare"]
+__all__ = ["Analysis", "Found", "Ground", "Request", "analyse", "at_length", "prepare"]

@@ -66,6 +66,11 @@ class Evaluator(Interpreter):
         self._package_environments = program.kept(PackageEnvironments)
         self._strange: dict[str, bool] = {}
 
+    def close(self) -> None:
+        """Let go of all that was found out: in it, everything knows everything else."""
+        vars(self._classes).clear()
+        vars(self).clear()
+
     def global_value(self, frame: Frame, name: str) -> Value:
         return names.global_value(self, frame.module, name)
 

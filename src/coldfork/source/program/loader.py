@@ -25,6 +25,8 @@ _SHOWN_PARTS = 3
 Stored = tuple[Stamp, bytes, tuple[Any, ...], bytes]
 _MOST_UNPACKED = 8_000_000
 """Of so many bytes of source that this process reads itself, summaries are not packed: that takes time."""
+_MOST_READY = 3_000_000
+"""So many bytes of packed summaries a session keeps unpacked as well."""
 _MOST_SOURCE = 4_000_000
 """So many bytes of source stay at hand: whose functions are followed is asked for another one soon."""
 
@@ -57,6 +59,27 @@ def _packed(
     return tuple(outline), marshal.dumps(tuple(summary)), digest
 
 
+class Ready:
+    """Summaries that a session has unpacked already: few are asked for, again and again."""
+
+    def __init__(self) -> None:
+        self._summaries: dict[bytes, Summary] = {}
+        self._room = _MOST_READY
+
+    def summary(self, packed: bytes) -> Summary:
+        """The summary that was packed."""
+        known = self._summaries.get(packed)
+        if known is None:
+            known = Summary(*marshal.loads(packed))
+            self._summaries[packed] = known
+            self._room -= len(packed)
+            while self._room < 0:
+                oldest = next(iter(self._summaries))
+                del self._summaries[oldest]
+                self._room += len(oldest)
+        return known
+
+
 class Loader:
     """What is known of files by path, or else found out by parsing them.
 
@@ -64,7 +87,12 @@ class Loader:
     """
 
     def __init__(
-        self, target_version: tuple[int, int], jobs: int, remembering: bool, reader: Reader | None = None
+        self,
+        target_version: tuple[int, int],
+        jobs: int,
+        remembering: bool,
+        reader: Reader | None = None,
+        ready: Ready | None = None,
     ) -> None:
         self.reader = reader or Reader()
         self.stored: dict[str, Stored] = {}
@@ -78,6 +106,7 @@ class Loader:
         self.bytes_read = 0
         self._outlines: dict[str, Outline] = {}
         self._unpacked: dict[str, Summary] = {}
+        self._ready = ready
         self._packed: dict[str, bytes] = {}
         """The summaries of all other files that there is an outline of."""
         self._room_unpacked = _MOST_UNPACKED
@@ -99,7 +128,10 @@ class Loader:
             return known
         if path not in self._packed and not self._recall(path):
             return self._read_now(path, self.reader.stamp(path))
-        return Summary(*marshal.loads(self._packed[path]))
+        packed = self._packed[path]
+        if self._ready is None:
+            return Summary(*marshal.loads(packed))
+        return self._ready.summary(packed)
 
     def source(self, path: str) -> bytes:
         """The source of a file as `normalise` leaves it; nothing when it cannot be read any more."""

@@ -10,7 +10,7 @@ from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, line_of
-from coldfork.source.syntax.variables import DEFAULT_DEVICE, Environment, set_by
+from coldfork.source.syntax.variables import DEFAULT_DEVICE, Environment, set_by, sets_variables
 
 _MOST_MODULES = 400
 _NOTHING: Environment = {}
@@ -23,6 +23,12 @@ class _Walk(NamedTuple):
     final: Environment
 
 
+class _Sets(NamedTuple):
+    """A statement that sets variables."""
+
+    node: Node
+
+
 class PackageEnvironments:
     """Environments by module, worked out once a top package."""
 
@@ -30,6 +36,7 @@ class PackageEnvironments:
         self._program = program
         self._walks: dict[str, _Walk] = {}
         self._left: dict[str, Environment] = {}
+        self._steps: dict[str, tuple[str | _Sets, ...]] = {}
         self._writers = _Writers(program)
 
     def environment(self, module: Module) -> Environment:
@@ -87,15 +94,20 @@ class PackageEnvironments:
         if len(at_start) > _MOST_MODULES:
             return
         at_start[state.name] = dict(current)
-        for node in state.summary.body:
-            if node[0] in (nodes.IMPORT, nodes.FROM):
-                for name in _imported(state, node):
-                    if name.partition(".")[0] == top and name not in at_start:
-                        target = self._program.module(name)
-                        if target is not None and (only is None or only.led_to_by(name, top)):
-                            self._enter(target, top, walk, only)
-            else:
-                set_by(node, current)
+        for step in self._steps_of(state, top):
+            if isinstance(step, _Sets):
+                set_by(step.node, current)
+            elif step not in at_start:
+                target = self._program.module(step)
+                if target is not None and (only is None or only.led_to_by(step, top)):
+                    self._enter(target, top, walk, only)
+
+    def _steps_of(self, state: Module, top: str) -> tuple[str | _Sets, ...]:
+        """The modules of its package that a module imports, and where it sets variables, in order."""
+        known = self._steps.get(state.name)
+        if known is None:
+            known = self._steps[state.name] = tuple(_steps(state, top))
+        return known
 
 
 class _Writers:
@@ -149,6 +161,15 @@ def may_import(state: Module, top: str = "") -> Iterator[str]:
         if base and base.partition(".")[0] == (top or base.partition(".")[0]):
             yield from with_packages(base)
             yield from (f"{base}.{name}" for name in names or () if name != "*")
+
+
+def _steps(state: Module, top: str) -> Iterator[str | _Sets]:
+    sets = state.outline.sets_variables
+    for node in state.summary.body:
+        if node[0] in (nodes.IMPORT, nodes.FROM):
+            yield from (name for name in _imported(state, node) if name.partition(".")[0] == top)
+        elif sets and sets_variables((node,)):
+            yield _Sets(node)
 
 
 def _imported(state: Module, node: Node) -> list[str]:

@@ -59,6 +59,11 @@ class Program:
         self.unparsed: list[Module] = []
         """Modules with a function that does not parse."""
 
+    def close(self) -> None:
+        """Let go of the modules, and of what was made of them, which knows the program in its turn."""
+        self._modules.clear()
+        self._kept.clear()
+
     def kept(self, make: Callable[[Program], T]) -> T:
         """The result of `make` for this program, made once: a walk takes its time."""
         if make not in self._kept:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from coldfork.source.files.packs import load_pack, save_pack
+from coldfork.source.program.loader import Ready
 
 Data = dict[str, Any]
 Plain = Callable[[Data], Data]
@@ -20,6 +21,10 @@ def as_it_is(data: Data) -> Data:
 class Store(Protocol):
     """Packs by their paths."""
 
+    @property
+    def ready(self) -> Ready | None:
+        """What was unpacked before, where it is kept."""
+
     def load(self, pack: Path, kin: str = "") -> Data:
         """The data of a pack, else of one whose name begins with `kin`; nothing of a damaged one."""
 
@@ -29,6 +34,8 @@ class Store(Protocol):
 
 class OnDisk:
     """Packs in files."""
+
+    ready = None
 
     def load(self, pack: Path, kin: str = "") -> Data:
         loaded = load_pack(pack)
@@ -48,6 +55,7 @@ class Held:
         self._disk = disk
         self._packs: dict[Path, Data] = {}
         self._unsaved: dict[Path, Plain] = {}
+        self.ready = Ready()
 
     def load(self, pack: Path, kin: str = "") -> Data:
         held = self._packs.get(pack) or self._alike(kin)
@@ -77,3 +85,4 @@ class Held:
         """Let everything go."""
         self._packs.clear()
         self._unsaved.clear()
+        self.ready = Ready()

@@ -84,7 +84,8 @@ class Remembered:
         return None
 
     def _recall_summaries(self, packs: Packs) -> None:
-        self._loader.stored = self._store.load(packs.summaries)
+        if not self._loader.stored:  # else they were read for another machine
+            self._loader.stored = self._store.load(packs.summaries)
 
     def _recall_answers(self, packs: Packs) -> dict[str, Any]:
         """The answers that rest on the results at hand."""
@@ -150,6 +151,7 @@ class Remembered:
         self._store.save(packs.answers, {"token": self._token, "answers": answers}, _plain_answers)
         if self._loader.changed:
             self._store.save(packs.summaries, self._loader.stored)
+            self._loader.changed = False
 
     def _keep_results(self, packs: Packs, results: Results) -> None:
         names = list(self._program.bits)

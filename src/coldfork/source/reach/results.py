@@ -55,12 +55,15 @@ class Results:
         known: dict[str, Outcome],
         faults: Faults,
         evaluator: Callable[[Program], Evaluator] = Evaluator,
+        held: bool = False,
     ) -> None:
         self.program = program
         self.loader = loader
         self.jobs = loader.jobs
         self._faults = faults
         self._make = evaluator
+        self._held = held
+        """Whether the results stay in memory: then they need not be taken apart again."""
         self.known = known
         """What is known of modules that may not have been reached yet."""
         self.by_name: dict[str, ModuleResult] = {}
@@ -118,9 +121,12 @@ class Results:
                 self._evaluate_many(missing, progress)
             found: list[str] = []
             for name in level:
-                result = self.known[name].result
+                outcome = self.known[name]
+                result = outcome.result
                 if isinstance(result, bytes):
                     result = decode(result)
+                    if self._held:
+                        self.known[name] = outcome._replace(result=result)
                 self.by_name[name] = result
                 found += self._faults.attempt(partial(self._to_follow, name, result), [], name)
             level = [name for name in dict.fromkeys(found) if name not in self.by_name]
@@ -132,6 +138,12 @@ class Results:
             for target in dict.fromkeys(self._imported(name, result))
             if target not in self.by_name and has_source(self.program, target)
         ]
+
+    def close(self) -> None:
+        """Let go of what following modules has left behind."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+        self._evaluator = None
 
     def _imported(self, name: str, result: ModuleResult) -> Iterator[str]:
         """The modules that importing one runs."""
@@ -217,7 +229,7 @@ class Results:
         """The modules of some lanes; if they are `apart`, each begins as if nothing had been followed."""
         for lane in lanes:
             if apart:
-                self._evaluator = None
+                self.close()
             yield from lane
 
     def _evaluate_one(self, name: str) -> Outcome:
@@ -233,7 +245,7 @@ class Results:
             result = ModuleResult(*self._evaluator.run_module(state))
             broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
         except Exception as problem:  # a fault of ours must not cost the other modules' findings
-            self._evaluator = None
+            self.close()
             cut = Cut(name, name, 1, describe(problem))
             return Outcome(ModuleResult((), (), (cut,)), (), program.consulted)
         if name in self._unimported:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.program.module import Module
-from coldfork.source.values.kinds import ClassRef, External, Function, Value
+from coldfork.source.values.kinds import ClassRef, External, Function, Instance, Union, Unknown, Value
 
 
 def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) -> Value:
@@ -22,12 +22,20 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
         own = f"{value.module.name}.{value.qualified}"
     elif isinstance(value, External) and value.name != dotted:
         own = value.name
-    else:  # whatever its own decorators make of it
+    elif isinstance(value, (Union, Unknown)) or _is_called(ev, value):
+        # Whatever its own decorators make of it.
+        return External(dotted) if ev.catalogue.call(dotted) else value
+    else:
         return External(dotted) if dotted in ev.catalogue.calls else value
     if own in ev.catalogue.calls:
         return value
     known = ev.catalogue.call(dotted) or ev.catalogue.returned(dotted)
     return External(dotted) if known or _is_catalogued_module(ev, dotted, own) else value
+
+
+def _is_called(ev: Interpreter, value: Value) -> bool:
+    """True for an object that stands for a function, as NumPy's universal functions do."""
+    return isinstance(value, Instance) and ev.member(value.cls, "__call__") is not None
 
 
 def _is_catalogued_module(ev: Interpreter, dotted: str, own: str) -> bool:

@@ -48,7 +48,11 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that sees nothing until it is told to."""
     made = Engine()
-    monkeypatch.setattr(coldfork.checking.inspection, "analyse", made.analyse)
+    monkeypatch.setattr(
+        coldfork.checking.inspection.Analysis,
+        "observe",
+        lambda self, progress=None: made.analyse(self.request, progress),
+    )
     return made
 
 

@@ -134,7 +134,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                 }
             ],
             "unfinished": [],
-            "skipped": [{"path": "vllm/bad.py", "reason": "NUL byte"}],
+            "skipped": [{"path": "vllm/bad.py", "file": "vllm/bad.py", "reason": "NUL byte"}],
             "coverage": {
                 "modules": 0,
                 "read": 0,

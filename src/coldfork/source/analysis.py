@@ -88,18 +88,18 @@ class Analysis:
     """An analysis of some paths: where it is asked again, for another machine, nothing is looked for anew."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
+        self.request = request
         self._ground: Ground | None = None
 
     def observe(self, progress: Progress | None = None) -> Observation:
         """Find every effect that importing the modules under the paths has."""
-        return self._observed(self._request, progress)
+        return self._observed(self.request, progress)
 
     def observe_on(
         self, machine: Profile, known: Catalogue, roots: tuple[str, ...], progress: Progress | None = None
     ) -> Observation:
         """Find the effects on another machine, of some of the modules with what they import."""
-        return self._observed(replace(self._request, profile=machine, catalogue=known, roots=roots), progress)
+        return self._observed(replace(self.request, profile=machine, catalogue=known, roots=roots), progress)
 
     def _observed(self, request: Request, progress: Progress | None) -> Observation:
         started = time.perf_counter()

@@ -41,7 +41,11 @@ def document(report: Report, options: Options) -> dict[str, Any]:
         "causes": [cause_object(cause, options) for cause in report.causes],
         "unfinished": [unfinished_object(unfinished, options) for unfinished in report.unfinished],
         "skipped": [
-            {"path": well_formed(skipped.path), "reason": well_formed(skipped.reason)}
+            {
+                "path": well_formed(skipped.path),
+                "file": well_formed(options.locate(skipped.path)),
+                "reason": well_formed(skipped.reason),
+            }
             for skipped in report.skipped
         ],
         "coverage": _coverage_object(report),

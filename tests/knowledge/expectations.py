@@ -294,8 +294,8 @@ cuda flashinfer-python==0.6.8 context: import flashinfer flashinfer.compilation_
 cuda context: flashinfer.utils.get_compute_capability
 cuda driver+env: import sglang import tilelang import xgrammar import speechbrain import colbert import flair
 cuda driver+env: import liger_kernel.transformers import liger_kernel.ops.cross_entropy import dgl.graphbolt
-cuda driver+env: import fbgemm_gpu import nunchaku import diffsynth.core
-cuda driver: import thunder import thinc
+cuda driver+env: import fbgemm_gpu import nunchaku import diffsynth.core import tvm_ffi import jax_tvm_ffi
+cuda driver: import thunder import thinc import spacy import presidio_analyzer
 cuda context: import gptqmodel import fla import fla.utils import torchsparse import exllamav2 import xfuser
 cuda context: import torchtune import kaolin import tinycudann
 cuda lightning-thunder==0.1.0 cold: import thunder

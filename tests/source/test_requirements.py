@@ -35,6 +35,24 @@ PROJECTS = {
         {"requirements.txt": "acme==4.5", "requirements-dev.txt": "acme==4.6"},
         ("==4.6", "==4.5"),
     ),
+    "any version, and an extra's": (
+        {
+            "pyproject.toml": "[project]\ndependencies = ['acme']\n"
+            "[project.optional-dependencies]\nold = ['acme==4.5']"
+        },
+        None,
+    ),
+    "a version, and an extra's": (
+        {
+            "pyproject.toml": "[project]\ndependencies = ['acme>=4', 'acme']\n"
+            "[project.optional-dependencies]\nold = ['acme==4.5']"
+        },
+        (">=4", "==4.5"),
+    ),
+    "a wheel for any version, and an extra's": (
+        {"p-1.dist-info/METADATA": "Name: p\nRequires-Dist: acme\nRequires-Dist: acme==4.5; extra == 'x'\n"},
+        None,
+    ),
     "no version": ({"requirements.txt": "acme"}, None),
     "an address": ({"requirements.txt": "acme @ https://example.org/acme-4.5.zip"}, None),
     "a wheel": (

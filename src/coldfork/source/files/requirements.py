@@ -29,12 +29,20 @@ class _Line(NamedTuple):
 def requirements(paths: Iterable[Path]) -> Required:
     """Which versions the projects and wheels that these paths belong to allow, extras included."""
     found: dict[str, dict[str, None]] = {}
+    bounded: set[str] = set()
+    anything: set[str] = set()
     for line in _stated(paths):
         matched = _REQUIREMENT.match(line.text.strip())
-        if matched is not None and matched[2].strip():
-            specifier = re.sub(r"\s+", "", matched[2]).strip(",")
-            found.setdefault(normalised(matched[1]), {})[specifier] = None
-    return {name: tuple(specifiers) for name, specifiers in found.items()}
+        if matched is None:
+            continue
+        name, specifier = normalised(matched[1]), re.sub(r"\s+", "", matched[2]).strip(",")
+        if specifier:
+            found.setdefault(name, {})[specifier] = None
+        if not line.optional and _holds_here(line.text.partition(";")[2]):
+            (bounded if specifier else anything).add(name)
+    # What an extra names binds nobody who does without, where the project itself takes any version.
+    free = anything - bounded
+    return {name: tuple(specifiers) for name, specifiers in found.items() if name not in free}
 
 
 def required(roots: Iterable[str], packages: Iterable[str]) -> frozenset[str]:

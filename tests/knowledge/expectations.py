@@ -295,6 +295,10 @@ cuda context: flashinfer.utils.get_compute_capability
 cuda driver+env: import sglang import tilelang import xgrammar import speechbrain import colbert import flair
 cuda driver+env: import liger_kernel.transformers import liger_kernel.ops.cross_entropy import dgl.graphbolt
 cuda driver+env: import fbgemm_gpu import nunchaku import diffsynth.core import tvm_ffi import jax_tvm_ffi
+cuda accelerate==0.21.0 driver+env: import accelerate
+cuda accelerate==1.15.0 cold: import accelerate
+cuda driver+env+unless cpu: accelerate.Accelerator accelerate.state.PartialState
+cuda context: import ts.torch_handler.base_handler
 cuda driver: import thunder import thinc import spacy import presidio_analyzer
 cuda context: import gptqmodel import fla import fla.utils import torchsparse import exllamav2 import xfuser
 cuda context: import torchtune import kaolin import tinycudann

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import coldfork.checking.inspection
 from coldfork.cli.main import cli
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import Effect, EffectKind, Verdict
 from coldfork.model.observations import IgnoreComment, Observation, Statistics, Unreadable
 from coldfork.model.positions import Position
-from coldfork.source.analysis import Request
+from coldfork.source.analysis import Analysis, Request
 
 Run = Callable[..., Result]
 
@@ -49,7 +48,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that sees nothing until it is told to."""
     made = Engine()
     monkeypatch.setattr(
-        coldfork.checking.inspection.Analysis,
+        Analysis,
         "observe",
         lambda self, progress=None: made.analyse(self.request, progress),
     )

@@ -143,6 +143,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                 "skipped": 1,
                 "not_found": [],
                 "calls_not_followed": 0,
+                "not_parsed": 0,
                 "left_out": [],
                 "profiles_not_asked": [],
             },

@@ -124,7 +124,7 @@ def test_a_module_that_took_too_long_is_remembered_with_all_others(place: Path) 
     (place / "tree" / "pkg" / "long.py").write_text(long, encoding="utf-8")
     first = run(place)
     assert [one.module for one in first.unfinished] == ["pkg.long"]
-    assert {path.suffix for path in packs(place)} == {".summaries", ".results", ".answers"}
+    assert {path.suffix for path in packs(place)} == {".summaries", ".results", ".answers", ".whole"}
     assert run(place).unfinished == first.unfinished
     edit(place / "tree" / "pkg" / "flags.py", "import os\n")
     assert run(place).unfinished == first.unfinished
@@ -154,16 +154,17 @@ def test_packs_are_read_before_the_work_and_written_after_it(
     monkeypatch.setattr(keeping, "load_pack", loaded)
     monkeypatch.setattr(keeping, "save_pack", saved)
     monkeypatch.setattr(Results, "evaluate", followed)
-    written = ["write .results", "write .answers", "write .summaries"]
+    before = ["read .whole", "read .results", "read .summaries"]
+    written = ["write .results", "write .answers", "write .summaries", "write .whole"]
     run(place)
-    assert journey == ["read .results", "read .summaries", "work", *written]
+    assert journey == [*before, "work", *written]
     journey.clear()
     edit(place / "tree/pkg/flags.py", "FAST = True\n")
     run(place)
-    assert journey == ["read .results", "read .summaries", "work", *written]
+    assert journey == [*before, "work", *written]
     journey.clear()
     run(place)
-    assert journey == ["read .results", "read .answers"]
+    assert journey == ["read .whole", "read .results", "read .answers"]
 
 
 def test_one_edited_file_is_read_again(place: Path) -> None:

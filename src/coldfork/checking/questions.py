@@ -49,5 +49,6 @@ def question_of(
         cache=cache_folder() if request.cache else None,
         excluded=is_excluded,
         overlays=request.overlays,
+        whole=request.unknown_fails,
         cancelled=request.cancelled,
     )

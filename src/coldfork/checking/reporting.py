@@ -58,6 +58,7 @@ def _coverage(inspection: Inspection) -> Coverage:
         read=observation.statistics.modules,
         entries=inspection.request.entries,
         unfollowed=observation.unfollowed,
+        unparsed=observation.unparsed,
         left_out=(*observation.left_out, *_excluded(inspection)),
         not_asked=tuple(name for name in PROFILES if name not in observation.profiles),
     )

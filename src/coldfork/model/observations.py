@@ -109,6 +109,8 @@ class Observation:
     """The checked modules whose import can lead to that of a package which was asked about."""
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
+    unparsed: int = 0
+    """How many checked files have functions that nothing calls and that were not read yet."""
     left_out: tuple[LeftOut, ...] = ()
     """Files and folders under the paths that were passed over."""
     further: tuple[str, ...] = ()
@@ -147,6 +149,8 @@ class Coverage:
     """The modules whose import was asked about; empty where every module is one."""
     unfollowed: int = 0
     """How many lines of the checked code call something unknown while it is imported."""
+    unparsed: int = 0
+    """How many checked files have functions that nothing calls and that were not read yet."""
     left_out: tuple[LeftOut, ...] = ()
     """Files and folders under the paths that were passed over."""
     not_asked: tuple[str, ...] = ()

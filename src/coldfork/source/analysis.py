@@ -37,6 +37,8 @@ from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
+from coldfork.source.reach.whole_files import Told, WholeFiles
+from coldfork.source.syntax.whole_files import Trouble
 
 T = TypeVar("T")
 
@@ -66,6 +68,8 @@ class Request:
     """Packages: the observation says which checked modules can lead to their import."""
     roots: tuple[str, ...] = ()
     """The modules to follow, with what they import, where the others are known to have nothing to say."""
+    whole: bool = False
+    """Whether all functions of the checked files are to be parsed, be it a large tree."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
     store: Store | None = None
@@ -168,9 +172,13 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
 
 def _observe(ground: Ground, progress: Progress | None, started: float) -> Observation:
     request, found, search, program, loader, faults = ground
-    read, bytes_read = loader.read, loader.bytes_read
+    read_before, bytes_before = loader.read, loader.bytes_read
     store = request.store or OnDisk()
-    remembered = Remembered(store, _packs(request, found, search, program), program, loader)
+    packs = _packs(request, found, search, program)
+    whole = faults.attempt(
+        lambda: WholeFiles(store, None if packs is None else packs.whole), WholeFiles(store, None)
+    )
+    remembered = Remembered(store, packs, program, loader)
     try:
         answer = faults.attempt(remembered.recall, None)
         if answer is None:
@@ -185,18 +193,23 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
     loader.close()
     # All of this goes in circles: nothing but the garbage collector would ever find that it is not needed.
     program.close()
+    unreadable, unparsed = answer.unreadable, 0
+    if not request.roots:
+        read = partial(whole.read, found.files.values(), loader.reader, all_of_them=request.whole)
+        told = faults.attempt(read, Told({}, 0))
+        unreadable, unparsed = _with_troubles(unreadable, told.troubles, found, program), told.left
     statistics = Statistics(
         modules=answer.modules,
-        read=loader.read - read,
-        cached=max(0, answer.modules - loader.read + read),
+        read=loader.read - read_before,
+        cached=max(0, answer.modules - loader.read + read_before),
         seconds=round(time.perf_counter() - started, 3),
         own_modules=len(found.files),
-        bytes_read=loader.bytes_read - bytes_read,
+        bytes_read=loader.bytes_read - bytes_before,
     )
     return Observation(
         request.profile.name,
         answer.effects,
-        answer.unreadable,
+        unreadable,
         answer.ignores,
         statistics,
         answer.absent,
@@ -207,9 +220,29 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
         answer.unfinished,
         answer.leading,
         answer.unfollowed,
+        unparsed=unparsed,
         left_out=found.left_out,
         entries=request.entries,
     )
+
+
+def _with_troubles(
+    unreadable: tuple[Unreadable, ...], troubles: dict[str, Trouble], found: Found, program: Program
+) -> tuple[Unreadable, ...]:
+    """The files that could not be read, with those that do not parse in a function that nothing calls."""
+    if not troubles:
+        return unreadable
+    quotations = Quotations(program, found.display)
+    told = {one.path: one for one in unreadable}
+    for name, path in found.files.items():
+        if path in troubles:
+            reason, line, column = troubles[path]
+            shown = quotations.path_of(name)
+            whole = Unreadable(shown, line, column, reason, invalid=True, text=quotations.line(name, line))
+            # The place in the file says more than the function that an import was seen to call.
+            if shown not in told or told[shown].line <= line:
+                told[shown] = whole
+    return tuple(sorted(told.values(), key=lambda one: one.path))
 
 
 def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
@@ -225,6 +258,7 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
         folder / f"{place}-{settings}.summaries",
         folder / f"{work}.results",
         folder / f"{work}.answers",
+        folder / f"{place}-{settings}.whole",
         digest_of(sorted(program.versions.items()), sorted(program.required)),
         digest_of(
             request.entries,

@@ -64,6 +64,7 @@ def _coverage_object(report: Report) -> dict[str, Any]:
         "skipped": len(report.skipped),
         "not_found": [well_formed(name) for name in environment.absent] if environment is not None else [],
         "calls_not_followed": coverage.unfollowed,
+        "not_parsed": coverage.unparsed,
         "left_out": [
             {"path": well_formed(one.path), "files": one.files, "reason": optional(one.reason or None)}
             for one in coverage.left_out

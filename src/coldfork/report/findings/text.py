@@ -145,6 +145,9 @@ class _Page:
             if lines := report.coverage.unfollowed:
                 call = "calls" if lines == 1 else "call"
                 yield f"not followed: {plural(lines, 'line')} that {call} something unknown"
+            if files := report.coverage.unparsed:
+                where = f"functions that nothing calls, in {plural(files, 'file')}"
+                yield f"not parsed: {where}; --fail-on unknown reads them all"
         else:
             style = "error" if report.failing else "title"
             head = self._sheet.paint(style, plural(len(shown), "cause"))

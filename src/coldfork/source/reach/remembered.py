@@ -31,6 +31,7 @@ class Packs(NamedTuple):
     summaries: Path
     results: Path
     answers: Path
+    whole: Path
     environment: str
     """Names the environment that results were found in."""
     question: str

@@ -1,0 +1,85 @@
+"""Which checked files do not parse in a function that nothing calls: importing them fails all the same.
+
+Following imports takes the parts of a file that an import runs, and leaves alone the bodies of functions
+that nobody calls. To read them all costs half of what everything else does together, so it is done once a
+file, and for large trees in portions, the file that changed last first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+from coldfork.source.files.reading import CannotRead, Reader, Stamp
+from coldfork.source.reach.keeping import Store
+from coldfork.source.syntax.whole_files import Trouble, trouble_in
+
+_DEFINITION = b"def"
+"""Without one, all of a file was read for its imports."""
+_FIRST = 4_000_000
+"""So many bytes of source are read when none were before."""
+_PORTION = 2_000_000
+"""So many later, for one command."""
+_MORSEL = 60_000
+"""And so many for a request to a session: somebody waits for that."""
+
+#: By path, how the file was when it was read, and what is wrong with it.
+Read = dict[str, tuple[Stamp, Trouble | None]]
+
+
+class Told(NamedTuple):
+    """What is known of files after a portion was read."""
+
+    troubles: dict[str, Trouble]
+    """By path, why a file does not parse."""
+    left: int
+    """How many files have not been read to their end yet."""
+
+
+class WholeFiles:
+    """What earlier runs have read to the end, and what this one adds."""
+
+    def __init__(self, store: Store, pack: Path | None) -> None:
+        self._store = store
+        self._pack = pack
+        self._before: Read = store.load(pack).get("read", {}) if pack is not None else {}
+
+    def read(self, paths: Iterable[str], reader: Reader, *, all_of_them: bool) -> Told:
+        """Read what is due of these files, and say what is known of all of them."""
+        known: Read = {}
+        due: list[tuple[int, str, Stamp]] = []
+        for path in paths:
+            stamp = reader.stamp(path)
+            held = self._before.get(path)
+            if stamp is not None and held is not None and tuple(held[0]) == stamp:
+                known[path] = held
+            elif stamp is not None:
+                due.append((-stamp[1], path, stamp))
+        left = len(due)
+        room = inf if all_of_them else self._room
+        for _, path, stamp in sorted(due):
+            if room <= 0:
+                break
+            known[path] = stamp, _trouble(path, reader)
+            room -= stamp[0]
+            left -= 1
+        if self._pack is not None and len(due) > left:
+            self._store.save(self._pack, {"read": self._before | known})
+        return Told({path: trouble for path, (_, trouble) in known.items() if trouble is not None}, left)
+
+    @property
+    def _room(self) -> float:
+        """How many bytes of source may be read now."""
+        if not self._before:
+            return _FIRST
+        return _PORTION if self._store.ready is None else _MORSEL
+
+
+def _trouble(path: str, reader: Reader) -> Trouble | None:
+    try:
+        source = reader.read_source(path)
+    except CannotRead:
+        return None  # which is told where the file is read for its imports
+    return trouble_in(source) if _DEFINITION in source else None

@@ -51,6 +51,12 @@ def described_functions() -> tuple[dict[str, EffectKind], frozenset[str]]:
     return levels, harmless
 
 
+def described_calls() -> frozenset[str]:
+    """The calls of Python functions that torch.toml describes itself."""
+    document = tomllib.loads((KNOWLEDGE / "torch.toml").read_text("utf-8"))
+    return frozenset(name for entry in document["effect"] for name in entry.get("calls", ()))
+
+
 @dataclass(frozen=True)
 class Line:
     """One fact to be written: an effect, where it holds, and in which versions."""
@@ -123,11 +129,16 @@ def render(found: Sequence[Line], numbers: Sequence[str]) -> str:
         names = tuple(line.symbol.name for line in group) if group[0].symbol.receiver else ()
         merged.setdefault((group[0].about(), names), []).append(group)
     parts += [entry(groups) for groups in merged.values()]
+    described = described_calls()
     # A prefix covers what lies under it, so a class is left out: its methods are another matter.
     cold = [
         line
         for line in found
-        if line.effect == HARMLESS and not line.symbol.receiver and not line.symbol.constructs
+        if line.effect == HARMLESS
+        and not line.symbol.receiver
+        and not line.symbol.constructs
+        # What torch.toml says of a call with some arguments would be lost.
+        and line.symbol.name not in described
     ]
     for (versions, file), harmless in groupby(
         sorted(cold, key=lambda line: (line.versions, line.file)), key=lambda line: (line.versions, line.file)

@@ -54,7 +54,7 @@ cuda torchao==0.9.0 cold: import torchao
 cuda driver+unless device: torch.get_device_module
 cuda torch==2.6.0 driver+if device: torch.device
 cuda torch==2.7.0 cold: torch.device
-cuda cold: torch.accelerator.current_accelerator torch.accelerator.empty_cache torch.cuda.graph_pool_handle
+cuda cold: torch.accelerator.empty_cache torch.cuda.graph_pool_handle
 cuda cold: torch.cuda.device
 cuda driver: torch.cuda.CUDAGraph torch.cuda.MemPool torch.cuda.is_current_stream_capturing
 cuda torch==2.15.0 driver: torch.cuda.use_mem_pool
@@ -295,6 +295,7 @@ cuda context: flashinfer.utils.get_compute_capability
 cuda driver+env: import sglang import tilelang import xgrammar import speechbrain import colbert import flair
 cuda driver+env: import liger_kernel.transformers import liger_kernel.ops.cross_entropy import dgl.graphbolt
 cuda driver+env: import fbgemm_gpu import nunchaku import diffsynth.core import tvm_ffi import jax_tvm_ffi
+cuda driver+env+if check_available: torch.accelerator.current_accelerator
 cuda accelerate==0.21.0 driver+env: import accelerate
 cuda accelerate==1.15.0 cold: import accelerate
 cuda driver+env+unless cpu: accelerate.Accelerator accelerate.state.PartialState

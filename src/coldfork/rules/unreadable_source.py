@@ -42,9 +42,9 @@ coldfork offers no automatic fix for this rule.
 
 - **Static**: `coldfork check` lists the file as a finding and under `skipped` in its JSON, and
   analyses all the others. A file that does not parse fails the check, be it in a function that
-  nothing calls: Python could not import it either, and nothing is known of what it would do. One that is too large to be read, or behind a
-  broken link, is `possible` and fails with `--fail-on possible`. Unreadable files of dependencies
-  are listed only under `skipped`.
+  nothing calls: Python could not import it either, and nothing is known of what it would do. One
+  that is too large to be read, or behind a broken link, is `possible` and fails with
+  `--fail-on possible`. Unreadable files of dependencies are listed only under `skipped`.
 - **Runtime**: importing the file raises the error.
 
 ## References

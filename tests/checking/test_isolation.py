@@ -114,7 +114,7 @@ CONTAINED = ("evaluation", "semantics", "syntax", "values")
 CARRYING = frozenset({
     "analysis.Analysis._observed", "analysis.Analysis.observe", "analysis._answer",
     "analysis._check_entries", "analysis._observe", "analysis._packs", "analysis._pause",
-    "analysis._with_troubles", "analysis.at_length", "analysis.prepare",
+    "reach.whole_files.with_troubles", "analysis.at_length", "analysis.prepare",
     "evaluation.evaluator.Evaluator.close", "files.discovery.Found.beside",
     "files.discovery._Search._is_package", "files.discovery._Search.add_root",
     "files.discovery._Search.enter", "files.discovery._Search.entries", "files.discovery._Search.folder",
@@ -126,7 +126,7 @@ CARRYING = frozenset({
     "program.program.Program.close", "program.program.Program.kept", "program.program.Program.loaded",
     "program.program.Program.module", "reach.keeping.Held.drop", "reach.keeping.Held.write",
     "reach.reporter.Reporter.imports", "reach.reporter.Reporter.leading_to",
-    "reach.reporter.Reporter.modules", "reach.reporter.Reporter.unfinished",
+    "reach.reporter.Reporter.modules", "reach.remarks.Remarks.unfinished",
     "reach.reporter.Reporter.unfollowed", "reach.results.Results._along",
     "reach.results.Results._evaluate_many", "reach.results.Results._evaluate_one",
     "reach.results.Results._expanded", "reach.results.Results._share_out", "reach.results.Results.broken",

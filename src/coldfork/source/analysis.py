@@ -34,11 +34,11 @@ from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer
 from coldfork.source.reach.keeping import OnDisk, Store
 from coldfork.source.reach.quotations import Quotations
+from coldfork.source.reach.remarks import Remarks
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
-from coldfork.source.reach.whole_files import Told, WholeFiles
-from coldfork.source.syntax.whole_files import Trouble
+from coldfork.source.reach.whole_files import Told, WholeFiles, with_troubles
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
     if not request.roots:
         read = partial(whole.read, found.files.values(), loader.reader, all_of_them=request.whole)
         told = faults.attempt(read, Told({}, 0))
-        unreadable, unparsed = _with_troubles(unreadable, told.troubles, found, program), told.left
+        unreadable, unparsed = with_troubles(unreadable, told.troubles, found, program), told.left
     statistics = Statistics(
         modules=answer.modules,
         read=loader.read - read_before,
@@ -224,25 +224,6 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
         left_out=found.left_out,
         entries=request.entries,
     )
-
-
-def _with_troubles(
-    unreadable: tuple[Unreadable, ...], troubles: dict[str, Trouble], found: Found, program: Program
-) -> tuple[Unreadable, ...]:
-    """The files that could not be read, with those that do not parse in a function that nothing calls."""
-    if not troubles:
-        return unreadable
-    quotations = Quotations(program, found.display)
-    told = {one.path: one for one in unreadable}
-    for name, path in found.files.items():
-        if path in troubles:
-            reason, line, column = troubles[path]
-            shown = quotations.path_of(name)
-            whole = Unreadable(shown, line, column, reason, invalid=True, text=quotations.line(name, line))
-            # The place in the file says more than the function that an import was seen to call.
-            if shown not in told or told[shown].line <= line:
-                told[shown] = whole
-    return tuple(sorted(told.values(), key=lambda one: one.path))
 
 
 def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
@@ -284,6 +265,7 @@ def _answer(
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations, faults)
+    remarks = Remarks(program, results, found, quotations, faults)
     affected = None
     if request.changed is not None:
         changed, roots = request.changed, (*found.roots, *search)
@@ -301,11 +283,11 @@ def _answer(
             checked=reporter.modules(effects) if effects else (),
             imports=reporter.imports(effects),
             unset=results.unset,
-            unfinished=reporter.unfinished(),
+            unfinished=remarks.unfinished(),
         )
     checked, imports = reporter.modules(effects), reporter.imports(effects)
-    unreadable: tuple[Unreadable, ...] = faults.attempt(reporter.unreadable, ())
-    ignores: tuple[IgnoreComment, ...] = faults.attempt(reporter.ignores, ())
+    unreadable: tuple[Unreadable, ...] = faults.attempt(remarks.unreadable, ())
+    ignores: tuple[IgnoreComment, ...] = faults.attempt(remarks.ignores, ())
     absent: tuple[str, ...] = faults.attempt(
         lambda: absent_packages(program, found.files, quotations.path_of), ()
     )
@@ -320,7 +302,7 @@ def _answer(
         checked,
         imports,
         results.unset,
-        reporter.unfinished(),  # after all the rest, which may have failed
+        remarks.unfinished(),  # after all the rest, which may have failed
         leading,
         reporter.unfollowed(),
     )

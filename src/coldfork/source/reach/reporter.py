@@ -9,14 +9,11 @@ from functools import partial
 from coldfork.model.causes import CheckedModule, Import
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING, Effect, ImportOf, Verdict
-from coldfork.model.faults import FAILED, Faults
-from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
+from coldfork.model.faults import Faults
 from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
 from coldfork.source.evaluation.ways import told
-from coldfork.source.files.data_tables import holds_only_data, is_table
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.reading import TOO_LARGE
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.audiences import Audiences
@@ -39,7 +36,6 @@ from coldfork.source.reach.propagation import (
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
 from coldfork.source.syntax.lazy_imports import FIRST
-from coldfork.source.syntax.syntax_errors import TOO_DEEP
 from coldfork.source.values.conditions import Condition
 
 #: How the effects of a module are told, for the conditions of its import.
@@ -61,7 +57,6 @@ class Reporter:
         self.program = program
         self.results = results.by_name
         self.inherited = program.kept(PackageEnvironments)
-        self.broken = results.broken
         self.found = found
         self.entries = entries
         self._quotations = quotations
@@ -309,78 +304,6 @@ class Reporter:
     def unfollowed(self) -> int:
         """How many lines of the checked code call something unknown."""
         return sum(self.results[name].unfollowed for name in self.found.files if name in self.results)
-
-    # -- what is not an effect ----------------------------------------------------------------------
-
-    def unreadable(self) -> tuple[Unreadable, ...]:
-        """Files that could not be analysed."""
-        found = []
-        for name in self.results:
-            state = self.program.module(name)
-            if state is not None and state.outline.error is not None:
-                reason, line, column = state.outline.error
-                if reason.startswith(FAILED):
-                    continue
-                own, too_large = name in self.found.files, reason == TOO_LARGE
-                if own and self._is_data(self.found.files[name], reason):
-                    continue
-                invalid = not too_large and reason != TOO_DEEP
-                found.append(self._unreadable(name, line, column, reason, too_large, invalid))
-        for name, (reason, line, column) in self.broken.items():
-            found.append(self._unreadable(name, line, column, reason, False, True))
-        found += [Unreadable(path, 1, 0, reason) for path, reason in self.found.broken]
-        return tuple(sorted(found, key=lambda u: u.path))
-
-    def _unreadable(
-        self, name: str, line: int, column: int, reason: str, too_large: bool, invalid: bool
-    ) -> Unreadable:
-        path, own = self._quotations.path_of(name), name in self.found.files
-        text = self._quotations.line(name, line) if own else ""
-        return Unreadable(path, line, column, reason, own, too_large, invalid, text)
-
-    def _is_data(self, path: str, reason: str) -> bool:
-        """Whether nothing in a file could wake a device, although it is too much to be followed."""
-        if reason == TOO_DEEP:
-            return holds_only_data(self.program.read_source(path))
-        return reason == TOO_LARGE and is_table(path)
-
-    def unfinished(self) -> tuple[Unfinished, ...]:
-        """Modules that were not followed to their end."""
-        found: dict[object, Unfinished] = {}
-        for name, result in self.results.items():
-            own = name in self.found.files
-            for cut in result.cuts:
-                key = (cut.module, cut.line, cut.fault) if cut.fault else name
-                one = Unfinished(
-                    name,
-                    cut.function,
-                    self._quotations.path_of(cut.module),
-                    cut.line,
-                    "fault" if cut.fault else "budget",
-                    own,
-                    cut.fault,
-                )
-                if key not in found or (own and not found[key].own):
-                    found[key] = one
-            state = self.program.module(name)
-            error = state.outline.error if state is not None else None
-            if error is not None and error[0].startswith(FAILED):
-                fault = error[0].removeprefix(FAILED)
-                found[name] = Unfinished(name, name, self._quotations.path_of(name), 1, "fault", own, fault)
-        return tuple(sorted((*found.values(), *self._faults.noted), key=lambda u: (u.module, u.line)))
-
-    def ignores(self) -> tuple[IgnoreComment, ...]:
-        """Ignore comments of the checked code."""
-        found = []
-        for name in self.found.files:
-            if name not in self.results:
-                continue
-            state = self.program.module(name)
-            for line, column, rules, reason, covers in state.outline.ignores if state is not None else ():
-                found.append(
-                    IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
-                )
-        return tuple(found)
 
 
 def _take_in(effect: Effect, made: dict[tuple[object, ...], Effect]) -> None:

@@ -12,8 +12,12 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+from coldfork.model.observations import Unreadable
+from coldfork.source.files.discovery import Found
 from coldfork.source.files.reading import CannotRead, Reader, Stamp
+from coldfork.source.program.program import Program
 from coldfork.source.reach.keeping import Store
+from coldfork.source.reach.quotations import Quotations
 from coldfork.source.syntax.whole_files import Trouble, trouble_in
 
 _DEFINITION = b"def"
@@ -75,6 +79,25 @@ class WholeFiles:
         if not self._before:
             return _FIRST
         return _PORTION if self._store.ready is None else _MORSEL
+
+
+def with_troubles(
+    unreadable: tuple[Unreadable, ...], troubles: dict[str, Trouble], found: Found, program: Program
+) -> tuple[Unreadable, ...]:
+    """The files that could not be read, with those that do not parse in a function that nothing calls."""
+    if not troubles:
+        return unreadable
+    quotations = Quotations(program, found.display)
+    told = {one.path: one for one in unreadable}
+    for name, path in found.files.items():
+        if path in troubles:
+            reason, line, column = troubles[path]
+            shown = quotations.path_of(name)
+            whole = Unreadable(shown, line, column, reason, invalid=True, text=quotations.line(name, line))
+            # The place in the file says more than the function that an import was seen to call.
+            if shown not in told or told[shown].line <= line:
+                told[shown] = whole
+    return tuple(sorted(told.values(), key=lambda one: one.path))
 
 
 def _trouble(path: str, reader: Reader) -> Trouble | None:

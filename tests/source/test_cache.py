@@ -19,9 +19,9 @@ from coldfork.model.profiles import PROFILES
 from coldfork.source.files import packs as cache
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.site_packages import Distributions
+from coldfork.source.program import keeping
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach import keeping
 from coldfork.source.reach.encoding import Answer, Translation
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import coldfork
 from coldfork.source.files.reading import Reader
+from coldfork.source.program.keeping import Held, OnDisk
 from coldfork.source.reach import whole_files
-from coldfork.source.reach.keeping import Held, OnDisk
 from coldfork.source.reach.whole_files import Told, WholeFiles
-from coldfork.source.syntax.whole_files import trouble_in
+from coldfork.source.syntax.syntax_errors import trouble_in
 
 LINES = (
     "return 1", "return = 3", "return 3)", "if a == 1", "if a == 1: pass", "for for x in y: pass",

@@ -23,7 +23,7 @@ from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Analysis
 from coldfork.source.files.reading import CannotRead, Reader
-from coldfork.source.reach.keeping import Store
+from coldfork.source.program.keeping import Store
 
 Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 

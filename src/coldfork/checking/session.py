@@ -19,7 +19,7 @@ from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.model.observations import Progress
 from coldfork.model.profiles import PROFILES
-from coldfork.source.reach.keeping import Held, OnDisk
+from coldfork.source.program.keeping import Held, OnDisk
 
 PathLike = str | os.PathLike[str]
 Overlays = Mapping[str, str | bytes] | Mapping[Path, str | bytes]

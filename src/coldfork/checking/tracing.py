@@ -12,8 +12,7 @@ from coldfork.checking.request import CheckRequest
 from coldfork.checking.selection import Selection
 from coldfork.model.errors import UsageError
 from coldfork.model.faults import Faults
-from coldfork.model.observations import Progress
-from coldfork.model.traces import Trace
+from coldfork.model.observations import Progress, Trace
 from coldfork.source import tracing
 from coldfork.source.files.reading import Reader
 

@@ -17,7 +17,7 @@ from coldfork.checking.inspection import Inspection
 from coldfork.checking.request import CheckRequest, paths_or_default, request_of
 from coldfork.cli import options, output
 from coldfork.model.errors import UsageError
-from coldfork.model.traces import Trace
+from coldfork.model.observations import Trace
 from coldfork.report.shared.progress import ProgressBar
 
 

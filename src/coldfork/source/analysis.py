@@ -26,13 +26,12 @@ from coldfork.source.files.reading import Reader
 from coldfork.source.files.requirements import required
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
+from coldfork.source.program.keeping import OnDisk, Store
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.neighbours import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
-from coldfork.source.reach.absent import absent_packages
 from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer
-from coldfork.source.reach.keeping import OnDisk, Store
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remarks import Remarks
 from coldfork.source.reach.remembered import Packs, Remembered
@@ -288,9 +287,7 @@ def _answer(
     checked, imports = reporter.modules(effects), reporter.imports(effects)
     unreadable: tuple[Unreadable, ...] = faults.attempt(remarks.unreadable, ())
     ignores: tuple[IgnoreComment, ...] = faults.attempt(remarks.ignores, ())
-    absent: tuple[str, ...] = faults.attempt(
-        lambda: absent_packages(program, found.files, quotations.path_of), ()
-    )
+    absent: tuple[str, ...] = faults.attempt(remarks.absent, ())
     leading = reporter.leading_to(request.towards)
     return Answer(
         effects,

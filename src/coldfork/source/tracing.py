@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from coldfork.model.errors import UsageError
-from coldfork.model.observations import Progress
-from coldfork.model.traces import Belief, Imported, Touch, Trace, Visit
+from coldfork.model.observations import Belief, Imported, Progress, Touch, Trace, Visit
 from coldfork.source.analysis import Ground, Request, at_length, prepare
 from coldfork.source.evaluation.trace import Edge, Wake
 from coldfork.source.evaluation.tracing import Seen, TracingEvaluator, Watch

@@ -10,10 +10,9 @@ from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node, line_of
-from coldfork.source.syntax.spelling import spelled
 from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import Env, Value
-from coldfork.source.values.wording import Wording, in_words
+from coldfork.source.values.wording import Wording, in_words, spelled
 
 _ENDS = {RETURNS: "returns", BREAKS: "leaves the loop", CONTINUES: "goes on with the next round"}
 _MOST_VALUES = 3

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+
 from coldfork.model.faults import FAILED, Faults
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.files.data_tables import holds_only_data, is_table
 from coldfork.source.files.discovery import Found
+from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.reading import TOO_LARGE
 from coldfork.source.program.program import Program
 from coldfork.source.reach.quotations import Quotations
@@ -95,3 +99,22 @@ class Remarks:
                     IgnoreComment(self._quotations.path_of(name), line, column, rules, reason, covers)
                 )
         return tuple(found)
+
+    def absent(self) -> tuple[str, ...]:
+        """The packages that importing the modules needs and that were not found, the most imported first.
+
+        An import in a `try`, under an `if` or in a function may be one that the code does without, and what
+        tests import is not what its users install.
+        """
+        program = self._program
+        counts: Counter[str] = Counter()
+        for name in self._found.files:
+            module = program.module(name)
+            if module is not None and not is_test(name, self._quotations.path_of(name)):
+                beside = program.finder.beside.get(name, ())
+                counts.update(package for package in module.outline.needs if package not in beside)
+        return tuple(
+            package
+            for package, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            if package not in sys.stdlib_module_names and program.finder.find(package) is None
+        )

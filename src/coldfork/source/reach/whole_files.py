@@ -15,10 +15,10 @@ from typing import NamedTuple
 from coldfork.model.observations import Unreadable
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.reading import CannotRead, Reader, Stamp
+from coldfork.source.program.keeping import Store
 from coldfork.source.program.program import Program
-from coldfork.source.reach.keeping import Store
 from coldfork.source.reach.quotations import Quotations
-from coldfork.source.syntax.whole_files import Trouble, trouble_in
+from coldfork.source.syntax.syntax_errors import Trouble, trouble_in
 
 _DEFINITION = b"def"
 """Without one, all of a file was read for its imports."""

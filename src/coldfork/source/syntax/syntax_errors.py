@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import symtable
 import sys
+import warnings
 
 from coldfork.source.files.reading import CannotRead
 from coldfork.source.syntax.newer.parsing import parse_any
 
 TOO_DEEP = "an expression is nested too deeply"
+Trouble = tuple[str, int, int]
+"""What is wrong with a file, with the line and the column."""
 
 # Patterns for one line, compiled when there is an error to explain.
 _PYTHON_2 = (
@@ -39,6 +43,30 @@ def parse(source: bytes) -> ast.Module:
         ) from None
     except ValueError as error:
         raise CannotRead(str(error)) from None
+
+
+def trouble_in(source: bytes) -> Trouble | None:
+    """Why a file does not parse; None where it does.
+
+    Python is asked for its table of symbols, which takes half the time of a tree. What it refuses may be
+    syntax of a newer Python, which the other reading knows.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            symtable.symtable(source.decode("utf-8", "replace"), "file", "exec")
+        return None
+    except (SyntaxError, ValueError):
+        pass
+    except (RecursionError, MemoryError):
+        return None
+    try:
+        parse(source)
+    except CannotRead as problem:
+        return problem.reason, problem.line, problem.column
+    except (RecursionError, MemoryError):
+        pass
+    return None
 
 
 def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -> None:

@@ -1,9 +1,11 @@
-"""Values in words, for whoever wants to know what the code was taken to compute."""
+"""Expressions and values in words, for whoever wants to know what the code was taken to compute."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     Bound,
@@ -28,6 +30,12 @@ from coldfork.source.values.wrapped import Wrapped
 _MOST_ITEMS = 4
 _DEEPEST = 2
 _LONGEST = 80
+_LONGEST_TEXT = 60
+_ELSE = "..."
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "lshift": "<<", "rshift": ">>", "or": "|", "xor": "^", "and": "&", "matmul": "@",
+}  # fmt: skip
 
 #: Puts a condition into words.
 Wording = Callable[[tuple[Condition, ...]], str | None]
@@ -102,3 +110,35 @@ def _single(value: Value, words_of: Wording, depth: int) -> str:
         case Lazy():
             return f"a {value.kind} that has not run"
     return "something without a name"
+
+
+def spelled(node: Node) -> str:
+    """An expression in source text; what is inside of it, and of no interest, is left out."""
+    text = _spelled(node)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - len(_ELSE)]}{_ELSE}"
+
+
+def _spelled(node: Node) -> str:
+    match node:
+        case (nodes.CONST, value):
+            return repr(value)
+        case (nodes.NAME, str(name), _):
+            return name
+        case (nodes.ATTR, owner, str(name), _):
+            return f"{_spelled(owner)}.{name}"
+        case (nodes.CALL, function, positional, keywords, *_):
+            given = [_spelled(one) for one in positional]
+            given += [f"{name}={_spelled(one)}" if name else f"**{_spelled(one)}" for name, one in keywords]
+            return f"{_spelled(function)}({', '.join(given)})"
+        case (nodes.INDEX, owner, index, _):
+            return f"{_spelled(owner)}[{_spelled(index)}]"
+        case (nodes.NOT, operand):
+            return f"not {_spelled(operand)}"
+        case (nodes.COMPARE, left, operators, comparators):
+            pairs = zip(operators, comparators, strict=True)
+            return " ".join([_spelled(left), *(f"{sign} {_spelled(right)}" for sign, right in pairs)])
+        case (nodes.BINARY, str(operator), left, right, _):
+            return f"{_spelled(left)} {_SIGNS[operator]} {_spelled(right)}"
+        case (nodes.BOOL, is_and, values, *_):
+            return f" {'and' if is_and else 'or'} ".join(map(_spelled, values))
+    return _ELSE

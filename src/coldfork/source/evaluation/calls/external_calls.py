@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coldfork.knowledge.catalogue import Fact
 from coldfork.source.evaluation.calls import known_effects, wrapping
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
@@ -21,6 +22,7 @@ from coldfork.source.values.kinds import (
     ClassRef,
     Const,
     External,
+    Function,
     Instance,
     Keywords,
     Method,
@@ -182,3 +184,21 @@ def call_method(
                 return construct(ev, frame, receiver.receiver, positional, keywords, by_meta=False)
         return UNKNOWN
     return container_method(ev, frame, receiver, method.name, positional, keywords)
+
+
+def answer(
+    ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
+) -> Value | None:
+    """What a function returns about which the knowledge base says all there is to say.
+
+    Checked code is followed whatever is known of it: what is found must not hang on what a module is called.
+    """
+    if (
+        f"{symbol}()" in ev.catalogue.values
+        or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
+        or ev.catalogue.is_harmless(symbol)
+        or (not function.module.own and any(known_effects.is_all(fact) for fact in facts))
+    ):
+        known_effects.record_facts(ev, frame, facts)
+        return known_result(ev, symbol)
+    return None

@@ -120,7 +120,7 @@ def call_function(
         if returned is not None:
             known_effects.record_facts(ev, frame, facts)
             return returned
-        returned = _answer(ev, frame, function, symbol, facts)
+        returned = external_calls.answer(ev, frame, function, symbol, facts)
         if returned is not None:
             return returned
     code = _code_to_follow(ev, frame, function)
@@ -151,24 +151,6 @@ def call_function(
     if facts and vague:  # the catalogue may know what methods of the result do
         return external_calls.known_result(ev, symbol)
     return result.value
-
-
-def _answer(
-    ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
-) -> Value | None:
-    """What a function returns about which the knowledge base says all there is to say.
-
-    Checked code is followed whatever is known of it: what is found must not hang on what a module is called.
-    """
-    if (
-        f"{symbol}()" in ev.catalogue.values
-        or (symbol.startswith("torch.") and ev.catalogue.call(symbol))
-        or ev.catalogue.is_harmless(symbol)
-        or (not function.module.own and any(known_effects.is_all(fact) for fact in facts))
-    ):
-        known_effects.record_facts(ev, frame, facts)
-        return external_calls.known_result(ev, symbol)
-    return None
 
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:

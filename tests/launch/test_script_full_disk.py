@@ -250,13 +250,19 @@ def test_a_full_temporary_folder_is_none_of_ours(bench: Bench, disk: Path) -> No
     assert (result["status"], result["stdout"], result["notes"]) == (0, "done\n", [])
 
 
-def test_errors_that_nobody_can_read_do_not_change_the_status(bench: Bench) -> None:
-    """What coldfork itself has to say finds no room either."""
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_errors_that_nobody_can_read_do_not_change_the_status(bench: Bench, unbuffered: str) -> None:
+    """What coldfork itself has to say finds no room either, and is still in a buffer when it ends."""
     bench.write("import subprocess, sys; subprocess.Popen(['sleep', '600']); sys.exit(5)")
     words = [sys.executable, "-P", "-m", "coldfork", "exec", "--log-dir", "runs", "--", "script.py"]
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            words, stderr=full, cwd=bench.folder, env=variables(), timeout=SECONDS, check=False
+            words,
+            stderr=full,
+            cwd=bench.folder,
+            env=variables({"PYTHONUNBUFFERED": unbuffered}),
+            timeout=SECONDS,
+            check=False,
         )
     assert done.returncode == 5
 

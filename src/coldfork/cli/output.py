@@ -85,10 +85,13 @@ def note(text: str) -> None:
             sys.stderr.write(f"coldfork: {text}\n".encode(spoken, "backslashreplace").decode(spoken))
             sys.stderr.flush()
     except (OSError, ValueError):
-        pass
+        mute(sys.stderr)
 
 
-def mute() -> None:
-    """Let all further output go nowhere, so that the interpreter's last flush does not complain."""
+def mute(stream: TextIO | None = None) -> None:
+    """Let all further output go nowhere, so that the interpreter's last flush does not fail.
+
+    Its failure would become the exit status. It is about standard output, or about the stream given.
+    """
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stdout if stream is None else stream).fileno())

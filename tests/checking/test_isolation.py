@@ -313,3 +313,19 @@ def test_every_format_says_what_failed(tmp_path: Path, monkeypatch: pytest.Monke
     notes = run["invocations"][0]["toolExecutionNotifications"]
     (note,) = [one for one in notes if one["level"] == "error"]
     assert "LookupError" in note["message"]["text"]
+
+
+def test_what_runs_too_deep_costs_the_module_and_not_a_function_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going on behind each of the calls that were too deep would take for ever."""
+
+    def fail(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setitem(expressions.EVALUATE, nodes.BINARY, fail)
+    (tmp_path / "deep.py").write_text("def half(n):\n    return n / 2\n\nA = half(1)\nB = half(2)\n")
+    (tmp_path / "engine.py").write_text("import torch\n\ntorch.cuda.init()\n")
+    report = check(tmp_path)
+    assert [cause.line for cause in report.causes] == [3]
+    assert [(one.module, one.line, one.what) for one in report.unfinished] == [("deep", 1, "fault")]

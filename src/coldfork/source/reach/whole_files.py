@@ -24,7 +24,7 @@ _DEFINITION = b"def"
 """Without one, all of a file was read for its imports."""
 _FIRST = 4_000_000
 """So many bytes of source are read when none were before."""
-_PORTION = 2_000_000
+_PORTION = 1_000_000
 """So many later, for one command."""
 _MORSEL = 60_000
 """And so many for a request to a session: somebody waits for that."""

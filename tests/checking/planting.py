@@ -54,7 +54,7 @@ def _is_written_in(function: types.FunctionType, module: types.ModuleType) -> bo
 
 
 def calls(work: Callable[[], T]) -> tuple[T, Counter[types.CodeType]]:
-    """What some work comes to, and how often it calls each function."""
+    """The result of some work, and how often it calls each function."""
     seen: Counter[types.CodeType] = Counter()
 
     def note(frame: types.FrameType, event: str, _: object) -> None:

@@ -17,6 +17,7 @@ from coldfork.cli.main import cli
 from coldfork.model.findings import Report
 from coldfork.source.evaluation.expressions import dispatch as expressions
 from coldfork.source.evaluation.statements import dispatch as statements
+from coldfork.source.reach.whole_files import WholeFiles
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering import blocks
 from tests.checking.planting import PlantedError, calls, functions_of, planted
@@ -329,3 +330,10 @@ def test_what_runs_too_deep_costs_the_module_and_not_a_function_at_a_time(
     report = check(tmp_path)
     assert [cause.line for cause in report.causes] == [3]
     assert [(one.module, one.line, one.what) for one in report.unfinished] == [("deep", 1, "fault")]
+
+
+def test_a_failure_after_the_answer_is_told_as_well(project: Path) -> None:
+    """A file that is not read to its end may hide that importing it fails."""
+    with planted(WholeFiles.read, 1):  # type: ignore[arg-type]
+        report = check(project)
+    assert len(faults(report)) == 1

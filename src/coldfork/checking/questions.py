@@ -1,4 +1,4 @@
-"""What a check asks of the analysis, and the facts about libraries that it is asked with."""
+"""The question that a check puts to the analysis, and the facts about libraries that go with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Known = Callable[[Profile], Catalogue]
 def known_to(
     request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
 ) -> Known:
-    """What is known of the libraries in the versions that the code will meet, for each machine."""
+    """Load, for each machine, the facts about libraries in the versions that the code will meet."""
     installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
     required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})
     return lambda machine: catalogue.load(machine, installed, request.configuration.knowledge, required)

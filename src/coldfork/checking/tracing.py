@@ -20,7 +20,7 @@ _PLACE = re.compile(r"(?P<file>.+?)(?::cell (?P<cell>\d+))?:(?P<line>\d+)", re.A
 
 
 def trace(request: CheckRequest, place: str, progress: Progress | None = None) -> Trace:
-    """What is believed at a line of a file while what a check is about is followed."""
+    """Follow the modules of a check, and tell what is believed at a line of a file."""
     file, line = _place(place, Reader(request.overlays))
     search, _ = environment_of(request, request.paths)
     known = known_to(request, request.paths, search, Faults())

@@ -29,7 +29,7 @@ def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection
 
 
 def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[Trace, dict[str, Any]]:
-    """What a check of the paths believes at a line; the settings come with the answer."""
+    """Check the paths, and tell what is believed at a line; the settings come with the answer."""
     from coldfork.checking import tracing
 
     request, settings = _asked(context, paths)

@@ -41,7 +41,7 @@ class Unfinished:
     path: str
     line: int
     what: str = "budget"
-    """What came to its end; `fault` where coldfork itself failed."""
+    """`budget` where that came to its end, `fault` where coldfork itself failed."""
     own: bool = True
     """False for a module of a dependency."""
     fault: str = ""
@@ -205,7 +205,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What a statement was found to do to a device."""
+    """A device that a statement was found to touch."""
 
     effect: str
     accelerator: str
@@ -234,7 +234,7 @@ class Visit:
     function: str
     """Where the statement stands: a function, a class, or the module itself."""
     condition: str | None
-    """What has to hold for it to run; None where nothing has to."""
+    """The condition on which it runs; None where it always does."""
     presumed: tuple[str, ...]
     nominal: bool
     """False off the path that is taken on the assumed machine."""

@@ -76,7 +76,7 @@ class Request:
 
 
 class Ground(NamedTuple):
-    """What a request is about: its modules, found, and nothing of them followed yet."""
+    """The modules of a request, found, and nothing of them followed yet."""
 
     request: Request
     """The request, with its entries by name."""
@@ -216,7 +216,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
         answer.checked,
         answer.imports,
         answer.unset,
-        answer.unfinished,
+        (*answer.unfinished, *faults.noted),
         answer.leading,
         answer.unfollowed,
         unparsed=unparsed,
@@ -264,7 +264,7 @@ def _answer(
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations, faults)
-    remarks = Remarks(program, results, found, quotations, faults)
+    remarks = Remarks(program, results, found, quotations)
     affected = None
     if request.changed is not None:
         changed, roots = request.changed, (*found.roots, *search)
@@ -299,7 +299,7 @@ def _answer(
         checked,
         imports,
         results.unset,
-        remarks.unfinished(),  # after all the rest, which may have failed
+        remarks.unfinished(),
         leading,
         reporter.unfollowed(),
     )

@@ -1,4 +1,4 @@
-"""What is believed at one line while the modules of a request are followed."""
+"""Follows the modules of a request, and tells what is believed at one line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def trace(request: Request, file: Path, line: int, progress: Progress | None = None) -> Trace:
-    """What was believed at a line of a file, which may be a dependency's."""
+    """Follow the modules, and tell what was believed at a line of a file, which may be a dependency's."""
     alone = replace(request, cache=None, store=None, jobs=1, towards=frozenset())
     return at_length(lambda: _trace(alone, file, line, progress))
 

@@ -1,4 +1,4 @@
-"""What was believed at a line, for whoever wonders at a finding there, or at none."""
+"""The beliefs at one line as text, for whoever wonders at a finding there, or at none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def render(trace: Trace, options: Options) -> str:
 
 
 def _touch(touch: Touch) -> str:
-    """What a statement does to a device, and how sure that is."""
+    """Say how a device is touched, and how sure that is."""
     condition = one_line(touch.condition or "")
     # In a function, how sure a call is rests with whoever calls it.
     sure = ", certain" if touch.certain else f", only when {condition}" if condition else ""

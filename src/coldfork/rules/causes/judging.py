@@ -176,19 +176,10 @@ def _cut(cause: Cause, left: tuple[str, ...], by_id: Mapping[str, Finding]) -> C
 
 
 def _cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origins, warmth: Warmth) -> Cause:
-    first = members[0]
-    return Cause(
-        id=name,
-        path=origin.path,
-        line=origin.line,
-        call=origin.call,
-        accelerator=first.accelerator,
-        effect=first.effect,
-        verdict=first.verdict,
-        condition=first.condition,
+    return replace(
+        _plain_cause(name, origin, members, origins),
         audience=min((origins.audience(finding) for finding in members), key=lambda one: one.rank),
         remedy=_remedy(origin, members, origins),
-        findings=tuple(finding.id for finding in members),
         ways=_ways(origin, members, origins, warmth),
         then=_then(origin, members, origins),
         turn=min(finding.turn for finding in _direct(origin, members, origins)),

@@ -23,7 +23,7 @@ class Store(Protocol):
 
     @property
     def ready(self) -> Ready | None:
-        """What was unpacked before, where it is kept."""
+        """The summaries that were unpacked before, where they are kept."""
 
     def load(self, pack: Path, kin: str = "") -> Data:
         """The data of a pack, else of one whose name begins with `kin`; nothing of a damaged one."""

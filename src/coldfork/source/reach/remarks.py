@@ -1,11 +1,11 @@
-"""What is to be told of an analysis beside effects: what was not read or followed, and comments."""
+"""The parts of an answer that are no effects: files not read, modules not followed, ignore comments."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 
-from coldfork.model.faults import FAILED, Faults
+from coldfork.model.faults import FAILED
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.source.files.data_tables import holds_only_data, is_table
 from coldfork.source.files.discovery import Found
@@ -20,15 +20,12 @@ from coldfork.source.syntax.syntax_errors import TOO_DEEP
 class Remarks:
     """Tells what an analysis left open."""
 
-    def __init__(
-        self, program: Program, results: Results, found: Found, quotations: Quotations, faults: Faults
-    ) -> None:
+    def __init__(self, program: Program, results: Results, found: Found, quotations: Quotations) -> None:
         self._program = program
         self._results = results.by_name
         self._broken = results.broken
         self._found = found
         self._quotations = quotations
-        self._faults = faults
 
     def unreadable(self) -> tuple[Unreadable, ...]:
         """Files that could not be analysed."""
@@ -85,7 +82,7 @@ class Remarks:
             if error is not None and error[0].startswith(FAILED):
                 fault = error[0].removeprefix(FAILED)
                 found[name] = Unfinished(name, name, self._quotations.path_of(name), 1, "fault", own, fault)
-        return tuple(sorted((*found.values(), *self._faults.noted), key=lambda u: (u.module, u.line)))
+        return tuple(sorted(found.values(), key=lambda u: (u.module, u.line)))
 
     def ignores(self) -> tuple[IgnoreComment, ...]:
         """Ignore comments of the checked code."""

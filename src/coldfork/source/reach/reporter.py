@@ -142,7 +142,8 @@ class Reporter:
                 turns.setdefault(_line_of(site), self._order.turn(name, Event(False, index)))
         for site in told(result.sites):
             certain = site.certain and not above
-            for effect in self._effect(name, site, site.wake, certain, above, None):
+            made = partial(self._effect, name, site, site.wake, certain, above, None)
+            for effect in self._at(name, site, made):
                 yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
@@ -178,7 +179,8 @@ class Reporter:
                         may_be_lazy=self._may_be_lazy(name, site_edge),
                     )
                     certain = through.certain and not above
-                    for effect in self._effect(name, site_edge, through.wake, certain, above, imported):
+                    made = partial(self._effect, name, site_edge, through.wake, certain, above, imported)
+                    for effect in self._at(name, site_edge, made):
                         yield replace(effect, turn=self._order.turn(name, Event(True, index)))
 
     def _may_be_lazy(self, name: str, site: SiteEdge) -> bool:
@@ -196,26 +198,12 @@ class Reporter:
             link = link.following
         return False
 
-    def _effect(
-        self,
-        name: str,
-        site: Site | SiteEdge,
-        wake: Wake,
-        certain: bool,
-        above: tuple[Condition, ...],
-        imported: ImportOf | None,
-    ) -> tuple[Effect, ...]:
+    def _at(self, name: str, site: Site | SiteEdge, make: Callable[[], Effect]) -> tuple[Effect, ...]:
         """The effect at a line; nothing where coldfork fails at telling it."""
-        return self._faults.attempt(
-            lambda: (self._made(name, site, wake, certain, above, imported),),
-            (),
-            name,
-            self._quotations.path_of(name),
-            site.line,
-            site.symbol,
-        )
+        path = self._quotations.path_of(name)
+        return self._faults.attempt(lambda: (make(),), (), name, path, site.line, site.symbol)
 
-    def _made(
+    def _effect(
         self,
         name: str,
         site: Site | SiteEdge,

@@ -34,7 +34,7 @@ Read = dict[str, tuple[Stamp, Trouble | None]]
 
 
 class Told(NamedTuple):
-    """What is known of files after a portion was read."""
+    """The files that do not parse, and how many are still to be read."""
 
     troubles: dict[str, Trouble]
     """By path, why a file does not parse."""
@@ -43,7 +43,7 @@ class Told(NamedTuple):
 
 
 class WholeFiles:
-    """What earlier runs have read to the end, and what this one adds."""
+    """Reads files to their end, and remembers which ones earlier runs have read."""
 
     def __init__(self, store: Store, pack: Path | None) -> None:
         self._store = store

@@ -13,7 +13,7 @@ from coldfork.source.syntax.newer.parsing import parse_any
 
 TOO_DEEP = "an expression is nested too deeply"
 Trouble = tuple[str, int, int]
-"""What is wrong with a file, with the line and the column."""
+"""The reason for which a file does not parse, with the line and the column."""
 
 # Patterns for one line, compiled when there is an error to explain.
 _PYTHON_2 = (

@@ -189,7 +189,7 @@ def call_method(
 def answer(
     ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
 ) -> Value | None:
-    """What a function returns about which the knowledge base says all there is to say.
+    """The result of a function about which the knowledge base says all there is to say.
 
     Checked code is followed whatever is known of it: what is found must not hang on what a module is called.
     """

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from coldfork.knowledge.catalogue import Fact
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
-from coldfork.model.faults import describe
 from coldfork.source.evaluation.calls import external_calls, known_effects, wrapping
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
@@ -15,7 +14,7 @@ from coldfork.source.evaluation.calls.disturbance import disturb_arguments
 from coldfork.source.evaluation.calls.handing_over import hand_over
 from coldfork.source.evaluation.calls.recalling import recalled
 from coldfork.source.evaluation.flow.branches import FALLS
-from coldfork.source.evaluation.flow.cuts import contain, cut_short, fail_at
+from coldfork.source.evaluation.flow.cuts import contain, cut_short
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
@@ -158,7 +157,9 @@ def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code |
     try:
         code = ev.definitions.code_of(function)
     except Exception as problem:
-        fail_at(ev, function.module.name, function.qualified, function.line, describe(problem))
+        inner = Frame(function.module, None, function)
+        inner.symbol = function.qualified
+        contain(ev, inner, problem, function.line)
         return None
     if code is not None and ev.budget.exhausted:
         cut_short(ev, frame, frame.line)

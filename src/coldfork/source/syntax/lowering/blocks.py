@@ -89,7 +89,7 @@ def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None
 
 
 def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exception) -> Node:
-    """What stands for a statement on which coldfork itself fails: who comes to it is told."""
+    """A node in place of a statement on which coldfork itself fails: who comes to it is told."""
     lowered: Node = (nodes.FAULT, node.lineno + context.offset, describe(problem))
     return bind_opaquely(lowered, scope, names_in([node]) if scope is not None else set())
 

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import sys
 import types
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,11 +87,16 @@ def planted(function: types.FunctionType, at: int) -> Iterator[None]:
         return original(*positional, **named)
 
     function.__globals__["_planted_call"] = call
-    function.__code__ = _stand_in.__code__
+    with warnings.catch_warnings():
+        # To make a plain function of a generator is deprecated from Python 3.13 on: it is for a moment.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        function.__code__ = _stand_in.__code__
     try:
         yield
     finally:
-        function.__code__ = code
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            function.__code__ = code
         del function.__globals__["_planted_call"]
 
 

@@ -378,6 +378,8 @@ def test_a_sure_way_counts_before_a_shorter_one_on_a_condition(write: Write, che
     assert "= wakes 3 modules: engine.fast, engine.through and engine.ops.dequant" in said(check())
 
 
+PARSED = "import argparse\nparser = argparse.ArgumentParser()\nargs = parser.parse_args()\n"
+
 # -- whom it concerns ---------------------------------------------------------------------------------
 
 
@@ -404,6 +406,14 @@ def test_a_sure_way_counts_before_a_shorter_one_on_a_condition(write: Write, che
         ),
         ({"engine/__init__.py": "", "engine/tasks/xx.py": PRINTED}, "script"),
         ({"engine/__init__.py": "", "engine/tasks/xx.py": PRINTED + "DEVICE = 0\n"}, "library"),
+        ({"engine/__init__.py": "", "engine/run.py": PARSED + WAKING}, "script"),
+        (
+            {
+                "engine/__init__.py": "from engine.core import dequant\n",
+                "engine/core.py": PARSED + WAKING,
+            },
+            "library",
+        ),
         ({"docs/snippets/first.py": PROGRAM}, "example"),
         ({"examples/demo.py": PROGRAM}, "example"),
         ({"benchmarks/bench.py": PROGRAM}, "example"),

@@ -224,19 +224,17 @@ def test_what_processes_share_counts_once(bench: Counted) -> None:
 def test_a_tree_whose_children_come_and_go_gets_all_its_memory_and_no_more(bench: Counted) -> None:
     """Who has ended while he was asked holds nothing: not what he held before, beside what others share."""
     cap = 400 * MIB
+    # Between two looks of the watcher four children come to hold 112 MiB, on a busy machine twice.
+    burst = (2 * 112 + 16) * MIB
 
-    def attempt() -> tuple[ScriptResult, float]:
+    def attempt() -> float:
         result, _ = bench.counted(CROWDED, 1, max_memory=cap, timeout=SECONDS * 3)
-        return result, struct.unpack_from("d", (bench.folder / "accounts").read_bytes(), 80)[0]
-
-    peaks = []
-    for _ in range(ATTEMPTS):
-        result, peak = attempt()
         assert result.outcome is Outcome.OVER_MEMORY
-        peaks.append(peak / cap)
-        if 0.85 <= peak / cap <= 1.1:
-            return
-    raise AssertionError(f"so much of the cap was held: {peaks}")
+        return float(struct.unpack_from("d", (bench.folder / "accounts").read_bytes(), 80)[0])
+
+    peaks = [attempt() for _ in range(ATTEMPTS)]
+    assert min(peaks) >= 0.85 * cap
+    assert min(peaks) <= cap + burst
 
 
 def over_cpu(bench: Counted, text: str, by: str, most: int, *words: str) -> ScriptResult:

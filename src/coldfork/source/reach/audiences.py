@@ -11,6 +11,7 @@ from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import Importers
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.syntax import nodes
+from coldfork.source.syntax.walk import walk
 
 _EXAMPLES = frozenset({
     "benchmark", "benchmarks", "cookbook", "cookbooks", "demo", "demos", "doc", "docs", "documentation",
@@ -141,7 +142,7 @@ class Audiences:
         path = self._quotations.path_of(name)
         if path.endswith("/__init__.py") or self._is_imported(name):
             return False
-        if self._starts(name, path):
+        if self._starts(name, path) or self._parses_command_line(name):
             return True
         if name in self._found.display:
             return _holds(path, _SCRIPTS) or self._calls_at_module_level(name)
@@ -157,6 +158,12 @@ class Audiences:
         binds = module.summary.binds if module is not None else {}
         return any(how not in _IMPORTING for entries in binds.values() for how, *_ in entries)
 
+    def _parses_command_line(self, name: str) -> bool:
+        """True when the module ends the program, as it is loaded, unless the command line is its own."""
+        module = self._program.module(name)
+        body = module.summary.body if module is not None else ()
+        return any(map(_parses_command_line, walk(body)))
+
     def _calls_at_module_level(self, name: str) -> bool:
         """True when a statement of the module is a call for its own sake, such as `main()`."""
         module = self._program.module(name)
@@ -170,6 +177,13 @@ def _folder_of_examples(path: str) -> str:
     named = (at for at, part in enumerate(parts) if part in _EXAMPLES or part in _PROGRAMS)
     at = next(named, None)
     return "" if at is None else "/".join(parts[: at + 1])
+
+
+def _parses_command_line(node: nodes.Node) -> bool:
+    if node[0] != nodes.CALL:
+        return False
+    _, function, positional, keywords, *_ = node
+    return nodes.last_name(function) in nodes.PARSING and not positional and not keywords
 
 
 def _rank(audience: Audience) -> int:

@@ -104,6 +104,9 @@ BY_LAZY_FROM = 8  # (module, level, name, declared, line)
 WHEN = 0  # (WHEN, test, wanted, line, span)
 AFTER_FAILURE = 1  # (AFTER_FAILURE, block of the try, exception types, line of the handler)
 
+#: Methods of parsers that leave the program unless the command line is as they want it.
+PARSING = frozenset({"parse_args", "parse_args_into_dataclasses"})
+
 
 # -- views --------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.pytorch import devices, tensors
 from coldfork.source.evaluation.overlays import torch_modules
 from coldfork.source.evaluation.overlays.registry import MODELS
+from coldfork.source.syntax.nodes import PARSING
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     UNKNOWN,
@@ -31,8 +32,6 @@ from coldfork.source.values.kinds import (
 )
 
 _LONGEST_NAME = 120
-#: Methods of parsers that leave the program unless the command line is as they want it.
-_PARSING = frozenset({"parse_args", "parse_args_into_dataclasses"})
 _ACCEPTED = Condition(words="the command line is one that the parser accepts")
 
 
@@ -94,7 +93,7 @@ def _external_method(
 ) -> Value:
     """A method of what an external call returned."""
     made, _, method = name.rpartition("().")
-    if method in _PARSING and not positional and not keywords:
+    if method in PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
     if made and "." not in method:
         returned = ev.catalogue.returned(made)
@@ -159,7 +158,7 @@ def call_method(
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
-        if method.name in _PARSING and not positional and not keywords:
+        if method.name in PARSING and not positional and not keywords:
             frame.stay((_ACCEPTED,))
         cls = receiver.cls if isinstance(receiver, Instance) else receiver.after
         bases = external_bases(ev, cls)

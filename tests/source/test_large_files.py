@@ -146,7 +146,7 @@ def descriptors(messages: int) -> str:
 
 @pytest.mark.parametrize(
     ("source", "times"),
-    [(table(4_000), 6), (table(8_000), 6), (descriptors(700), 40), (descriptors(1_400), 40)],
+    [(table(4_000), 6), (table(8_000), 6), (descriptors(700), 60), (descriptors(1_400), 40)],
     ids=["table", "twice the table", "descriptors", "twice the descriptors"],
 )
 def test_reading_takes_a_few_times_the_room_of_the_source(source: str, times: int) -> None:

@@ -130,7 +130,8 @@ CARRYING = frozenset({
     "reach.reporter.Reporter.unfollowed", "reach.results.Results._along",
     "reach.results.Results._evaluate_many", "reach.results.Results._evaluate_one",
     "reach.results.Results._expanded", "reach.results.Results._share_out", "reach.results.Results.broken",
-    "reach.results.Results.close", "reach.results.Results.evaluate", "reach.results.Results.unset",
+    "reach.results.Results._taken_in", "reach.results.Results.close", "reach.results.Results.evaluate",
+    "reach.results.Results.unset",
     "reach.results._lanes", "reach.results.has_source", "reach.results.record_bases",
     "reach.whole_files.with_troubles",
 })  # fmt: skip

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from coldfork.model.chains import Chain, Step, StepKind
 from coldfork.model.effects import EffectKind, Verdict
-from coldfork.model.findings import Finding, Report, Severity, Skipped
+from coldfork.model.findings import Finding, Report, Severity, Skipped, Way
 from coldfork.model.observations import Observation, Statistics
 from coldfork.model.positions import Position
 from coldfork.report.findings import concise, github, json_format, junit, sarif, statistics, text
@@ -54,6 +54,14 @@ _steps = st.builds(
     line=st.none() | _lines,
     text=_words,
 )
+_ways = st.builds(
+    Way,
+    role=st.sampled_from(["program", "before", "child"]),
+    words=_words,
+    chain=st.builds(Chain, st.lists(_steps, max_size=5).map(tuple)),
+    effect=st.none() | st.sampled_from([kind.value for kind in EffectKind]),
+    accelerator=st.none() | st.sampled_from(["cuda", ""]),
+)
 _findings = st.builds(
     Finding,
     id=_words,
@@ -80,6 +88,7 @@ _findings = st.builds(
     confirmed=st.none() | st.sampled_from(["woken", "cold", "not-testable"]),
     confirmation=_words,
     fix=st.none() | _words,
+    ways=st.lists(_ways, max_size=3).map(tuple),
 )
 _counts = st.integers(0, 9)
 
@@ -147,19 +156,28 @@ def json_is_valid_and_says_what_the_report_says(report: Report, options: Options
     assert len(written["skipped"]) == len(report.skipped)
     assert len(written["findings"]) == len(report.findings)
     for found, finding in zip(written["findings"], report.findings, strict=True):
-        for name in set(found) - {"chain", "presumed", "file", "cell"}:
+        for name in set(found) - {"chain", "ways", "presumed", "file", "cell"}:
             value = getattr(finding, name)
             if name == "confirmation":
                 value = value or None
             assert found[name] == (_utf8(value) if isinstance(value, str) else value), name
         assert found["presumed"] == [_utf8(presumption) for presumption in finding.presumed]
-        steps = [
-            {name: value for name, value in step.items() if name in Step.__slots__} for step in found["chain"]
-        ]
-        assert [Step(**{**step, "kind": StepKind(step["kind"])}) for step in steps] == [
-            Step(step.kind, _utf8(step.symbol) or "", _utf8(step.path), step.line, _utf8(step.text) or "")
-            for step in finding.chain.steps
-        ]
+        assert _read(found["chain"]) == _written(finding.chain)
+        for said, way in zip(found["ways"], finding.ways, strict=True):
+            assert (said["role"], said["effect"]) == (way.role, way.effect)
+            assert _read(said["chain"]) == _written(way.chain)
+
+
+def _read(chain: list[dict[str, Any]]) -> list[Step]:
+    steps = [{name: value for name, value in step.items() if name in Step.__slots__} for step in chain]
+    return [Step(**{**step, "kind": StepKind(step["kind"])}) for step in steps]
+
+
+def _written(chain: Chain) -> list[Step]:
+    return [
+        Step(step.kind, _utf8(step.symbol) or "", _utf8(step.path), step.line, _utf8(step.text) or "")
+        for step in chain.steps
+    ]
 
 
 def sarif_is_valid(report: Report, options: Options) -> None:

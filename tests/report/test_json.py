@@ -107,6 +107,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                             "text": "",
                         },
                     ],
+                    "ways": [],
                     "cause": "b2ed5201aad2fcbf4390",
                 }
             ],

@@ -245,6 +245,7 @@ class Check:
             Holds.OPTIONAL_PATTERN: lambda value: None if value is None else self.pattern(value),
             Holds.PATTERNS: lambda value: self.each(self.pattern, value),
             Holds.BLOCK: lambda value: self.each(self.statement, value),
+            Holds.PROGRAM: lambda value: self.each(self.statement, value),
             Holds.HANDLERS: lambda value: self.each(self.handler, value),
             Holds.CASES: lambda value: self.each(self.case, value),
             Holds.CONTEXTS: lambda value: self.each(self.context, value),

@@ -71,6 +71,26 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessStart:
+    """How a line starts processes, and what it finds."""
+
+    method: str
+    """`fork`, `spawn` or `forkserver`."""
+    chosen: str
+    """What chose the method, in words."""
+    target: str
+    """What the new process runs; empty where nobody knows."""
+    program: str
+    """The module that is started and comes to this line; empty where importing it does."""
+    way: Chain
+    """From the program's own line to this one; empty where that is the same."""
+    before: Ahead | None
+    """The surest wake before it in the same process."""
+    child: Ahead | None
+    """The surest way in which the new process uses a device."""
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """One thing that importing `module` does to an accelerator, with the whole way there."""
 
@@ -95,3 +115,5 @@ class Effect:
     """When it happens: counted along the import of the entries, or of its module where none was named."""
     ahead: Ahead | None = None
     """The wake that always comes before it in the function in which it happens."""
+    start: ProcessStart | None = None
+    """How processes are started, where the effect is that."""

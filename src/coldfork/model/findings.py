@@ -32,6 +32,20 @@ class Confirmed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """A chain that belongs to a finding beside its own."""
+
+    role: str
+    """What it shows: `program`, `before` or `child`."""
+    words: str
+    """The same in words, for a heading."""
+    chain: Chain
+    effect: str | None = None
+    """What happens at its end; None where the chain leads to the finding's own line."""
+    accelerator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something a rule says about a line. Field for field what the JSON output holds."""
 
@@ -71,6 +85,8 @@ class Finding:
     """When it happens: along the import of the entries, or of its module where none was named."""
     ahead: Ahead | None = None
     """The wake that always comes before it in the function in which it happens: the cause is there."""
+    ways: tuple[Way, ...] = ()
+    """Chains that belong to it beside its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ NAMES = (
     "waking-import",
     "eager-reexport",
     "device-query-at-import",
+    "fork-after-device-init",
     UNUSED_IGNORE,
     "unreadable-source",
 )

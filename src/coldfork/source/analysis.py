@@ -32,6 +32,7 @@ from coldfork.source.program.neighbours import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
 from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding import Answer
+from coldfork.source.reach.programs.selection import programs
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remarks import Remarks
 from coldfork.source.reach.remembered import Packs, Remembered
@@ -262,6 +263,9 @@ def _answer(
     faults: Faults,
 ) -> Answer:
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
+    if not request.entries:  # what importing these does was asked for
+        asked = request.roots or found.files
+        faults.attempt(lambda: results.evaluate_programs(programs(program, asked), progress), None)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations, faults)
     remarks = Remarks(program, results, found, quotations)

@@ -56,6 +56,7 @@ class Entries:
             yield from self._way_in(cause, finding)
         else:
             yield from self._head(finding)
+        yield from self._ways(finding)
         yield from self._notes(finding)
         yield from self._then(cause, finding)
         yield from self._warmth(cause, finding)
@@ -237,6 +238,16 @@ class Entries:
                 continue
             done = effect_phrase(effect, finding.accelerator) if line.number == last else ""
             yield from self._sheet.flow(self._step(line, width, done), _FURTHER)
+
+    def _ways(self, finding: Finding) -> Iterator[str]:
+        """The chains that belong to a finding beside its own, each below a heading."""
+        for way in finding.ways:
+            yield from self._note(self._sheet.say(f"{way.words}:"))
+            width = self._symbol_column(list(way.chain.steps))
+            last = len(way.chain.steps)
+            for number, step in enumerate(way.chain.steps, 1):
+                done = effect_phrase(way.effect, way.accelerator) if way.effect and number == last else ""
+                yield from self._sheet.flow(self._step(ShownStep(number, step), width, done), _FURTHER)
 
     def _symbol_column(self, steps: list[Step]) -> int:
         # A step without a place, usually the sink, may stick out: nothing has to line up with it.

@@ -148,6 +148,15 @@ def finding_object(finding: Finding, options: Options) -> dict[str, Any]:
         "remedy": well_formed(finding.remedy),
         "fix": optional(finding.fix),
         "chain": [step_object(step, options) for step in finding.chain.steps],
+        "ways": [
+            {
+                "role": way.role,
+                "effect": optional(way.effect),
+                "accelerator": optional(way.accelerator),
+                "chain": [step_object(step, options) for step in way.chain.steps],
+            }
+            for way in finding.ways
+        ],
         "cause": well_formed(finding.cause),
     }
 

@@ -28,7 +28,7 @@ from coldfork.source.evaluation.objects import (
 from coldfork.source.evaluation.running_module import RunningModule
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE, execute_body
-from coldfork.source.evaluation.trace import Cut, Failure, Site, SiteEdge
+from coldfork.source.evaluation.trace import Cut, Failure, Site, SiteEdge, SiteStart
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.evaluation.unread_texts import UnreadTexts
 from coldfork.source.files.modules_of_tests import is_test
@@ -119,10 +119,11 @@ class Evaluator(Interpreter):
 
     def run_module(
         self, module: Module
-    ) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], tuple[Cut, ...], int]:
+    ) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], tuple[Cut, ...], int, tuple[SiteStart, ...]]:
         """The wakes and the imports of this one module by itself, when it is imported.
 
-        Also where following it ended too soon, and how many of its lines call something unknown.
+        Also where following it ended too soon, how many of its lines call something unknown, and the
+        processes that it starts.
         """
         self.environment.begin(self._package_environments.environment(module))
         self.budget.begin(of_test=is_test(module.name, module.path))
@@ -142,7 +143,8 @@ class Evaluator(Interpreter):
             self.journal.roll_back()
             self.running.end()
         unfollowed = len(self.running.unfollowed)
-        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cuts, unfollowed
+        starts = tuple(frame.site_starts)
+        return tuple(frame.sites), tuple(frame.site_edges), self.budget.cuts, unfollowed, starts
 
     def run_body(
         self,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
@@ -36,6 +36,8 @@ class CallResult(NamedTuple):
     """What has to hold for the program not to be left in the call."""
     cut: Cut | None = None
     """Where following the call came to the end of the budget."""
+    starts: tuple[Start, ...] = ()
+    """The processes that it starts."""
     made_up: bool = False
     """True when the value is an object that stands for any of the annotated class."""
 
@@ -108,7 +110,9 @@ class Frame:
         "raise_musts",
         "returns",
         "site_edges",
+        "site_starts",
         "sites",
+        "starts",
         "stays",
         "step_kind",
         "symbol",
@@ -142,8 +146,10 @@ class Frame:
         self.edges: dict[str, Edge] = {}
         self.sites: list[Site] = []
         self.site_edges: list[SiteEdge] = []
+        self.starts: dict[tuple[str, int], Start] = {}
+        self.site_starts: list[SiteStart] = []
         self.position: Position = Position.MODULE
-        self.symbol = module.name
+        self.symbol = "__main__" if module.is_started else module.name
         self.step_kind = StepKind.CALL
         self.line = 0
         self.end_line = 0
@@ -210,6 +216,11 @@ class Frame:
             self.exit_musts.append(set(self.must))
             self.conditions = _unique(self.conditions + conditions)
 
+    def step(self, following: Link | None) -> Link:
+        """The step that is taken at the current line."""
+        kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
+        return Link(kind, self.symbol, self.module.name, self.line, following)
+
     def wake(self, wake: Wake, must: bool) -> None:
         """Note a way to a sink that starts at the current line; its link describes what is called there."""
         if self.quiet:
@@ -218,14 +229,13 @@ class Frame:
         conditions = possible_together(_unique(self.conditions + (() if sure else wake.conditions)))
         if conditions is None:
             return
-        kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
         found = Wake(
             wake.accelerator,
             wake.kind,
             conditions,
             presumed_together(self.presumed, wake.presumed),
             wake.cost + 1,
-            Link(kind, self.symbol, self.module.name, self.line, wake.link),
+            self.step(wake.link),
             wake.remedy,
             self.off is not None or (wake.off and not sure),
             wake.unless,

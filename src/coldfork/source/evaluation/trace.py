@@ -104,6 +104,55 @@ class SiteEdge(NamedTuple):
     """How many wakes of its module were noted before it: sites and imports are noted as they run."""
 
 
+class Start(NamedTuple):
+    """A process that is started, and what has become of the device by then."""
+
+    method: str
+    """`fork`, `spawn` or `forkserver`; empty where nobody knows."""
+    chosen: str
+    """What chose it, in words."""
+    target: str
+    """The function that the child runs; empty where nobody knows."""
+    conditions: Conditions
+    presumed: tuple[str, ...]
+    link: Link
+    off: bool = False
+    before: Wake | None = None
+    """The surest wake before it in this process."""
+    sure: bool = False
+    """True where that is sure to have happened."""
+    imports: tuple[Edge, ...] = ()
+    """The imports that functions on the way here had run by then."""
+    child: Wake | None = None
+    """The surest way in which the child uses a device."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The line that starts it."""
+        link = self.link
+        while link.following is not None and link.following.module is not None:
+            link = link.following
+        return link.module or "", link.line or 0
+
+    @property
+    def order(self) -> tuple[bool, bool, bool, bool, int]:
+        """Smaller tells more: what wakes the device before, and what uses it in the child."""
+        return (self.child is None, self.before is None, not self.sure, self.off, len(self.conditions))
+
+
+class SiteStart(NamedTuple):
+    """A process that a line of a module body starts."""
+
+    line: int
+    end_line: int
+    column: int
+    position: Position
+    symbol: str
+    start: Start
+    behind: int
+    """How many imports of its module were noted before it."""
+
+
 class Failure(NamedTuple):
     """Something that may raise: on what condition, whether that is as likely as not, and which exception."""
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from coldfork.source.files.reading import Reader
+from coldfork.source.files.started import imported, is_started
 
 _COMPILED = (".so", ".pyd", ".dylib")
 #: Modules that are known by heart and never read: the standard library, and its backport of `typing`.
@@ -70,6 +71,8 @@ class Finder:
             return self._found[module]
         except KeyError:
             pass
+        if is_started(module):
+            return self.find(imported(module))
         parent, _, name = module.rpartition(".")
         found: Located | None = None
         if parent:

@@ -38,17 +38,17 @@ def _read(
 
     The file itself may be another one by now.
     """
-    digest = b""
+    raw = digest = b""
     try:
         raw = reader.read_bytes(path)
         digest = hash_of(raw) if remembering else b""
         summary = summarise(raw, target_version)
-        return summary, outline_of(summary), digest
+        return summary, outline_of(summary, raw), digest
     except CannotRead as problem:
         summary, digest = unreadable(problem.reason, problem.line, problem.column), reader.content_hash(path)
     except Exception as problem:
         summary = unreadable(f"{FAILED}{describe(problem)}")
-    return summary, outline_of(summary), digest
+    return summary, outline_of(summary, raw), digest
 
 
 def _packed(

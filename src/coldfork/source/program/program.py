@@ -9,6 +9,7 @@ from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.profiles import Profile
 from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.site_packages import Distributions
+from coldfork.source.files.started import imported
 from coldfork.source.program.module import Files, Module
 from coldfork.source.syntax.nodes import Code
 
@@ -101,7 +102,7 @@ class Program:
             located = self.finder.find(name)
             state = None
             if located is not None and located.path is not None:
-                state = Module(name, located, self._files, self.finder.beside.get(name))
+                state = Module(name, located, self._files, self.finder.beside.get(imported(name)))
                 state.bit = self.bit(name)
             self._modules[name] = state
         self.consulted |= self.bit(name) if state is None else state.bit

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from coldfork.model.causes import Audience, CheckedModule, Import
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Ahead, Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.effects import Ahead, Effect, EffectKind, ImportOf, ProcessStart, Verdict
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
 from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Cut, Edge, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Cut, Edge, Link, Site, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import ModuleResult
 from coldfork.source.values.conditions import Condition
@@ -66,7 +66,7 @@ def _to_chain(steps: Any) -> Chain:
 
 
 def _effect(effect: Effect) -> Any:
-    e, imported = effect, effect.imported
+    e, imported, start = effect, effect.imported, effect.start
     return (
         (str(e.kind), e.accelerator, str(e.verdict), e.module, e.path, e.line, e.end_line, e.column, e.text),
         str(e.position),
@@ -83,8 +83,31 @@ def _effect(effect: Effect) -> Any:
         )
         if imported is not None
         else None,
-        (e.test, e.remedy, e.turn, None if e.ahead is None else (str(e.ahead.kind), _steps(e.ahead.chain))),
+        (e.test, e.remedy, e.turn, _ahead(e.ahead)),
+        None
+        if start is None
+        else (
+            (start.method, start.chosen, start.target, start.program),
+            _steps(start.way),
+            _ahead(start.before),
+            _ahead(start.child),
+        ),
     )
+
+
+def _ahead(ahead: Ahead | None) -> Any:
+    return None if ahead is None else (str(ahead.kind), _steps(ahead.chain))
+
+
+def _to_ahead(data: Any) -> Ahead | None:
+    return None if data is None else Ahead(EffectKind(data[0]), _to_chain(data[1]))
+
+
+def _to_process_start(data: Any) -> ProcessStart | None:
+    if data is None:
+        return None
+    (method, chosen, target, program), way, before, child = data
+    return ProcessStart(method, chosen, target, program, _to_chain(way), _to_ahead(before), _to_ahead(child))
 
 
 def decode_answer(data: Any) -> Answer:
@@ -112,7 +135,7 @@ def decode_answer(data: Any) -> Answer:
 
 def _to_effect(data: Any) -> Effect:
     (kind, accelerator, verdict, module, path, line, end_line, column, text), position, steps, *rest = data
-    (condition, presumed), imported, (test, remedy, turn, ahead) = rest
+    (condition, presumed), imported, (test, remedy, turn, ahead), start = rest
     return Effect(
         EffectKind(kind), accelerator, Verdict(verdict), module, path, line, end_line, column, text,
         Position(position),
@@ -120,7 +143,8 @@ def _to_effect(data: Any) -> Effect:
         condition, presumed,
         ImportOf(*imported) if imported is not None else None,
         test, remedy, turn,
-        Ahead(EffectKind(ahead[0]), _to_chain(ahead[1])) if ahead is not None else None,
+        _to_ahead(ahead),
+        _to_process_start(start),
     )  # fmt: skip
 
 
@@ -147,7 +171,22 @@ def encode(result: ModuleResult) -> bytes:
     )
     # `marshal` takes tuples, and none of the classes made from them.
     cuts: Any = tuple(map(tuple, result.cuts))
-    return marshal.dumps((sites, edges, cuts, result.unfollowed))
+    starts = tuple(
+        (s.line, s.end_line, s.column, s.position.value, s.symbol, _start(s.start), s.behind)
+        for s in result.starts
+    )
+    return marshal.dumps((sites, edges, cuts, result.unfollowed, starts))
+
+
+def _start(start: Start) -> Any:
+    return (
+        (start.method, start.chosen, start.target, start.presumed, start.off, start.sure),
+        _conditions(start.conditions),
+        _link(start.link),
+        None if start.before is None else _wake(start.before),
+        tuple(map(_edge, start.imports)),
+        None if start.child is None else _wake(start.child),
+    )
 
 
 def _wake(wake: Wake) -> Any:
@@ -185,13 +224,32 @@ def _edge(edge: Edge) -> Any:
 
 def decode(data: bytes) -> ModuleResult:
     """The result that was encoded."""
-    sites, edges, cuts, unfollowed = marshal.loads(data)
+    sites, edges, cuts, unfollowed, starts = marshal.loads(data)
     return ModuleResult(
         tuple([_to_site(site) for site in sites]),
         tuple([_to_site_edge(edge) for edge in edges]),
         tuple([Cut(*cut) for cut in cuts]),
         unfollowed,
+        tuple([_to_site_start(start) for start in starts]),
     )
+
+
+def _to_site_start(data: Any) -> SiteStart:
+    line, end_line, column, position, symbol, start, behind = data
+    (method, chosen, target, presumed, off, sure), conditions, link, before, imports, child = start
+    made = _to_link(link)
+    assert made is not None
+    return SiteStart(
+        line, end_line, column, _POSITIONS[position], symbol,
+        Start(
+            method, chosen, target, _to_conditions(conditions), presumed, made, off,
+            None if before is None else _to_wake(before),
+            sure,
+            tuple([_to_edge(edge) for edge in imports]),
+            None if child is None else _to_wake(child),
+        ),
+        behind,
+    )  # fmt: skip
 
 
 def _to_site(data: Any) -> Site:

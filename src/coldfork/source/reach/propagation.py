@@ -11,7 +11,7 @@ from typing import NamedTuple
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import WAKING
 from coldfork.source.evaluation.objects.presence import installed
-from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, Wake
+from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, SiteStart, Wake
 from coldfork.source.evaluation.ways import joined
 from coldfork.source.program.package_environment import with_packages
 from coldfork.source.values.conditions import Condition, presumed_together
@@ -26,6 +26,8 @@ class ModuleResult(NamedTuple):
     """Where following it ended too soon."""
     unfollowed: int = 0
     """How many lines call something unknown."""
+    starts: tuple[SiteStart, ...] = ()
+    """The processes that it starts."""
 
 
 class Reached(NamedTuple):

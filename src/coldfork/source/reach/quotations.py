@@ -9,6 +9,7 @@ from coldfork.model.chains import Chain, Step
 from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link
 from coldfork.source.files.reading import CannotRead
+from coldfork.source.files.started import imported
 from coldfork.source.program.program import Program
 from coldfork.source.values.conditions import Condition, together
 
@@ -124,6 +125,7 @@ class Quotations:
 
     def path_of(self, module: str) -> str:
         """The path of a module as reports show it: from its top package, or as given for a plain file."""
+        module = imported(module)
         shown = self._display.get(module)
         if shown is not None:
             return shown

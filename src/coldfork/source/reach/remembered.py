@@ -161,7 +161,7 @@ class Remembered:
             "token": self._token,
             "names": names,
             "places": [self._places.get(name) or self._place(name, None) for name in names],
-            "results": {name: results.known[name] for name in results.by_name},
+            "results": {name: results.known[name] for name in (*results.by_name, *results.programs)},
             "derived": self._program.derived,
         }
         self._store.save(packs.results, data, _plain_results, packs.kin)

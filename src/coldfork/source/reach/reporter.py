@@ -21,6 +21,7 @@ from coldfork.source.reach.execution_order import Event, ExecutionOrder, prefere
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.preceding import Preceding
+from coldfork.source.reach.programs.starts import Starts
 from coldfork.source.reach.propagation import (
     Importers,
     ModuleResult,
@@ -56,6 +57,7 @@ class Reporter:
     ) -> None:
         self.program = program
         self.results = results.by_name
+        self._programs = results.programs
         self.inherited = program.kept(PackageEnvironments)
         self.found = found
         self.entries = entries
@@ -86,9 +88,18 @@ class Reporter:
             above = conditions[name] if conditions is not None else ()
             for effect in (*self._all(self._own, name, above), *self._all(self._imported, name, above)):
                 self._faults.attempt(partial(_take_in, effect, made), None, name, effect.path, effect.line)
-        found = list(made.values())
+        starts = Starts(self._quotations, self._reaches, self.found.files)
+        started: list[Effect] = []
+        self._faults.attempt(lambda: started.extend(starts.effects(self._starting())), None)
+        found = [*made.values(), *started]
         effects = self._faults.attempt(lambda: self._with_counts(found), found)
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
+
+    def _starting(self) -> dict[str, ModuleResult]:
+        """What importing the checked modules does, and running the programs among them."""
+        return {
+            name: self.results[name] for name in self.found.files if name in self.results
+        } | self._programs
 
     def _all(self, told: _Telling, name: str, above: tuple[Condition, ...]) -> list[Effect]:
         """The effects of one kind of a module, as far as coldfork does not fail at them."""

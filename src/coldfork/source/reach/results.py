@@ -12,6 +12,7 @@ from coldfork.model.observations import Progress
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.trace import Cut
 from coldfork.source.files.reading import CannotRead, Reader
+from coldfork.source.files.started import started
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
@@ -68,6 +69,8 @@ class Results:
         """What is known of modules that may not have been reached yet."""
         self.by_name: dict[str, ModuleResult] = {}
         """Every module that has a result: the checked ones and those they import."""
+        self.programs: dict[str, ModuleResult] = {}
+        """What the programs among the checked modules do when they are started."""
         self.evaluated = False
         """True once a module was followed that was not known."""
         self._checked: Mapping[str, str] = MappingProxyType({})
@@ -116,20 +119,34 @@ class Results:
             self._unimported = ahead.names - ahead.imported
             self._evaluate_many(list(ahead.names), progress)
         while level:
-            missing = [name for name in level if name not in self.known]
-            if missing:
-                self._evaluate_many(missing, progress)
-            found: list[str] = []
-            for name in level:
-                outcome = self.known[name]
-                result = outcome.result
-                if isinstance(result, bytes):
-                    result = decode(result)
-                    if self._held:
-                        self.known[name] = outcome._replace(result=result)
-                self.by_name[name] = result
-                found += self._faults.attempt(partial(self._to_follow, name, result), [], name)
-            level = [name for name in dict.fromkeys(found) if name not in self.by_name]
+            found = self._taken_in(level, self.by_name, progress)
+            level = [name for name in found if name not in self.by_name]
+
+    def evaluate_programs(self, modules: Iterable[str], progress: Progress | None = None) -> None:
+        """Evaluate modules as Python runs them when they are started, and what they then import."""
+        level = self._taken_in([started(name) for name in modules], self.programs, progress)
+        while level:
+            found = self._taken_in(level, self.by_name, progress)
+            level = [name for name in found if name not in self.by_name]
+
+    def _taken_in(
+        self, names: list[str], results: dict[str, ModuleResult], progress: Progress | None
+    ) -> list[str]:
+        """Have the results of some modules; the modules to follow that these import."""
+        missing = [name for name in names if name not in self.known]
+        if missing:
+            self._evaluate_many(missing, progress)
+        found: list[str] = []
+        for name in names:
+            outcome = self.known[name]
+            result = outcome.result
+            if isinstance(result, bytes):
+                result = decode(result)
+                if self._held:
+                    self.known[name] = outcome._replace(result=result)
+            results[name] = result
+            found += self._faults.attempt(partial(self._to_follow, name, result), [], name)
+        return list(dict.fromkeys(found))
 
     def _to_follow(self, name: str, result: ModuleResult) -> list[str]:
         """The modules to follow for one that imports them."""
@@ -329,5 +346,5 @@ def record_bases(program: Program) -> None:
     """Have the program know what the classes of every module that was read derive from."""
     derived = program.derived
     for module in program.loaded():
-        if module.name not in derived:
+        if module.name not in derived and not module.is_started:
             derived[module.name] = module.outline.bases

@@ -31,6 +31,7 @@ class Holds(Enum):
     CASES = auto()  # `Case`s
     CONTEXTS = auto()  # (expression, target or None), ...
     HEADER = auto()  # (default values, annotations that are evaluated), or None where nothing in them matters
+    PROGRAM = auto()  # statements that no import runs
     CODE = auto()  # a function's `Code`, or None where the skeleton has left it out
     LAMBDA_CODE = auto()  # the `Code` of a lambda, whose default values stand nowhere else
     BINDINGS = auto()  # name -> `Binding`s; what only binds a name stands here and not in the block
@@ -116,6 +117,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.DELETE: _fields(line=_LINE, targets=_MANY),
     nodes.LOADS: _fields(line=_LINE, names=_PLAIN),  # (dotted name, its line), ...
     nodes.FAULT: _fields(line=_LINE, fault=_PLAIN),
+    nodes.MAIN: _fields(line=_LINE, body=Holds.PROGRAM),
     nodes.ASYNC_FOR: _FOR,
     nodes.ASYNC_WITH: _WITH,
     nodes.TO_NAME: _fields(name=_PLAIN),

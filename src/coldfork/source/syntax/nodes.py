@@ -71,6 +71,7 @@ ASYNC_WITH = 54
 LAZY_IMPORT = 55  # from Python 3.15 on: names are bound, and modules run when one of them is read
 LAZY_FROM = 56
 FAULT = 57  # a statement on which coldfork itself failed when it was read
+MAIN = 58  # what runs only where the module is started: `if __name__ == "__main__"`
 
 # -- assignment targets -----------------------------------------------------------------------------
 TO_NAME = 60

@@ -14,6 +14,9 @@ from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.summary import Summary
 from coldfork.source.syntax.variables import sets_variables
 
+#: One of these stands in every file that starts processes by what is known to start some.
+_STARTING = (b"multiprocess", b"ProcessPool", b"DataLoader")
+
 
 class Outline(NamedTuple):
     """The few things about a file that are told without unpacking its summary. Plain data throughout."""
@@ -27,9 +30,13 @@ class Outline(NamedTuple):
     error: tuple[str, int, int] | None
     sets_variables: bool
     """Whether a plain statement of its body sets an environment variable."""
+    is_program: bool
+    """Whether a part of it runs only where it is started."""
+    starts_processes: bool
+    """Whether it mentions what starts processes."""
 
 
-def outline_of(summary: Summary) -> Outline:
+def outline_of(summary: Summary, source: bytes) -> Outline:
     """The outline of a file."""
     return Outline(
         summary.imports,
@@ -38,6 +45,8 @@ def outline_of(summary: Summary) -> Outline:
         summary.ignores,
         summary.error,
         sets_variables(summary.body),
+        any(node[0] == nodes.MAIN for node in summary.body),
+        any(word in source for word in _STARTING),
     )
 
 

@@ -10,6 +10,9 @@ Environment = dict[str, str | None]
 #: Where torch's default device is kept, which a package sets as it sets a variable.
 DEFAULT_DEVICE = "torch.get_default_device()"
 
+#: Where the start method of processes is kept, in the same way.
+START_METHOD = "multiprocessing.get_start_method()"
+
 
 def sets_variables(body: Block) -> bool:
     """True when a plain statement of a body sets a variable."""
@@ -45,6 +48,13 @@ def set_by(node: Node, current: Environment) -> None:
                 *_,
             ):
                 current[DEFAULT_DEVICE] = _device(given)
+            case (
+                nodes.CALL,
+                (nodes.ATTR, _, "set_start_method", _) | (nodes.NAME, "set_start_method", _),
+                (given, *_),
+                *_,
+            ):
+                current[START_METHOD] = _text(given)
 
 
 def _is_environ(node: Node) -> bool:

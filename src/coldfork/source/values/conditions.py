@@ -110,6 +110,12 @@ def contradiction(conditions: Conditions) -> bool | None:
     return found
 
 
+def opposed(conditions: Conditions) -> bool:
+    """Whether some of these belong to two ways from one test, which is asked once: not one of a loop."""
+    asked = set(together(conditions))
+    return contradiction(conditions) is not None or any(negated(one) in asked for one in asked)
+
+
 def _denied(asked: set[Literal]) -> bool | None:
     """Whether one of these outcomes is denied by another, and cannot change; None where none is denied."""
     outcomes = [is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]

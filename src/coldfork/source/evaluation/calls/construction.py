@@ -8,6 +8,7 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.evaluation.overlays.registry import MODELS
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import called, last_name
 from coldfork.source.values.kinds import (
@@ -35,6 +36,10 @@ def construct(
     facts: tuple[Fact, ...] = ()
     if cls.module.name.partition(".")[0] in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
+        model = MODELS.get(symbol)
+        modelled = None if model is None else model(ev, frame, positional, keywords)
+        if modelled is not None:
+            return modelled
         facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
         followed = cls.module.own and all(known_effects.is_all(fact) for fact in facts)
         if (facts and not followed) or ev.catalogue.is_harmless(symbol):

@@ -14,11 +14,12 @@ from coldfork.source.evaluation.objects.containers import container_method
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.pytorch import devices, tensors
-from coldfork.source.evaluation.overlays import torch_modules
+from coldfork.source.evaluation.overlays import processes, torch_modules
 from coldfork.source.evaluation.overlays.registry import MODELS
 from coldfork.source.syntax.nodes import PARSING
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
+    NONE,
     UNKNOWN,
     ClassRef,
     Const,
@@ -158,31 +159,62 @@ def call_method(
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
-        if method.name in PARSING and not positional and not keywords:
-            frame.stay((_ACCEPTED,))
-        cls = receiver.cls if isinstance(receiver, Instance) else receiver.after
-        bases = external_bases(ev, cls)
-        if isinstance(receiver, Instance) and torch_modules.is_module(ev, receiver):
-            return _module_method(ev, frame, receiver, method.name, positional, keywords)
-        if known_effects.record_method_call(ev, frame, bases, method.name, positional, keywords):
-            return receiver
-        tensor = tensors.of_method(bases, method.name)
-        if tensor is not None:
-            return tensor
-        if isinstance(receiver, Super) and method.name == "__init__":
-            for base in bases:
-                known_effects.record_call(ev, frame, base, positional, keywords)
-        if isinstance(receiver, Super) and method.name == "__new__" and positional:
-            if isinstance(positional[0], ClassRef):
-                return Instance(positional[0])
-        if isinstance(receiver, Super) and method.name == "__setattr__" and len(positional) == 2:
-            if isinstance(receiver.receiver, Instance) and isinstance(positional[0], Const):
-                set_attribute(ev, frame, receiver.receiver, str(positional[0].value), positional[1])
-        if isinstance(receiver, Super) and method.name == "__call__":
-            if isinstance(receiver.receiver, ClassRef):
-                return construct(ev, frame, receiver.receiver, positional, keywords, by_meta=False)
-        return UNKNOWN
+        return _base_method(ev, frame, receiver, method.name, positional, keywords)
+    started = processes.call_method(ev, frame, method, positional, keywords)
+    if started is not None:
+        return started
     return container_method(ev, frame, receiver, method.name, positional, keywords)
+
+
+def _base_method(
+    ev: Interpreter,
+    frame: Frame,
+    receiver: Instance | Super,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    """A method that an object has from a base without source."""
+    if name in PARSING and not positional and not keywords:
+        frame.stay((_ACCEPTED,))
+    bases = external_bases(ev, receiver.cls if isinstance(receiver, Instance) else receiver.after)
+    if isinstance(receiver, Instance):
+        if name == "start" and processes.is_process(bases):
+            processes.start_instance(ev, frame, receiver)
+            return NONE
+        if torch_modules.is_module(ev, receiver):
+            return _module_method(ev, frame, receiver, name, positional, keywords)
+    if known_effects.record_method_call(ev, frame, bases, name, positional, keywords):
+        return receiver
+    tensor = tensors.of_method(bases, name)
+    if tensor is not None:
+        return tensor
+    return _super_method(ev, frame, receiver, name, bases, positional, keywords)
+
+
+def _super_method(
+    ev: Interpreter,
+    frame: Frame,
+    receiver: Instance | Super,
+    name: str,
+    bases: list[str],
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    """A special method that a class calls of its base."""
+    if not isinstance(receiver, Super):
+        return UNKNOWN
+    if name == "__init__":
+        for base in bases:
+            known_effects.record_call(ev, frame, base, positional, keywords)
+    if name == "__new__" and positional and isinstance(positional[0], ClassRef):
+        return Instance(positional[0])
+    if name == "__setattr__" and len(positional) == 2:
+        if isinstance(receiver.receiver, Instance) and isinstance(positional[0], Const):
+            set_attribute(ev, frame, receiver.receiver, str(positional[0].value), positional[1])
+    if name == "__call__" and isinstance(receiver.receiver, ClassRef):
+        return construct(ev, frame, receiver.receiver, positional, keywords, by_meta=False)
+    return UNKNOWN
 
 
 def answer(

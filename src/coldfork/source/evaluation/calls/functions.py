@@ -313,6 +313,7 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
         raise_must,
         outright,
         inner.stays,
+        starts=tuple(inner.starts.values()),
         made_up=isinstance(value, Instance) and all(value is not returned for returned, _ in inner.returns),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.frame import CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.starting import note_start
 from coldfork.source.evaluation.trace import Wake
 from coldfork.source.values.conditions import Conditions, negated, presumed_together
 
@@ -14,6 +15,8 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         frame.raise_musts.append(frame.must | result.raise_must)
     must = result.strict if frame.tries else result.must
     before = frozenset(frame.must)
+    for start in result.starts:
+        note_start(frame, start)
     for wake in result.wakes:
         sure = wake.surety in must
         if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed

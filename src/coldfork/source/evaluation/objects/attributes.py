@@ -50,6 +50,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
+from coldfork.source.values.processes import Context, Work
 from coldfork.source.values.texts import PartialText
 from coldfork.source.values.wrapped import Wrapped
 
@@ -345,4 +346,6 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     GivenText: _of_plain,
     Property: _of_plain,
     PartialText: _of_plain,
+    Context: _of_plain,
+    Work: _of_plain,
 }

@@ -44,7 +44,7 @@ def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
     if found is not None:
         return found
     if name == "__name__":
-        return Const(module.name)
+        return Const("__main__" if module.is_started else module.name)
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":

@@ -15,10 +15,12 @@ from coldfork.source.values.kinds import (
     Keywords,
     Lazy,
     Mapping,
+    Method,
     Sequence,
     Union,
     Value,
 )
+from coldfork.source.values.processes import Work
 from coldfork.source.values.unions import union
 
 _LONGEST_UNROLLED = 64
@@ -43,6 +45,8 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[tuple[Value, .
         return _iterate_union(ev, frame, value)
     if isinstance(value, (Instance, ClassRef)):
         return _iterate_object(ev, frame, value)
+    if isinstance(value, Work):
+        ev.call(frame, Method(value, "__iter__"))
     return (tensors.TENSOR if tensors.is_tensor(ev, value) else UNKNOWN,), False
 
 
@@ -115,7 +119,7 @@ def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
         return UNKNOWN
     if isinstance(value, External):
         return ev.call(frame, External(f"{value.name}.__enter__"))
-    return UNKNOWN
+    return value if isinstance(value, Work) else UNKNOWN
 
 
 def _finished(ev: Interpreter, frame: Frame, value: Value) -> Value:

@@ -248,6 +248,12 @@ def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
     return FALLS
 
 
+def _main(ev: Interpreter, frame: Frame, node: Node) -> int:
+    """What runs only where the module is started."""
+    _, _, body = node
+    return ev.execute(frame, body) if frame.module.is_started else FALLS
+
+
 EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.EXPR: _expr,
     nodes.ASSIGN: _assign,
@@ -277,6 +283,7 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.DELETE: _delete,
     nodes.LOADS: _loads,
     nodes.FAULT: _fault,
+    nodes.MAIN: _main,
 }
 
 

@@ -97,7 +97,8 @@ def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exce
 def _if(context: Context, node: ast.If, scope: Scope | None) -> Node | None:
     line = node.lineno + context.offset
     if scope is not None and not node.orelse and is_main_test(node.test):
-        return None
+        # Its names are bound in the process alone that runs the module: no other module can ask for them.
+        return (nodes.MAIN, line, _block(context, node.body, None))
     test, span = lower_expression(context, node.test), context.span(node.test)
     typing = scope is not None and is_typing_test(node.test)
     if scope is not None and typing:

@@ -1,0 +1,126 @@
+"""A process forks after it has woken the device, and the child uses it.
+
+## What it does
+
+Reports a line that forks processes when the device was woken earlier in the same process, and the function
+that the child runs uses the device: `Process.start`, `Pool`, the first task of a `ProcessPoolExecutor`, with
+the start method `fork`, be it chosen or the default. Programs are followed from their
+`if __name__ == "__main__"` on, and imports as well. The finding shows the line that forks, the wake before
+it, and the use in the child, each with the calls that lead there.
+
+## Why is this bad
+
+The driver's state does not survive `fork`. The child inherits a context that it cannot use: PyTorch refuses
+with an error, other libraries fail with an error of the driver or wait for ever.
+
+## Example
+
+```python
+def work(i):
+    return torch.ones(1, device="cuda") * i
+
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(work, range(4))
+```
+
+What users see, in the forked worker:
+
+```text
+RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing,
+you must use the 'spawn' start method
+```
+
+## Use instead
+
+Start the workers anew, with `spawn`:
+
+```python
+with multiprocessing.get_context("spawn").Pool(2) as pool:
+    pool.map(work, range(4))
+```
+
+What `spawn` hands to the worker has to be picklable. Where workers are many and must be cheap, fork them
+before anything wakes the device, or from a server that never does: `coldfork.launch` keeps one.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule: whether arguments can be pickled is not known to it.
+
+## How it is seen
+
+- **Static**: `coldfork check` follows a program's calls to the line that forks. It is `certain` where the
+  wake, the fork and the use in the child lie on every feasible path; `conditional` quotes what has to hold.
+  A child that never uses a device is not reported, nor one of which the code is unknown.
+- **Runtime**: `coldfork run PROGRAM` ends the child at its first use of the device, and names both lines.
+
+## References
+
+- PyTorch, multiprocessing best practices:
+  <https://pytorch.org/docs/stable/notes/multiprocessing.html>
+- SGLang pull request 34712, a benchmark that forks after it has asked for the device:
+  <https://github.com/sgl-project/sglang/pull/34712>
+- CPython, contexts and start methods:
+  <https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coldfork.model.chains import Chain
+from coldfork.model.effects import Ahead, EffectKind, ProcessStart
+from coldfork.model.findings import Finding, Severity, Way
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
+
+NAME = "fork-after-device-init"
+SEVERITY = Severity.ERROR
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each fork behind a wake whose child uses the device."""
+    for effect in case.observation.effects:
+        start = effect.start
+        if effect.kind is not EffectKind.FORKS or start is None:
+            continue
+        if start.before is None or start.child is None:
+            continue
+        device = wording.device(effect.accelerator)
+        target = start.target or "what it runs"
+        finding = drafting.on_effect(
+            effect,
+            rule=NAME,
+            message=(
+                f"{start.program or effect.module} {wording.verb(effect.verdict, 'forks', 'fork')} "
+                f"after it has woken {effect.accelerator}, and {target} uses {device} in the child"
+            ),
+            consequence=f"{device} cannot be used in a process that was forked behind its first use",
+            remedy=(
+                'start the processes with multiprocessing.get_context("spawn"), '
+                "or before anything wakes the device"
+            ),
+        )
+        ways = tuple(_ways(start, effect.accelerator))
+        # The line to mend is the one that forks, whichever line has woken the device.
+        yield replace(finding, accelerator=None, where=f"by {start.chosen}", ways=ways)
+
+
+def _ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:
+    if start.way.steps:
+        yield Way("program", "the program comes here from", _without_sink(start.way))
+    if start.before is not None:
+        yield _way("before", "woken before, at", start.before, accelerator)
+    if start.child is not None:
+        yield _way("child", "used in the child, at", start.child, accelerator)
+
+
+def _way(role: str, words: str, ahead: Ahead, accelerator: str) -> Way:
+    return Way(role, words, ahead.chain, ahead.kind.value, accelerator)
+
+
+def _without_sink(chain: Chain) -> Chain:
+    return Chain(tuple(step for step in chain.steps if step.path is not None))

@@ -1,0 +1,337 @@
+"""Models of what starts processes: `multiprocessing`, its copies in other packages, and executors."""
+
+from __future__ import annotations
+
+from coldfork.model.chains import StepKind
+from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.interpreter import Interpreter, Model
+from coldfork.source.evaluation.starting import Woken, note_start, surest, woken_by
+from coldfork.source.evaluation.trace import Link, Start, Wake
+from coldfork.source.syntax.variables import START_METHOD
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    Keywords,
+    Mapping,
+    Method,
+    Partial,
+    Sequence,
+    Value,
+)
+from coldfork.source.values.processes import Call, Context, Work
+from coldfork.source.values.wrapped import FUNCTIONS
+
+#: The packages that hold what `multiprocessing` does.
+_PACKAGES = ("multiprocessing", "torch.multiprocessing", "multiprocess")
+#: From this Python on, processes are not forked unless somebody says so.
+_FORKSERVER = (3, 14)
+#: What a pool calls with its own arguments, and what it does with each item.
+_ONE_BY_ONE = frozenset({"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async"})
+_AT_ONCE = frozenset({"apply", "apply_async"})
+_OF_EXECUTORS = frozenset({"submit", "map"})
+_OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+#: What starts processes that know already what to run.
+_ALONE_WORDS = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
+_ALONE = frozenset(_ALONE_WORDS)
+
+
+def call_method(
+    ev: Interpreter, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """Call a method of a context or of what runs functions in processes; None for any other receiver."""
+    receiver, name = method.receiver, method.name
+    if isinstance(receiver, Context):
+        if name == "Process":
+            return _process(receiver, positional, keywords)
+        if name == "Pool":
+            return _pool(ev, frame, receiver, positional, keywords)
+        return receiver if name == "get_context" and not positional else UNKNOWN
+    if isinstance(receiver, Work):
+        return _work(ev, frame, receiver, name, positional, keywords)
+    return None
+
+
+def start_instance(ev: Interpreter, frame: Frame, process: Instance) -> None:
+    """Start a process of a class that derives from one of multiprocessing's: the child calls `run`."""
+    run = ev.attribute(frame, process, "run")
+    calls = (Call(run, (), {}),) if isinstance(run, Bound) else ()
+    _start(ev, frame, _default(ev), calls, Link(StepKind.SINK, "Process.start", None, None, None))
+
+
+def is_process(bases: list[str]) -> bool:
+    """Whether a class without source among the bases of another one is that of processes."""
+    return any(f"{package}.Process" in bases for package in _PACKAGES)
+
+
+# -- contexts -------------------------------------------------------------------------------------------
+
+
+def _default(ev: Interpreter) -> Context:
+    """The context that is used where none is named."""
+    if START_METHOD in ev.environment.values:
+        method = ev.environment.values[START_METHOD]
+        return Context(method or "", f'set_start_method("{method}")' if method else "")
+    version = ev.program.target_version
+    method = "forkserver" if version >= _FORKSERVER else "fork"
+    return Context(method, f"the default of Python {version[0]}.{version[1]} on Linux")
+
+
+def _get_context(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    method = positional[0] if positional else keywords.get("method", NONE)
+    if method == NONE:
+        return _default(ev)
+    return _context_of(method)
+
+
+def _context_of(method: Value) -> Context:
+    if isinstance(method, Const) and isinstance(method.value, str):
+        return Context(method.value, f'get_context("{method.value}")')
+    return Context("", "")
+
+
+def _set_start_method(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    method = positional[0] if positional else keywords.get("method")
+    known = isinstance(method, Const) and isinstance(method.value, str)
+    ev.environment.set(START_METHOD, method.value if known else None)  # type: ignore[union-attr]
+    ev.journal.note_peculiar()
+    return NONE
+
+
+def _get_start_method(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    method = _default(ev).method
+    return Const(method) if method else UNKNOWN
+
+
+# -- what runs in processes ------------------------------------------------------------------------------
+
+
+def _process(context: Context | None, positional: tuple[Value, ...], keywords: Keywords) -> Work:
+    """`Process(group, target, name, args, kwargs)`."""
+    given = dict(zip(("group", "target", "name", "args", "kwargs"), positional, strict=False))
+    target = given.get("target", keywords.get("target"))
+    if target is None or target == NONE:
+        return Work(context)
+    args, kwargs = given.get("args", keywords.get("args")), given.get("kwargs", keywords.get("kwargs"))
+    return Work(context, (Call(target, _items(args), _named(kwargs)),))
+
+
+def _pool(
+    ev: Interpreter, frame: Frame, context: Context, positional: tuple[Value, ...], keywords: Keywords
+) -> Work:
+    """`Pool(processes, initializer, initargs)`: its processes start at once."""
+    work = Work(context, _initializer(positional, keywords))
+    work.made_at = frame.module.name, frame.symbol, frame.line
+    work.woken = woken_by(frame)
+    _start(ev, frame, context, work.calls, _sink("Pool"))
+    return work
+
+
+def _initializer(positional: tuple[Value, ...], keywords: Keywords) -> tuple[Call, ...]:
+    initializer = positional[1] if len(positional) > 1 else keywords.get("initializer")
+    if initializer is None or initializer == NONE:
+        return ()
+    given = positional[2] if len(positional) > 2 else keywords.get("initargs")
+    return (Call(initializer, _items(given), {}),)
+
+
+def _work(
+    ev: Interpreter,
+    frame: Frame,
+    work: Work,
+    name: str,
+    positional: tuple[Value, ...],
+    keywords: Keywords,
+) -> Value:
+    """A method of a process, a pool or an executor."""
+    if name == "__enter__":
+        return work
+    context = work.context or _default(ev)
+    if name in _ALONE & work.starts:
+        _start(ev, frame, context, work.calls, _sink(_ALONE_WORDS[name]), condition=work.condition)
+        return UNKNOWN
+    given = _given(name, work, positional, keywords)
+    if given is None:
+        return UNKNOWN
+    if name in work.starts:
+        _start(ev, frame, context, (*work.calls, given), _sink(f"ProcessPoolExecutor.{name}"))
+    elif work.made_at is not None:
+        module, symbol, line = work.made_at
+        if (module, symbol) == (frame.module.name, frame.symbol):
+            here, frame.line = frame.line, line
+            try:
+                _start(ev, frame, context, (*work.calls, given), _sink("Pool"), work.woken)
+            finally:
+                frame.line = here
+        else:
+            _start(ev, frame, context, (*work.calls, given), _sink(f"Pool.{name}"))
+    return UNKNOWN
+
+
+def _given(name: str, work: Work, positional: tuple[Value, ...], keywords: Keywords) -> Call | None:
+    """What a pool or an executor is given to do; None where it is given nothing."""
+    if not positional:
+        return None
+    function, *rest = positional
+    if work.starts == _OF_EXECUTORS:
+        if name == "submit":
+            return Call(function, tuple(rest), keywords)
+        return Call(function, (UNKNOWN,) * len(rest), {}) if name == "map" else None
+    if name in _AT_ONCE:
+        args = rest[0] if rest else keywords.get("args")
+        return Call(function, _items(args), _named(rest[1] if len(rest) > 1 else keywords.get("kwds")))
+    if name in _ONE_BY_ONE:
+        if not name.startswith("star"):
+            return Call(function, (UNKNOWN,), {})
+        first = _items(rest[0] if rest else None)
+        return Call(function, _items(first[0]) if first else (UNKNOWN,), {})
+    return None
+
+
+def _items(value: Value | None) -> tuple[Value, ...]:
+    """The arguments that a tuple or a list holds."""
+    if isinstance(value, Sequence):
+        return value.items
+    if isinstance(value, Const) and isinstance(value.value, tuple):
+        return tuple(map(Const, value.value))
+    return ()
+
+
+def _named(value: Value | None) -> Keywords:
+    """The named arguments that a dictionary holds."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {str(key.value): held for key, held in value.items.items() if isinstance(key, Const)}
+
+
+# -- starting ---------------------------------------------------------------------------------------------
+
+
+def _start(
+    ev: Interpreter,
+    frame: Frame,
+    context: Context,
+    calls: tuple[Call, ...],
+    sink: Link,
+    woken: Woken | None = None,
+    condition: Condition | None = None,
+) -> None:
+    """Note that processes start here, and what they do with a device."""
+    if frame.quiet:
+        return
+    # What a process that begins anew does with a device is its own affair: only a fork inherits anything.
+    child = _in_child(ev, frame, calls) if context.method == "fork" else None
+    target = next(filter(None, (_name(call.function) for call in reversed(calls))), "")
+    needs = () if condition is None else (condition,)
+    note_start(frame, Start(context.method, context.chosen, target, needs, (), sink, child=child), woken)
+
+
+def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> Wake | None:
+    """The surest way in which some calls use a device, in a copy of this process."""
+    child = Frame(frame.module, frame.env, frame.function)
+    child.symbol, child.line, child.end_line = frame.symbol, frame.line, frame.end_line
+    kept, mark = dict(ev.environment.values), ev.journal.mark()
+    ev.failing.append({})
+    try:
+        for call in calls:
+            ev.call(child, call.function, call.positional, call.keywords)
+    except Raised:
+        pass
+    finally:
+        ev.failing.pop()
+        ev.journal.forget(mark)
+        if kept != ev.environment.values:
+            ev.environment.begin(kept)
+    return surest(child.wakes.values())
+
+
+def _name(function: Value) -> str:
+    """The name of a function as a message has it; empty for what has none."""
+    if isinstance(function, Function):
+        return function.qualified
+    if isinstance(function, ClassRef):
+        return function.name
+    if isinstance(function, (Bound, Partial)):
+        return _name(function.function)
+    return function.name if isinstance(function, External) else ""
+
+
+def _sink(name: str) -> Link:
+    return Link(StepKind.SINK, name, None, None, None)
+
+
+# -- by name ----------------------------------------------------------------------------------------------
+
+
+def _default_process(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return _process(None, positional, keywords)
+
+
+def _default_pool(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    return _pool(ev, frame, _default(ev), positional, keywords)
+
+
+def _executor(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """`ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)`."""
+    given = positional[1] if len(positional) > 1 else keywords.get("mp_context", NONE)
+    unknown = None if given == NONE else Context("", "")
+    work = Work(given if isinstance(given, Context) else unknown, _initializer(positional[1:], keywords))
+    work.starts = _OF_EXECUTORS
+    return work
+
+
+def _loader(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    """A `DataLoader` with workers, which start where it is iterated: they read the items and collate them."""
+    given = dict(zip(_OF_LOADERS, positional, strict=False))
+    workers = given.get("num_workers", keywords.get("num_workers", Const(0)))
+    if workers == Const(0):
+        return None
+    dataset = given.get("dataset", keywords.get("dataset", UNKNOWN))
+    called = [keywords.get("worker_init_fn", NONE), given.get("collate_fn", keywords.get("collate_fn", NONE))]
+    if isinstance(dataset, Instance):
+        called += [ev.attribute(frame, dataset, name) for name in ("__getitem__", "__iter__")]
+    calls = [Call(one, (UNKNOWN,), {}) for one in called if isinstance(one, FUNCTIONS)]
+    method = keywords.get("multiprocessing_context", NONE)
+    context = method if isinstance(method, Context) else None
+    if context is None and method != NONE:
+        context = _context_of(method)
+    work = Work(context, tuple(calls))
+    work.starts = frozenset({"__iter__"})
+    if not isinstance(workers, Const):
+        work.condition = Condition(words="num_workers is not 0")
+    return work
+
+
+_IN_EVERY_PACKAGE: dict[str, Model] = {
+    "get_context": _get_context,
+    "set_start_method": _set_start_method,
+    "get_start_method": _get_start_method,
+    "Process": _default_process,
+    "context.Process": _default_process,
+    "Pool": _default_pool,
+}
+PROCESSES: dict[str, Model] = {
+    **{f"{package}.{name}": model for package in _PACKAGES for name, model in _IN_EVERY_PACKAGE.items()},
+    "torch.utils.data.DataLoader": _loader,
+    "torch.utils.data.dataloader.DataLoader": _loader,
+    "concurrent.futures.ProcessPoolExecutor": _executor,
+    "concurrent.futures.process.ProcessPoolExecutor": _executor,
+}

@@ -1,0 +1,102 @@
+"""Processes that are started: what has woken the device before, along the calls that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coldfork.model.effects import WAKING
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.trace import Edge, SiteStart, Start, Wake
+from coldfork.source.evaluation.ways import possible_together
+from coldfork.source.values.conditions import Conditions, opposed, presumed_together
+
+#: The surest wake before a start, and whether it is sure to have happened.
+Woken = tuple[Wake | None, bool]
+
+
+def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
+    """Note a process that is started at the current line, or by what is called there.
+
+    For one that the frame started earlier, `woken` is what had been woken by then.
+    """
+    if frame.quiet:
+        return
+    conditions = possible_together(_together(frame.conditions, start.conditions))
+    if conditions is None:
+        return
+    before, sure = woken or _surest_before(frame, start, conditions)
+    found = Start(
+        start.method,
+        start.chosen,
+        start.target,
+        conditions,
+        presumed_together(frame.presumed, start.presumed),
+        frame.step(start.link),
+        frame.off is not None or start.off,
+        before,
+        sure,
+        _imports(frame, start),
+        start.child,
+    )
+    if frame.toplevel:
+        frame.site_starts.append(
+            SiteStart(
+                frame.line,
+                frame.end_line,
+                frame.column,
+                frame.position,
+                frame.symbol,
+                found,
+                len(frame.site_edges),
+            )
+        )
+        return
+    known = frame.starts.get(found.place)
+    if known is None or found.order < known.order:
+        frame.starts[found.place] = found
+
+
+def woken_by(frame: Frame) -> Woken:
+    """What has been woken so far in the process of a frame."""
+    return _surest(frame, _alike(frame, frame.conditions))
+
+
+def surest(wakes: Iterable[Wake]) -> Wake | None:
+    """The surest of some wakes that wake a device."""
+    waking = [wake for wake in wakes if wake.kind in WAKING]
+    return min(waking, key=lambda wake: wake.order, default=None)
+
+
+def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
+    """What woke the device in the frame before the start, or in the call that starts the process."""
+    own, sure = _surest(frame, _alike(frame, conditions))
+    inside = start.before
+    if inside is None or (sure and not start.sure):
+        return own, sure
+    met = possible_together(_together(frame.conditions, inside.conditions))
+    if met is None:
+        return own, sure
+    return inside._replace(conditions=met, link=frame.step(inside.link)), start.sure
+
+
+def _alike(frame: Frame, conditions: Conditions) -> list[Wake]:
+    """The wakes of a frame so far on the ways that come to where these conditions hold."""
+    wakes = [site.wake for site in frame.sites] if frame.toplevel else frame.wakes.values()
+    return [wake for wake in wakes if not opposed(_together(wake.conditions, conditions))]
+
+
+def _surest(frame: Frame, wakes: Iterable[Wake]) -> Woken:
+    waking = [wake for wake in wakes if wake.kind in WAKING]
+    sure = [wake for wake in waking if wake.accelerator in frame.must]
+    found = surest(sure or waking)
+    return found, found is not None and bool(sure)
+
+
+def _imports(frame: Frame, start: Start) -> tuple[Edge, ...]:
+    """What functions on the way to the start have imported; what a module body has is told by its lines."""
+    inside = tuple([edge._replace(link=frame.step(edge.link)) for edge in start.imports])
+    return inside if frame.toplevel else (*frame.edges.values(), *inside)
+
+
+def _together(some: Conditions, others: Conditions) -> Conditions:
+    return tuple(dict.fromkeys((*some, *others)))

@@ -1,0 +1,1 @@
+"""Programs: the modules that are started, and what becomes of the processes that they start."""

@@ -11,6 +11,7 @@ from coldfork.source.files.data_tables import holds_only_data, is_table
 from coldfork.source.files.discovery import Found
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.reading import TOO_LARGE
+from coldfork.source.files.started import imported
 from coldfork.source.program.program import Program
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
@@ -23,6 +24,7 @@ class Remarks:
     def __init__(self, program: Program, results: Results, found: Found, quotations: Quotations) -> None:
         self._program = program
         self._results = results.by_name
+        self._programs = results.programs
         self._broken = results.broken
         self._found = found
         self._quotations = quotations
@@ -62,7 +64,8 @@ class Remarks:
     def unfinished(self) -> tuple[Unfinished, ...]:
         """Modules that were not followed to their end."""
         found: dict[object, Unfinished] = {}
-        for name, result in self._results.items():
+        for followed, result in (*self._results.items(), *self._programs.items()):
+            name = imported(followed)
             own = name in self._found.files
             for cut in result.cuts:
                 key = (cut.module, cut.line, cut.fault) if cut.fault else name

@@ -13,7 +13,7 @@ from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.started import imported, is_started
 from coldfork.source.reach.propagation import ModuleResult, Reached, Reaches, combine, targets
 from coldfork.source.reach.quotations import Quotations
-from coldfork.source.values.conditions import Conditions, opposed
+from coldfork.source.values.conditions import Conditions, contradiction
 
 
 class _Before(NamedTuple):
@@ -91,7 +91,7 @@ class Starts:
         path = self._quotations.path_of(module)
         chain = self._quotations.chain(link)
         conditions = self._conditions(start, before)
-        if opposed(conditions):
+        if contradiction(conditions):  # a test may come out differently in another call or process
             return None
         verdict = _verdict(start, before, conditions)
         return Effect(

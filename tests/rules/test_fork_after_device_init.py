@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -60,3 +61,57 @@ def test_it_is_what_happens(name: str, tmp_path: Path) -> None:
     # The virtual device computes nothing: a child that may use it ends as well, but for another reason.
     assert ("coldfork: poisoned: " in ended.stderr) is fails, ended.stderr
     assert ended.returncode or not fails
+
+
+def test_a_notebook_is_a_program(tmp_path: Path) -> None:
+    texts = (
+        "import multiprocessing, torch\ndef work(i): torch.ones(1, device='cuda')\n",
+        "torch.cuda.init()\n",
+        "with multiprocessing.Pool(2) as pool:\n    pool.map(work, range(4))\n",
+    )
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+        for text in texts
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "nb.ipynb").write_text(json.dumps(notebook))
+    report = coldfork.check([tmp_path], target_version="3.11")
+    (found,) = [finding for finding in report.findings if finding.rule == RULE]
+    assert found.text == "with multiprocessing.Pool(2) as pool:"
+    assert [way.role for way in found.ways] == ["before", "child"]
+    assert "into a module" in found.remedy
+
+
+def test_the_default_method_is_that_of_the_target_version(tmp_path: Path) -> None:
+    laid_out(FAULTS["a-process-by-default"], tmp_path)
+    assert said(tmp_path, "3.13")
+    assert not said(tmp_path, "3.14")
+
+
+def test_of_an_edited_program_the_session_knows(tmp_path: Path) -> None:
+    laid_out(SOUND["a-child-without-a-device"], tmp_path)
+    text = (tmp_path / "run.py").read_text()
+    with coldfork.CheckSession(cache=False) as session:
+        before = session.check([tmp_path])
+        edited = text.replace("return i * 2", "return torch.ones(i, device='cuda')")
+        after = session.check([tmp_path], overlays={tmp_path / "run.py": edited})
+        again = session.check([tmp_path])
+    found = [
+        [finding.rule for finding in one.findings if finding.rule == RULE] for one in (before, after, again)
+    ]
+    assert found == [[], [RULE], []]
+
+
+def test_what_was_remembered_is_told_again(tmp_path: Path) -> None:
+    laid_out(FAULTS["a-pool"], tmp_path)
+    command = [sys.executable, "-m", "coldfork", "check", ".", "--format", "json", "--exit-zero"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    told = []
+    for _ in range(2):
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=True
+        )
+        told.append(json.loads(ended.stdout)["findings"])
+    assert told[0] == told[1]
+    assert [finding["rule"] for finding in told[0]] == [RULE]
+    assert [way["role"] for way in told[0][0]["ways"]] == ["program", "before", "child"]

@@ -51,7 +51,7 @@ def test_a_loop_that_runs_ends_with_the_budget(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_followed_to_its_end_is_named(tmp_path: Path) -> None:
     calls = "".join(f"    one({n})\n" for n in range(2_000))
-    program = f"import multiprocessing\n\ndef one(number):\n    return number\n\nif __name__ == '__main__':\n"
+    program = "import multiprocessing\n\ndef one(number):\n    return number\n\nif __name__ == '__main__':\n"
     (found,) = _unfinished({"train.py": program + calls}, tmp_path)
     assert (found.module, found.path, found.what) == ("train", "train.py", "budget")
 

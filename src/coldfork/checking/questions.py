@@ -11,6 +11,7 @@ from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.faults import Faults
 from coldfork.model.profiles import PROFILES, Profile
+from coldfork.rules import registry
 from coldfork.source.analysis import Request
 from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.requirements import requirements
@@ -51,4 +52,6 @@ def question_of(
         overlays=request.overlays,
         whole=request.unknown_fails,
         cancelled=request.cancelled,
+        hurried=request.hurried,
+        programs=not registry.ABOUT_PROGRAMS.isdisjoint(request.rules),
     )

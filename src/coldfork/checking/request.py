@@ -51,6 +51,8 @@ class CheckRequest:
     fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the check ends."""
+    hurried: bool = False
+    """Whether somebody waits for the answer after an edit."""
 
     @property
     def main_profile(self) -> str:

@@ -71,7 +71,8 @@ class CheckSession:
         """Check what a request asks for; what `check` hands on."""
         if self._held is None:
             raise UsageError("this session is closed; make another CheckSession")
-        asked = request if self._cache else replace(request, cache=False)
+        # What is followed less far must not be written, and the first answer is for whoever checks next.
+        asked = replace(request, cache=request.cache and self._cache, hurried=self._written)
         with _without_collecting():
             inspection = inspect(asked, progress, store=self._held, find=self._environments)
         if not self._written and not request.overlays:

@@ -88,6 +88,8 @@ class ProcessStart:
     """The surest wake before it in the same process."""
     child: Ahead | None
     """The surest way in which the new process uses a device."""
+    sure: bool = False
+    """True where every run comes to this line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 ## What it does
 
 Reports a line that forks processes when the device was woken earlier in the same process, and the function
-that the child runs uses the device: `Process.start`, `Pool`, the first task of a `ProcessPoolExecutor`, with
-the start method `fork`, be it chosen or the default. Programs are followed from their
-`if __name__ == "__main__"` on, and imports as well. The finding shows the line that forks, the wake before
-it, and the use in the child, each with the calls that lead there.
+that the child runs uses the device: `Process.start`, `Pool`, the first task of a `ProcessPoolExecutor`, the
+loop over a `DataLoader` with workers, each with the start method `fork`, be it chosen or the default.
+Programs are followed from their `if __name__ == "__main__"` on, imports and notebooks as well. The finding
+shows the line that forks, the wake before it, and the use in the child, each with the calls that lead there.
 
 ## Why is this bad
 
@@ -53,7 +53,8 @@ coldfork offers no automatic fix for this rule: whether arguments can be pickled
 
 - **Static**: `coldfork check` follows a program's calls to the line that forks. It is `certain` where the
   wake, the fork and the use in the child lie on every feasible path; `conditional` quotes what has to hold.
-  A child that never uses a device is not reported, nor one of which the code is unknown.
+  A child that never uses a device is not reported, nor one of which the code is unknown: that PyTorch's
+  pinned memory can abort such a child when it ends, as in speculators 0.6.0, is not seen.
 - **Runtime**: `coldfork run PROGRAM` ends the child at its first use of the device, and names both lines.
 
 ## References
@@ -80,6 +81,12 @@ from coldfork.rules.findings.case import Case
 NAME = "fork-after-device-init"
 SEVERITY = Severity.ERROR
 
+_REMEDY = 'start the processes with multiprocessing.get_context("spawn"), or before anything wakes the device'
+_IN_A_NOTEBOOK = (
+    "start the processes before anything wakes the device, or put what they run into a module, "
+    'which multiprocessing.get_context("spawn") can import'
+)
+
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each fork behind a wake whose child uses the device."""
@@ -99,10 +106,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 f"after it has woken {effect.accelerator}, and {target} uses {device} in the child"
             ),
             consequence=f"{device} cannot be used in a process that was forked behind its first use",
-            remedy=(
-                'start the processes with multiprocessing.get_context("spawn"), '
-                "or before anything wakes the device"
-            ),
+            remedy=_IN_A_NOTEBOOK if effect.path.endswith(".ipynb") else _REMEDY,
         )
         ways = tuple(_ways(start, effect.accelerator))
         # The line to mend is the one that forks, whichever line has woken the device.

@@ -26,9 +26,13 @@ NAMES = (
     "eager-reexport",
     "device-query-at-import",
     "fork-after-device-init",
+    "missing-main-guard",
     UNUSED_IGNORE,
     "unreadable-source",
 )
+
+#: Rules that judge what programs do when they are started.
+ABOUT_PROGRAMS = frozenset({"fork-after-device-init"})
 
 #: Rules that were removed, so that a configuration or a comment that still names one is told why.
 REMOVED = (

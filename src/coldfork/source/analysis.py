@@ -72,6 +72,10 @@ class Request:
     """Whether all functions of the checked files are to be parsed, be it a large tree."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
+    programs: bool = True
+    """Whether the programs among the modules are followed as Python runs them."""
+    hurried: bool = False
+    """Whether somebody waits for the answer after an edit: programs are followed less far then."""
     store: Store | None = None
     """Where a session keeps what its requests find out; without one, that is in the cache."""
 
@@ -163,6 +167,7 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
         needed,
     )
     program.pause = loader.pause = _pause(request.cancelled)
+    program.hurried = request.hurried
     if before is None:
         faults.attempt(lambda: take_in_neighbours(found, program), None)
     request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
@@ -248,6 +253,7 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
             request.changed,
             sorted(request.towards),
             request.roots,
+            request.programs,
         ),
         kin,
     )
@@ -263,7 +269,7 @@ def _answer(
     faults: Faults,
 ) -> Answer:
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
-    if not request.entries:  # what importing these does was asked for
+    if request.programs and not request.entries:  # of entries it is asked what importing them does
         asked = request.roots or found.files
         faults.attempt(lambda: results.evaluate_programs(programs(program, asked), progress), None)
     quotations = Quotations(program, found.display)

@@ -6,8 +6,8 @@ from coldfork.source.evaluation.trace import Cut
 
 #: Statements (a call counts for a few) followed on behalf of one module before the rest is taken for unknown.
 _STATEMENTS = 20_000
-#: A program builds all that it needs, and what starts processes mostly stands near its beginning.
-_STATEMENTS_OF_PROGRAMS = 5_000
+#: So many for a program where somebody waits who has edited a file of it.
+_STATEMENTS_IN_A_HURRY = 5_000
 #: Tests build values of all kinds while they are collected; they get less.
 _STATEMENTS_OF_TESTS = 4_000
 _DEEPEST = 60
@@ -35,9 +35,9 @@ class Budget:
         self.faults: dict[Cut, None] = {}
         """Where following ended for a fault of coldfork's own."""
 
-    def begin(self, of_test: bool, of_program: bool = False) -> None:
+    def begin(self, of_test: bool, hurried: bool = False) -> None:
         """Start over, for another module."""
-        most = _STATEMENTS_OF_PROGRAMS if of_program else _STATEMENTS
+        most = _STATEMENTS_IN_A_HURRY if hurried else _STATEMENTS
         self.left = min(most, _STATEMENTS_OF_TESTS) if of_test else most
         self.depth = self.loops = 0
         self.cut = None

@@ -126,7 +126,7 @@ class Evaluator(Interpreter):
         processes that it starts.
         """
         self.environment.begin(self._package_environments.environment(module))
-        self.budget.begin(is_test(module.name, module.path), module.is_started)
+        self.budget.begin(is_test(module.name, module.path), module.is_started and self.program.hurried)
         self.memo.begin()
         self.failing.clear()
         self.joining = 0

@@ -87,7 +87,7 @@ def _effect(effect: Effect) -> Any:
         None
         if start is None
         else (
-            (start.method, start.chosen, start.target, start.program),
+            (start.method, start.chosen, start.target, start.program, start.sure),
             _steps(start.way),
             _ahead(start.before),
             _ahead(start.child),
@@ -106,8 +106,10 @@ def _to_ahead(data: Any) -> Ahead | None:
 def _to_process_start(data: Any) -> ProcessStart | None:
     if data is None:
         return None
-    (method, chosen, target, program), way, before, child = data
-    return ProcessStart(method, chosen, target, program, _to_chain(way), _to_ahead(before), _to_ahead(child))
+    (method, chosen, target, program, sure), way, before, child = data
+    return ProcessStart(
+        method, chosen, target, program, _to_chain(way), _to_ahead(before), _to_ahead(child), sure
+    )
 
 
 def decode_answer(data: Any) -> Answer:

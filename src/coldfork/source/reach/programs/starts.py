@@ -119,6 +119,7 @@ class Starts:
                 way if len(way.steps) > len(chain.steps) else Chain(()),
                 None if before is None else self._ahead(before.wake),
                 None if start.child is None else self._ahead(start.child),
+                not start.conditions and not start.off,
             ),
         )  # fmt: skip
 

@@ -1,0 +1,104 @@
+"""Importing a module starts processes that import it again.
+
+## What it does
+
+Reports a line that starts processes by `spawn` or `forkserver` while its module is imported, in the file that
+is started or in one that it imports: the line stands at module level, or in a function that is called there,
+and no `if __name__ == "__main__"` is around it.
+
+## Why is this bad
+
+A process that begins anew imports the file that was started, under another name, to find what it is to run.
+Without the guard it comes to the same line and would start a process in its turn. Python refuses that: the
+children end with an error, and the program waits for them, or goes on without. By default this is so on
+macOS and Windows, and from Python 3.14 on everywhere.
+
+## Example
+
+```python
+import multiprocessing
+
+
+def work(i):
+    return i * i
+
+
+context = multiprocessing.get_context("spawn")
+with context.Pool(2) as pool:
+    print(pool.map(work, range(4)))
+```
+
+What users see:
+
+```text
+RuntimeError:
+        An attempt has been made to start a new process before the
+        current process has finished its bootstrapping phase.
+```
+
+## Use instead
+
+```python
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(2) as pool:
+        print(pool.map(work, range(4)))
+```
+
+In a library, start the processes when they are first wanted, in a function.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule: what else belongs below the guard is the author's to say.
+
+## How it is seen
+
+- **Static**: `coldfork check` follows an import to the line. Only lines that every run comes to are reported,
+  so all findings are `certain`: a test around one, such as `current_process().name == "MainProcess"`, may be
+  a guard of another kind. Notebooks are left out.
+- **Runtime**: Python raises the error.
+
+## References
+
+- CPython, the spawn and forkserver start methods:
+  <https://docs.python.org/3/library/multiprocessing.html#the-spawn-and-forkserver-start-methods>
+- vLLM Ascend pull request 1837, examples that start an engine at module level:
+  <https://github.com/vllm-project/vllm-ascend/pull/1837>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules.findings import drafting
+from coldfork.rules.findings.case import Case
+
+NAME = "missing-main-guard"
+SEVERITY = Severity.ERROR
+
+_REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that is called when it is wanted'
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each start of processes that every import comes to and that imports again."""
+    for effect in case.observation.effects:
+        start = effect.start
+        if start is None or start.program or not start.sure or not _begins_anew(effect):
+            continue
+        finding = drafting.on_effect(
+            effect,
+            rule=NAME,
+            message=f"importing {effect.module} starts a process, which imports {effect.module} again",
+            consequence="the new process ends with an error: it would start another one in its turn",
+            remedy=_REMEDY,
+            verdict=Verdict.CERTAIN,
+        )
+        yield replace(finding, accelerator=None, condition=None, where=f"by {start.chosen}")
+
+
+def _begins_anew(effect: Effect) -> bool:
+    """Whether the new process imports what was started, which no notebook can be."""
+    return effect.kind is EffectKind.SPAWNS and not effect.path.endswith(".ipynb")

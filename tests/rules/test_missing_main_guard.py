@@ -1,0 +1,116 @@
+"""Starts of processes at import: what is said of a file is what CPython does when it is started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import coldfork
+
+RULE = "missing-main-guard"
+WORK = "import multiprocessing, sys\n\ndef work(i=0):\n    return i\n\n"
+#: By name: what stands below `WORK`; the line that starts processes unguarded ends with `# fault`.
+FAULTS = {
+    "a-pool": """
+context = multiprocessing.get_context("spawn")
+with context.Pool(1) as pool:  # fault
+    try:
+        pool.apply_async(work, (1,)).get(3)
+    except multiprocessing.TimeoutError:
+        pass
+""",
+    "a-process": """
+multiprocessing.set_start_method("spawn", force=True)
+one = multiprocessing.Process(target=work)
+one.start()  # fault
+one.join()
+""",
+    "a-function-that-is-called": """
+def main():
+    one = multiprocessing.get_context("forkserver").Process(target=work, args=(1,))
+    one.start()  # fault
+    one.join()
+
+main()
+""",
+    "an-executor": """
+from concurrent.futures import ProcessPoolExecutor
+
+with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    try:
+        pool.submit(work, 1).result()  # fault
+    except Exception as problem:
+        print(problem)
+""",
+}
+SOUND = {
+    "a-guard": """
+if __name__ == "__main__":
+    one = multiprocessing.get_context("spawn").Process(target=work)
+    one.start()
+    one.join()
+""",
+    "a-fork": """
+one = multiprocessing.get_context("fork").Process(target=work)
+one.start()
+one.join()
+""",
+    "the-default-of-3.11": """
+one = multiprocessing.Process(target=work)
+one.start()
+one.join()
+""",
+    "only-the-main-process": """
+if multiprocessing.current_process().name == "MainProcess":
+    one = multiprocessing.get_context("spawn").Process(target=work)
+    one.start()
+    one.join()
+""",
+    "no-process": """
+context = multiprocessing.get_context("spawn")
+one = context.Process(target=work)
+""",
+    "a-function-that-nobody-calls": """
+def main():
+    multiprocessing.get_context("spawn").Process(target=work).start()
+""",
+}
+EVERY = {**FAULTS, **SOUND}
+
+
+def said(folder: Path, version: str) -> list[int]:
+    report = coldfork.check([folder / "run.py"], target_version=version)
+    return [finding.line for finding in report.findings if finding.rule == RULE]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
+    text = WORK + EVERY[name]
+    (tmp_path / "run.py").write_text(text)
+    marked = [n for n, line in enumerate(text.split("\n"), 1) if line.endswith("# fault")]
+    assert said(tmp_path, "3.11") == marked
+    ended = subprocess.run(
+        [sys.executable, "run.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ("bootstrapping phase" in ended.stdout + ended.stderr) is bool(marked), ended.stderr
+
+
+def test_from_python_3_14_on_it_is_the_default(tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(WORK + SOUND["the-default-of-3.11"])
+    assert said(tmp_path, "3.13") == []
+    assert len(said(tmp_path, "3.14")) == 1
+
+
+def test_who_is_imported_by_a_guarded_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pool.py").write_text(WORK + FAULTS["a-process"])
+    (tmp_path / "run.py").write_text("import pool\n\nif __name__ == '__main__':\n    print(pool.work())\n")
+    report = coldfork.check([tmp_path], target_version="3.11")
+    assert [finding.path for finding in report.findings if finding.rule == RULE] == ["pool.py"]

@@ -177,6 +177,28 @@ class Trainer:
 if __name__ == "__main__":
     Trainer().fit()
 """,
+    "a-command": """
+### pyproject.toml
+[project]
+name = "engine"
+version = "1"
+scripts = {engine = "engine:main"}
+### engine.py
+import multiprocessing, torch
+
+def work(): torch.zeros(1, device="cuda")
+
+def main():
+    torch.cuda.init()
+    one = multiprocessing.get_context("fork").Process(target=work)
+    one.start()  # fault
+    one.join()
+    return one.exitcode
+### run.py
+import sys
+from engine import main
+sys.exit(main())
+""",
     "an-initializer": """
 import multiprocessing, torch
 

@@ -44,7 +44,8 @@ def said(folder: Path, version: str = "3.11") -> dict[str, list[int]]:
 def test_the_line_that_forks_too_late_is_named_and_no_other(name: str, tmp_path: Path) -> None:
     marked = laid_out(EVERY[name], tmp_path)
     (tmp_path / "empty").mkdir()
-    (tmp_path / "pyproject.toml").write_text('[tool.coldfork]\nsite-packages = ["empty"]\n')
+    with (tmp_path / "pyproject.toml").open("a") as file:
+        file.write('[tool.coldfork]\nsite-packages = ["empty"]\n')
     assert said(tmp_path) == marked
 
 
@@ -115,3 +116,38 @@ def test_what_was_remembered_is_told_again(tmp_path: Path) -> None:
     assert told[0] == told[1]
     assert [finding["rule"] for finding in told[0]] == [RULE]
     assert [way["role"] for way in told[0][0]["ways"]] == ["program", "before", "child"]
+
+
+CLICKED = """
+import click
+import multiprocessing, torch
+
+def work(): torch.zeros(1, device="cuda")
+
+@click.command()
+@click.option("--count", default=1)
+def main(count):
+    torch.cuda.init()
+    for _ in range(count):
+        multiprocessing.get_context("fork").Process(target=work).start()
+"""
+
+
+@pytest.mark.parametrize("where", ["pyproject", "poetry", "setup.cfg", "wheel"])
+def test_what_commands_call_is_followed_wherever_they_are_listed(where: str, tmp_path: Path) -> None:
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine/__init__.py").write_text("")
+    (tmp_path / "engine/cli.py").write_text(CLICKED)
+    listed = "engine = engine.cli:main"
+    texts = {
+        "pyproject": ("pyproject.toml", '[project.scripts]\nengine = "engine.cli:main"\n'),
+        "poetry": ("pyproject.toml", '[tool.poetry.scripts]\nengine = "engine.cli:main"\n'),
+        "setup.cfg": ("setup.cfg", f"[options.entry_points]\nconsole_scripts =\n    {listed}\n"),
+        "wheel": ("engine-1.0.dist-info/entry_points.txt", f"[console_scripts]\n{listed}\n"),
+    }
+    name, text = texts[where]
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert said(tmp_path) == {"cli.py": [12]}
+    (tmp_path / name).write_text("")
+    assert said(tmp_path) == {}

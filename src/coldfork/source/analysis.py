@@ -26,6 +26,7 @@ from coldfork.source.files.reading import Reader
 from coldfork.source.files.requirements import required
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
+from coldfork.source.program.console_scripts import console_scripts
 from coldfork.source.program.keeping import OnDisk, Store
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.neighbours import take_in_neighbours
@@ -154,9 +155,11 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
         loader = Loader(request.target_version, request.jobs, remembering, reader, ready)
         tops = {name.partition(".")[0] for name in found.files}
         needed = faults.attempt(lambda: required(found.roots, tops), frozenset[str]())
+        commands: tuple[str, ...] = faults.attempt(lambda: console_scripts(found.roots, tops), ())
     else:
         found, search, loader = before.found, before.search, before.loader
         finder, needed = before.program.finder, before.program.required
+        commands = before.program.commands
     program = Program(
         finder,
         loader,
@@ -167,7 +170,7 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
         needed,
     )
     program.pause = loader.pause = _pause(request.cancelled)
-    program.hurried = request.hurried
+    program.hurried, program.commands = request.hurried, commands
     if before is None:
         faults.attempt(lambda: take_in_neighbours(found, program), None)
     request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
@@ -254,6 +257,7 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
             sorted(request.towards),
             request.roots,
             request.programs,
+            program.commands,
         ),
         kin,
     )
@@ -276,11 +280,9 @@ def _answer(
     reporter = Reporter(program, results, found, request.entries, quotations, faults)
     remarks = Remarks(program, results, found, quotations)
     affected = None
-    if request.changed is not None:
-        changed, roots = request.changed, (*found.roots, *search)
-        names = faults.attempt(
-            lambda: affected_modules(results, roots, found.files, changed), set(found.files)
-        )
+    if (changed := request.changed) is not None:
+        roots, files = (*found.roots, *search), found.files
+        names = faults.attempt(lambda: affected_modules(results, roots, files, changed), set(files))
         affected = tuple(sorted(map(quotations.path_of, names)))
     effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
     if request.roots:  # what does not depend on the machine was told when all modules were asked about

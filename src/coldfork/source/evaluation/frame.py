@@ -149,7 +149,7 @@ class Frame:
         self.starts: dict[tuple[str, int], Start] = {}
         self.site_starts: list[SiteStart] = []
         self.position: Position = Position.MODULE
-        self.symbol = "__main__" if module.is_started else module.name
+        self.symbol = "__main__" if module.is_main else module.name
         self.step_kind = StepKind.CALL
         self.line = 0
         self.end_line = 0

@@ -59,9 +59,14 @@ def required(roots: Iterable[str], packages: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _stated(paths: Iterable[Path]) -> Iterator[_Line]:
+def homes_of(paths: Iterable[Path]) -> Iterable[Path]:
+    """The folders whose files speak for some paths: those of their projects, and their wheels' metadata."""
     homes = _Homes()
-    for folder in dict.fromkeys(folder for path in paths for folder in homes.of(path)):
+    return dict.fromkeys(folder for path in paths for folder in homes.of(path))
+
+
+def _stated(paths: Iterable[Path]) -> Iterator[_Line]:
+    for folder in homes_of(paths):
         yield from _lines(folder)
 
 
@@ -174,23 +179,23 @@ def _in_pyproject(text: str) -> Iterator[_Line]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    project = _table(document, "project")
+    project = table(document, "project")
     extras = [
-        *_table(project, "optional-dependencies").values(),
-        *_table(document, "dependency-groups").values(),
+        *table(project, "optional-dependencies").values(),
+        *table(document, "dependency-groups").values(),
     ]
     for listed, optional in ((project.get("dependencies"), False), *((each, True) for each in extras)):
         for line in listed if isinstance(listed, list) else ():
             if isinstance(line, str):
                 yield _Line(line, optional)
-    poetry = _table(_table(document, "tool"), "poetry")
-    groups = [one for one in _table(poetry, "group").values() if isinstance(one, dict)]
-    for table in (poetry, *groups):
-        for name, told in _table(table, "dependencies").items():
+    poetry = table(table(document, "tool"), "poetry")
+    groups = [one for one in table(poetry, "group").values() if isinstance(one, dict)]
+    for holder in (poetry, *groups):
+        for name, told in table(holder, "dependencies").items():
             version = told.get("version") if isinstance(told, dict) else told
             left_out = isinstance(told, dict) and bool(told.get("optional"))
             if isinstance(version, str):
-                yield _Line(f"{name} {_from_poetry(version)}", left_out or table is not poetry)
+                yield _Line(f"{name} {_from_poetry(version)}", left_out or holder is not poetry)
 
 
 def _from_poetry(version: str) -> str:
@@ -205,7 +210,7 @@ def _from_poetry(version: str) -> str:
     return f">={matched[2]},<{'.'.join(map(str, above))}"
 
 
-def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The table under a key; an empty one for anything else."""
     found = document.get(key)
     return found if isinstance(found, dict) else {}

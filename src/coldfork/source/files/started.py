@@ -1,20 +1,31 @@
-"""Modules that are started: as `__main__`, Python runs them as other modules than an import does."""
+"""Modules that are started: by Python, as other modules than an import makes, or by a command."""
 
 from __future__ import annotations
 
-_STARTED = ":__main__"
+#: What stands behind the colon where Python is given the module itself.
+_MAIN = "__main__"
 
 
 def started(name: str) -> str:
     """The name by which a module is known where it is the program."""
-    return f"{name}{_STARTED}"
+    return f"{name}:{_MAIN}"
 
 
 def is_started(name: str) -> bool:
-    """Whether a name is that of a module as the program."""
-    return name.endswith(_STARTED)
+    """Whether a name is that of a program: a module, or a function of one that a command calls."""
+    return ":" in name
 
 
 def imported(name: str) -> str:
-    """The name by which a module is imported that may be the program."""
-    return name.removesuffix(_STARTED)
+    """The name by which the module of a program is imported."""
+    return name.partition(":")[0]
+
+
+def is_main(name: str) -> bool:
+    """Whether a name is that of a module that Python is given itself, and that is `__main__` then."""
+    return name.endswith(f":{_MAIN}")
+
+
+def called(name: str) -> str:
+    """The function that a command calls of a module; empty for any other name."""
+    return "" if is_main(name) else name.partition(":")[2]

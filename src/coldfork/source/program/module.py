@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from coldfork.source.files.finder import Located
 from coldfork.source.files.reading import Reader
-from coldfork.source.files.started import is_started
+from coldfork.source.files.started import is_main, is_started
 from coldfork.source.syntax.nodes import Code
 from coldfork.source.syntax.outline import Outline
 from coldfork.source.syntax.summary import Summary, function_code
@@ -40,6 +40,7 @@ class Module:
         "bit",
         "broken",
         "codes",
+        "is_main",
         "is_started",
         "lazy",
         "located",
@@ -63,6 +64,7 @@ class Module:
         self.own = located.own
         self.package = name if located.is_package else name.rpartition(".")[0]
         self.is_started = is_started(name)
+        self.is_main = is_main(name)
         self._files = files
         self._beside = beside or {}
         self.codes: dict[int, Code | None] = {}

@@ -48,6 +48,8 @@ class Program:
         self._files = files
         self._modules: dict[str, Module | None] = {}
         self._kept: dict[object, Any] = {}
+        self.commands: tuple[str, ...] = ()
+        """What the commands of the checked packages call."""
         self.hurried = False
         """True where somebody waits for the answer after an edit: programs are followed less far."""
         self.pause: Callable[[], None] = proceed

@@ -12,7 +12,6 @@ from coldfork.model.observations import Progress
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.trace import Cut
 from coldfork.source.files.reading import CannotRead, Reader
-from coldfork.source.files.started import started
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
@@ -122,9 +121,9 @@ class Results:
             found = self._taken_in(level, self.by_name, progress)
             level = [name for name in found if name not in self.by_name]
 
-    def evaluate_programs(self, modules: Iterable[str], progress: Progress | None = None) -> None:
+    def evaluate_programs(self, programs: list[str], progress: Progress | None = None) -> None:
         """Evaluate modules as Python runs them when they are started, and what they then import."""
-        level = self._taken_in([started(name) for name in modules], self.programs, progress)
+        level = self._taken_in(programs, self.programs, progress)
         while level:
             found = self._taken_in(level, self.by_name, progress)
             level = [name for name in found if name not in self.by_name]

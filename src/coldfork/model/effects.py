@@ -90,6 +90,10 @@ class ProcessStart:
     """The surest way in which the new process uses a device."""
     sure: bool = False
     """True where every run comes to this line."""
+    refused: str = ""
+    """What cannot be sent to the new process, in words."""
+    tasks: bool = False
+    """True where the processes run already, and are given something to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,13 @@ NAMES = (
     "device-query-at-import",
     "fork-after-device-init",
     "missing-main-guard",
+    "unpicklable-target",
     UNUSED_IGNORE,
     "unreadable-source",
 )
 
 #: Rules that judge what programs do when they are started.
-ABOUT_PROGRAMS = frozenset({"fork-after-device-init"})
+ABOUT_PROGRAMS = frozenset({"fork-after-device-init", "unpicklable-target"})
 
 #: Rules that were removed, so that a configuration or a comment that still names one is told why.
 REMOVED = (

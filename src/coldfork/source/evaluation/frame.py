@@ -146,7 +146,7 @@ class Frame:
         self.edges: dict[str, Edge] = {}
         self.sites: list[Site] = []
         self.site_edges: list[SiteEdge] = []
-        self.starts: dict[tuple[str, int], Start] = {}
+        self.starts: dict[tuple[str, int, bool], Start] = {}
         self.site_starts: list[SiteStart] = []
         self.position: Position = Position.MODULE
         self.symbol = "__main__" if module.is_main else module.name

@@ -37,6 +37,8 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
         sure,
         _imports(frame, start),
         start.child,
+        start.refused,
+        start.tasks,
     )
     if frame.toplevel:
         frame.site_starts.append(

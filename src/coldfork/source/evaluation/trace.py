@@ -125,19 +125,24 @@ class Start(NamedTuple):
     """The imports that functions on the way here had run by then."""
     child: Wake | None = None
     """The surest way in which the child uses a device."""
+    refused: str = ""
+    """What cannot be sent to it, in words."""
+    tasks: bool = False
+    """True where the processes run already, and are given something to do."""
 
     @property
-    def place(self) -> tuple[str, int]:
-        """The line that starts it."""
+    def place(self) -> tuple[str, int, bool]:
+        """The line that starts it, or that has something to do for it."""
         link = self.link
         while link.following is not None and link.following.module is not None:
             link = link.following
-        return link.module or "", link.line or 0
+        return link.module or "", link.line or 0, self.tasks
 
     @property
-    def order(self) -> tuple[bool, bool, bool, bool, int]:
+    def order(self) -> tuple[bool, bool, bool, bool, bool, int]:
         """Smaller tells more: what wakes the device before, and what uses it in the child."""
-        return (self.child is None, self.before is None, not self.sure, self.off, len(self.conditions))
+        told = (self.child is None, self.before is None, not self.sure)
+        return (*told, not self.refused, self.off, len(self.conditions))
 
 
 class SiteStart(NamedTuple):

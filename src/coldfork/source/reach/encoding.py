@@ -87,7 +87,7 @@ def _effect(effect: Effect) -> Any:
         None
         if start is None
         else (
-            (start.method, start.chosen, start.target, start.program, start.sure),
+            (start.method, start.chosen, start.target, start.program, start.sure, start.refused, start.tasks),
             _steps(start.way),
             _ahead(start.before),
             _ahead(start.child),
@@ -106,9 +106,9 @@ def _to_ahead(data: Any) -> Ahead | None:
 def _to_process_start(data: Any) -> ProcessStart | None:
     if data is None:
         return None
-    (method, chosen, target, program, sure), way, before, child = data
+    (method, chosen, target, program, *rest), way, before, child = data
     return ProcessStart(
-        method, chosen, target, program, _to_chain(way), _to_ahead(before), _to_ahead(child), sure
+        method, chosen, target, program, _to_chain(way), _to_ahead(before), _to_ahead(child), *rest
     )
 
 
@@ -183,6 +183,7 @@ def encode(result: ModuleResult) -> bytes:
 def _start(start: Start) -> Any:
     return (
         (start.method, start.chosen, start.target, start.presumed, start.off, start.sure),
+        (start.refused, start.tasks),
         _conditions(start.conditions),
         _link(start.link),
         None if start.before is None else _wake(start.before),
@@ -238,7 +239,7 @@ def decode(data: bytes) -> ModuleResult:
 
 def _to_site_start(data: Any) -> SiteStart:
     line, end_line, column, position, symbol, start, behind = data
-    (method, chosen, target, presumed, off, sure), conditions, link, before, imports, child = start
+    (method, chosen, target, presumed, off, sure), rest, conditions, link, before, imports, child = start
     made = _to_link(link)
     assert made is not None
     return SiteStart(
@@ -249,6 +250,7 @@ def _to_site_start(data: Any) -> SiteStart:
             sure,
             tuple([_to_edge(edge) for edge in imports]),
             None if child is None else _to_wake(child),
+            *rest,
         ),
         behind,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from coldfork.source.syntax.summary import Summary
 from coldfork.source.syntax.variables import sets_variables
 
 #: One of these stands in every file that starts processes by what is known to start some.
-_STARTING = (b"multiprocess", b"ProcessPool", b"DataLoader")
+_STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
 
 
 class Outline(NamedTuple):

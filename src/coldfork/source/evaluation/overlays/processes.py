@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from coldfork.model.chains import StepKind
-from coldfork.source.evaluation.frame import Frame, Raised
+from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
-from coldfork.source.evaluation.starting import Woken, note_start, surest, woken_by
-from coldfork.source.evaluation.trace import Link, Start, Wake
+from coldfork.source.evaluation.overlays.child_processes import hand_to_pool, sink, start
+from coldfork.source.evaluation.starting import woken_by
 from coldfork.source.syntax.variables import START_METHOD
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,
     UNKNOWN,
     Bound,
-    ClassRef,
     Const,
-    External,
-    Function,
     Instance,
     Keywords,
     Mapping,
     Method,
-    Partial,
     Sequence,
     Value,
 )
@@ -29,7 +24,7 @@ from coldfork.source.values.processes import Call, Context, Work
 from coldfork.source.values.wrapped import FUNCTIONS
 
 #: The packages that hold what `multiprocessing` does.
-_PACKAGES = ("multiprocessing", "torch.multiprocessing", "multiprocess")
+_PACKAGES = ("multiprocessing", "torch.multiprocessing")
 #: From this Python on, processes are not forked unless somebody says so.
 _FORKSERVER = (3, 14)
 #: What a pool calls with its own arguments, and what it does with each item.
@@ -62,7 +57,7 @@ def start_instance(ev: Interpreter, frame: Frame, process: Instance) -> None:
     """Start a process of a class that derives from one of multiprocessing's: the child calls `run`."""
     run = ev.attribute(frame, process, "run")
     calls = (Call(run, (), {}),) if isinstance(run, Bound) else ()
-    _start(ev, frame, _default(ev), calls, Link(StepKind.SINK, "Process.start", None, None, None))
+    start(ev, frame, _default(ev), calls, sink("Process.start"))
 
 
 def is_process(bases: list[str]) -> bool:
@@ -135,7 +130,7 @@ def _pool(
     work = Work(context, _initializer(positional, keywords))
     work.made_at = frame.module.name, frame.symbol, frame.line
     work.woken = woken_by(frame)
-    _start(ev, frame, context, work.calls, _sink("Pool"))
+    start(ev, frame, context, work.calls, sink("Pool"))
     return work
 
 
@@ -160,23 +155,24 @@ def _work(
         return work
     context = work.context or _default(ev)
     if name in _ALONE & work.starts:
-        _start(ev, frame, context, work.calls, _sink(_ALONE_WORDS[name]), condition=work.condition)
+        start(ev, frame, context, work.calls, sink(_ALONE_WORDS[name]), condition=work.condition)
         return UNKNOWN
     given = _given(name, work, positional, keywords)
     if given is None:
         return UNKNOWN
+    hand_to_pool(frame, context, given, sink(name))
     if name in work.starts:
-        _start(ev, frame, context, (*work.calls, given), _sink(f"ProcessPoolExecutor.{name}"))
+        start(ev, frame, context, (*work.calls, given), sink(f"ProcessPoolExecutor.{name}"))
     elif work.made_at is not None:
         module, symbol, line = work.made_at
         if (module, symbol) == (frame.module.name, frame.symbol):
             here, frame.line = frame.line, line
             try:
-                _start(ev, frame, context, (*work.calls, given), _sink("Pool"), work.woken)
+                start(ev, frame, context, (*work.calls, given), sink("Pool"), work.woken)
             finally:
                 frame.line = here
         else:
-            _start(ev, frame, context, (*work.calls, given), _sink(f"Pool.{name}"))
+            start(ev, frame, context, (*work.calls, given), sink(f"Pool.{name}"))
     return UNKNOWN
 
 
@@ -214,62 +210,6 @@ def _named(value: Value | None) -> Keywords:
     if not isinstance(value, Mapping):
         return {}
     return {str(key.value): held for key, held in value.items.items() if isinstance(key, Const)}
-
-
-# -- starting ---------------------------------------------------------------------------------------------
-
-
-def _start(
-    ev: Interpreter,
-    frame: Frame,
-    context: Context,
-    calls: tuple[Call, ...],
-    sink: Link,
-    woken: Woken | None = None,
-    condition: Condition | None = None,
-) -> None:
-    """Note that processes start here, and what they do with a device."""
-    if frame.quiet:
-        return
-    # What a process that begins anew does with a device is its own affair: only a fork inherits anything.
-    child = _in_child(ev, frame, calls) if context.method == "fork" else None
-    target = next(filter(None, (_name(call.function) for call in reversed(calls))), "")
-    needs = () if condition is None else (condition,)
-    note_start(frame, Start(context.method, context.chosen, target, needs, (), sink, child=child), woken)
-
-
-def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> Wake | None:
-    """The surest way in which some calls use a device, in a copy of this process."""
-    child = Frame(frame.module, frame.env, frame.function)
-    child.symbol, child.line, child.end_line = frame.symbol, frame.line, frame.end_line
-    kept, mark = dict(ev.environment.values), ev.journal.mark()
-    ev.failing.append({})
-    try:
-        for call in calls:
-            ev.call(child, call.function, call.positional, call.keywords)
-    except Raised:
-        pass
-    finally:
-        ev.failing.pop()
-        ev.journal.forget(mark)
-        if kept != ev.environment.values:
-            ev.environment.begin(kept)
-    return surest(child.wakes.values())
-
-
-def _name(function: Value) -> str:
-    """The name of a function as a message has it; empty for what has none."""
-    if isinstance(function, Function):
-        return function.qualified
-    if isinstance(function, ClassRef):
-        return function.name
-    if isinstance(function, (Bound, Partial)):
-        return _name(function.function)
-    return function.name if isinstance(function, External) else ""
-
-
-def _sink(name: str) -> Link:
-    return Link(StepKind.SINK, name, None, None, None)
 
 
 # -- by name ----------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Starts:
 
     def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
         """The effects of each line of the checked code that starts processes, one of each line."""
-        best: dict[tuple[str, int], tuple[tuple[object, ...], Effect]] = {}
+        best: dict[tuple[str, int, bool], tuple[tuple[object, ...], Effect]] = {}
         for name, result in results.items():
             for site in result.starts:
                 before = self._before(name, result, site)
@@ -42,7 +42,7 @@ class Starts:
                     continue
                 start = site.start
                 order = (start.child is None, before is None, *start.order, not is_started(name))
-                place = told.module, told.line
+                place = told.module, told.line, start.tasks
                 if place not in best or order < best[place][0]:
                     best[place] = order, told
         for _, effect in best.values():
@@ -120,6 +120,8 @@ class Starts:
                 None if before is None else self._ahead(before.wake),
                 None if start.child is None else self._ahead(start.child),
                 not start.conditions and not start.off,
+                start.refused,
+                start.tasks,
             ),
         )  # fmt: skip
 

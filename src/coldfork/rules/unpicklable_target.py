@@ -1,0 +1,112 @@
+"""A process is sent a function that cannot be pickled.
+
+## What it does
+
+Reports a line that starts a process by `spawn` or `forkserver` and hands it a lambda, a function or class
+that is local to another function, or an object of such a class, as its target, its initialiser, an argument,
+or as the `collate_fn` or dataset of a `DataLoader`; and a line that gives one to a pool or an executor to
+call, be its processes forked or not.
+
+## Why is this bad
+
+A process that begins anew is sent what it needs by pickling it, and `pickle` finds functions and classes by
+their name in a module: what is local to a function has none. Python raises an error where the process would
+start. With `fork` the same line works, so that it breaks where the default is another one: on macOS and
+Windows, and from Python 3.14 on everywhere. What a pool is given to do is pickled in any case.
+
+## Example
+
+```python
+def load(dataset, pad):
+    def collate(batch):
+        return pad(batch)
+
+    return DataLoader(dataset, collate_fn=collate, num_workers=4, multiprocessing_context="spawn")
+```
+
+What users see:
+
+```text
+AttributeError: Can't pickle local object 'load.<locals>.collate'
+```
+
+## Use instead
+
+```python
+class Collate:
+    def __init__(self, pad):
+        self.pad = pad
+
+    def __call__(self, batch):
+        return self.pad(batch)
+
+
+def load(dataset, pad):
+    return DataLoader(dataset, collate_fn=Collate(pad), num_workers=4, multiprocessing_context="spawn")
+```
+
+A function at module level with `functools.partial` for what it closes over does as well.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule: what the function closes over has to be picklable too.
+
+## How it is seen
+
+- **Static**: `coldfork check` follows programs and imports to the line, and knows the method and what is
+  handed over. Which attributes an object holds is not looked at. By default the method is that of the target
+  version: with `target-version = "3.14"` all that rests on `fork` is found. Libraries that pickle by value,
+  such as `cloudpickle`, joblib and `multiprocess`, are not taken for the standard library's.
+- **Runtime**: Python raises the error.
+
+## References
+
+- pytorch-meta pull request 39, a collate function that is local to another one:
+  <https://github.com/tristandeleu/pytorch-meta/pull/39>
+- speculators pull request 884, the same mended by a class:
+  <https://github.com/vllm-project/speculators/pull/884>
+- CPython, what can be pickled:
+  <https://docs.python.org/3/library/pickle.html#what-can-be-pickled-and-unpickled>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coldfork.model.effects import ProcessStart, Verdict
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
+
+NAME = "unpicklable-target"
+SEVERITY = Severity.ERROR
+
+_REMEDY = (
+    "define it at module level, where it needs values as a class with `__call__` or by functools.partial"
+)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each line that hands something to a process that pickle refuses."""
+    for effect in case.observation.effects:
+        start = effect.start
+        if start is None or not start.refused:
+            continue
+        verdict = Verdict.CERTAIN if start.sure else Verdict.CONDITIONAL
+        sent = wording.verb(verdict, "is", "be")
+        finding = drafting.on_effect(
+            effect,
+            rule=NAME,
+            message=f"{_who(start)} {sent} sent {start.refused}, which cannot be pickled",
+            consequence="Python raises an error here, and nothing runs",
+            remedy=_REMEDY,
+            verdict=verdict,
+        )
+        where = "" if start.tasks else f"by {start.chosen}"
+        condition = None if start.sure else finding.condition
+        yield replace(finding, accelerator=None, condition=condition, where=where)
+
+
+def _who(start: ProcessStart) -> str:
+    return "a pool" if start.tasks else "a process that begins anew"

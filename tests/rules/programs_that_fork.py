@@ -417,6 +417,26 @@ if __name__ == "__main__":
     one.join()
     raise SystemExit(one.exitcode)
 """,
+    "the-method-that-the-device-needs": """
+import multiprocessing as mp
+import sys, torch
+
+def work(device): torch.ones(1, device=device)
+
+def main(kind):
+    torch.cuda.init()
+    if kind == "cuda":
+        mp.set_start_method("spawn", force=True)
+    elif kind == "cpu":
+        mp.set_start_method("fork", force=True)
+    one = mp.Process(target=work, args=(kind,))
+    one.start()
+    one.join()
+    return one.exitcode
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1] if len(sys.argv) > 1 else "cuda"))
+""",
     "either-or": """
 import multiprocessing, sys, torch
 

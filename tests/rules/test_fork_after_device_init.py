@@ -50,7 +50,7 @@ def test_the_line_that_forks_too_late_is_named_and_no_other(name: str, tmp_path:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", list(EVERY)[:: int(os.environ.get("COLDFORK_TEST_STRIDE", "3"))])
 def test_it_is_what_happens(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     fails = bool(laid_out(EVERY[name], tmp_path))
@@ -103,6 +103,7 @@ def test_of_an_edited_program_the_session_knows(tmp_path: Path) -> None:
     assert found == [[], [RULE], []]
 
 
+@pytest.mark.skipif(sys.platform == "emscripten", reason="no process can start another one there")
 def test_what_was_remembered_is_told_again(tmp_path: Path) -> None:
     laid_out(FAULTS["a-pool"], tmp_path)
     command = [sys.executable, "-m", "coldfork", "check", ".", "--format", "json", "--exit-zero"]
@@ -151,3 +152,22 @@ def test_what_commands_call_is_followed_wherever_they_are_listed(where: str, tmp
     assert said(tmp_path) == {"cli.py": [12]}
     (tmp_path / name).write_text("")
     assert said(tmp_path) == {}
+
+
+def test_what_a_package_is_started_as_imports_what_lies_in_it(tmp_path: Path) -> None:
+    """A relative import of a program is one of the package that it lies in, and of no other."""
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine/core.py").write_text("import torch\n\ndef work(): torch.zeros(1, device='cuda')\n")
+    (tmp_path / "engine/__init__.py").write_text(
+        "import multiprocessing, torch\nfrom . import core\nfrom .core import work\n"
+        "from .absent import other\n\n"
+        "class App:\n    @staticmethod\n    def run():\n        torch.cuda.init()\n"
+        "        multiprocessing.get_context('fork').Process(target=core.work).start()\n"
+    )
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "pyproject.toml").write_text(
+        '[project.scripts]\nengine = "engine:App.run"\n[tool.coldfork]\nsite-packages = ["empty"]\n'
+    )
+    report = coldfork.check([tmp_path / "engine"], target_version="3.11")
+    assert [(finding.rule, finding.line) for finding in report.findings] == [(RULE, 10)]
+    assert report.statistics.modules == 2

@@ -92,6 +92,8 @@ def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(text)
     marked = [n for n, line in enumerate(text.split("\n"), 1) if line.endswith("# fault")]
     assert said(tmp_path, "3.11") == marked
+    if sys.platform == "emscripten":  # where no process can start another one
+        return
     ended = subprocess.run(
         [sys.executable, "run.py"],
         cwd=tmp_path,

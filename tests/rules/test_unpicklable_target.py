@@ -104,6 +104,8 @@ def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
     assert said(tmp_path) == marked
     if name == "an-initializer":  # it goes on making workers
         return
+    if sys.platform == "emscripten":  # where no process can start another one
+        return
     ended = subprocess.run(
         [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )

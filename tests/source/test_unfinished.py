@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import coldfork
 from coldfork.model.observations import Unfinished
 from tests.source.expectations import observe, write
 
@@ -50,9 +51,10 @@ def test_a_loop_that_runs_ends_with_the_budget(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_followed_to_its_end_is_named(tmp_path: Path) -> None:
-    calls = "".join(f"    one({n})\n" for n in range(2_000))
+    calls = "".join(f"    one({n})\n" for n in range(5_000))
     program = "import multiprocessing\n\ndef one(number):\n    return number\n\nif __name__ == '__main__':\n"
-    (found,) = _unfinished({"train.py": program + calls}, tmp_path)
+    write({"train.py": program + calls}, tmp_path)
+    (found,) = coldfork.check([tmp_path]).unfinished
     assert (found.module, found.path, found.what) == ("train", "train.py", "budget")
 
 

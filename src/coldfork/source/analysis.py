@@ -73,7 +73,7 @@ class Request:
     """Whether all functions of the checked files are to be parsed, be it a large tree."""
     cancelled: Callable[[], bool] | None = None
     """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
-    programs: bool = True
+    programs: bool = False
     """Whether the programs among the modules are followed as Python runs them."""
     hurried: bool = False
     """Whether somebody waits for the answer after an edit: programs are followed less far then."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 #: What stands behind the colon where Python is given the module itself.
 _MAIN = "__main__"
+#: What stands for the dots in a function's name.
+_DOT = "/"
 
 
 def started(name: str) -> str:
@@ -11,9 +13,15 @@ def started(name: str) -> str:
     return f"{name}:{_MAIN}"
 
 
+def command(module: str, function: str) -> str:
+    """The name by which a module is known of which a command calls a function."""
+    return f"{module}:{function.replace('.', _DOT)}"
+
+
 def is_started(name: str) -> bool:
     """Whether a name is that of a program: a module, or a function of one that a command calls."""
-    return ":" in name
+    _, colon, behind = name.partition(":")
+    return bool(colon) and "." not in behind  # with a dot it is something inside of a program
 
 
 def imported(name: str) -> str:
@@ -28,4 +36,4 @@ def is_main(name: str) -> bool:
 
 def called(name: str) -> str:
     """The function that a command calls of a module; empty for any other name."""
-    return "" if is_main(name) else name.partition(":")[2]
+    return "" if is_main(name) else name.partition(":")[2].replace(_DOT, ".")

@@ -9,17 +9,21 @@ from typing import Any
 
 from coldfork.source.files.requirements import homes_of, table
 from coldfork.source.files.site_packages import DIST_INFO, text_of
+from coldfork.source.files.started import command
 
 _TARGET = re.compile(r"^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
 
 
 def console_scripts(roots: Iterable[str], packages: Iterable[str]) -> tuple[str, ...]:
-    """What the commands of these packages call: `engine.cli:main`; `roots` are the folders that hold them."""
+    """What the commands of these packages call, each as the name of a program.
+
+    `roots` are the folders that hold the packages.
+    """
     tops = tuple(packages)
     paths = (Path(root, top) for root in roots for top in tops)
     targets = (target for folder in homes_of(paths) for target in _targets(folder))
     matches = (_TARGET.match(target.strip()) for target in targets)
-    return tuple(sorted({f"{found[1]}:{found[2]}" for found in matches if found is not None}))
+    return tuple(sorted({command(found[1], found[2]) for found in matches if found is not None}))
 
 
 def _targets(folder: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from coldfork.source.files.finder import Located
 from coldfork.source.files.reading import Reader
-from coldfork.source.files.started import is_main, is_started
+from coldfork.source.files.started import imported, is_main, is_started
 from coldfork.source.syntax.nodes import Code
 from coldfork.source.syntax.outline import Outline
 from coldfork.source.syntax.summary import Summary, function_code
@@ -62,7 +62,7 @@ class Module:
         self.located = located
         self.path = located.path or ""
         self.own = located.own
-        self.package = name if located.is_package else name.rpartition(".")[0]
+        self.package = imported(name) if located.is_package else imported(name).rpartition(".")[0]
         self.is_started = is_started(name)
         self.is_main = is_main(name)
         self._files = files

@@ -330,6 +330,8 @@ def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     return Method(value, name)
 
 
+#: Values that have methods, and no attribute that says more.
+_PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,
     ModuleRef: _of_module,
@@ -339,13 +341,5 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Super: _of_super,
     Wrapped: _of_wrapped,
     Partial: _of_partial,
-    Attributes: _of_plain,
-    Sequence: _of_plain,
-    Mapping: _of_plain,
-    Const: _of_plain,
-    GivenText: _of_plain,
-    Property: _of_plain,
-    PartialText: _of_plain,
-    Context: _of_plain,
-    Work: _of_plain,
+    **dict.fromkeys(_PLAIN, _of_plain),
 }

@@ -97,8 +97,10 @@ def _set_start_method(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     method = positional[0] if positional else keywords.get("method")
-    known = isinstance(method, Const) and isinstance(method.value, str)
-    ev.environment.set(START_METHOD, method.value if known else None)  # type: ignore[union-attr]
+    chosen = method.value if isinstance(method, Const) and isinstance(method.value, str) else None
+    if (frame.conditions or frame.off is not None) and chosen != _default(ev).method:
+        chosen = None  # behind the test it may be this one or the other
+    ev.environment.set(START_METHOD, chosen)
     ev.journal.note_peculiar()
     return NONE
 

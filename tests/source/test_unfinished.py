@@ -58,20 +58,6 @@ def test_a_program_that_is_not_followed_to_its_end_is_named(tmp_path: Path) -> N
     assert (found.module, found.path, found.what) == ("train", "train.py", "budget")
 
 
-def test_many_texts_put_together_are_one_that_nobody_knows(tmp_path: Path) -> None:
-    """Each of them with each of the others is more than is told apart, and ends nothing."""
-    source = (
-        "import torch\nfrom elsewhere import test\n\ndef one():\n"
-        + "".join(f"    if test({n}):\n        return '{n}'\n" for n in range(4))
-        + "    return 'x'\n\nBOTH = one() + one() + one()\nSAID = one() % one()\n"
-        + "NAME = torch.cuda.get_device_name()\n"
-    )
-    write({"engine/__init__.py": "", "engine/texts.py": source}, tmp_path)
-    observation = observe([tmp_path])
-    assert observation.unfinished == ()
-    assert [effect.chain.steps[0].line for effect in observation.effects] == [len(source.splitlines())]
-
-
 def test_what_was_found_before_the_end_still_counts(tmp_path: Path) -> None:
     source = f"{_LONG}\nNAME = torch.cuda.get_device_name()\n"
     write({"engine/__init__.py": "", "engine/long.py": source}, tmp_path)

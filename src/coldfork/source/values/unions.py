@@ -122,7 +122,7 @@ def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Val
     """Results for each combination of the parts' alternatives, where these are few; else of the whole."""
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))
-    if combinations > _MOST_ALTERNATIVES or (combinations == 1 and Union not in map(type, parts)):
+    if combinations == 1 or combinations > _MOST_ALTERNATIVES:
         return make(parts)
     found = []
     for chosen in product(*ways):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Items
-from functools import partial
 
 from coldfork.source.evaluation.expressions.membership import identical, member, plain
 from coldfork.source.evaluation.flow.truth_tests import test_of
@@ -125,7 +124,7 @@ def operate(
         return constants.combine(name, left.value, right.value) or UNKNOWN
     if name in ("add", "mod") and (type(left) is Union or type(right) is Union):
         if any(_is_text(single) for side in (left, right) for single, _ in alternatives(side)):
-            return each_text((left, right), partial(_of_each, ev, frame, name))
+            return each_text((left, right), lambda sides: operate(ev, frame, name, sides[0], sides[1]))
     if isinstance(left, Sequence) and name == "add":
         items, exact = iterate(ev, frame, right)
         if len(left.items) + len(items) > constants.LARGEST:
@@ -143,14 +142,6 @@ def operate(
     if written is not None:
         return written
     return _by_method(ev, frame, name, left, right)
-
-
-def _of_each(ev: Interpreter, frame: Frame, name: str, sides: Items[Value]) -> Value:
-    """An operator between two alternatives; where there are too many of them, nobody knows."""
-    left, right = sides
-    if type(left) is Union or type(right) is Union:
-        return UNKNOWN
-    return operate(ev, frame, name, left, right)
 
 
 def _written(name: str, left: Value, right: Value) -> Value | None:

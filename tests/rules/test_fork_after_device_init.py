@@ -171,3 +171,14 @@ def test_what_a_package_is_started_as_imports_what_lies_in_it(tmp_path: Path) ->
     report = coldfork.check([tmp_path / "engine"], target_version="3.11")
     assert [(finding.rule, finding.line) for finding in report.findings] == [(RULE, 10)]
     assert report.statistics.modules == 2
+
+
+def test_somebody_who_edits_a_long_program_is_answered_in_time(tmp_path: Path) -> None:
+    calls = "".join(f"    work({n})\n" for n in range(1_500))
+    text = f"import multiprocessing\n\ndef work(i):\n    return i\n\nif __name__ == '__main__':\n{calls}"
+    (tmp_path / "run.py").write_text(text)
+    with coldfork.CheckSession(cache=False) as session:
+        whole = session.check([tmp_path])
+        hurried = session.check([tmp_path], overlays={tmp_path / "run.py": f"{text}    work(0)\n"})
+    assert whole.unfinished == ()
+    assert [(one.path, one.what) for one in hurried.unfinished] == [("run.py", "budget")]

@@ -71,7 +71,7 @@ class Finder:
             return self._found[module]
         except KeyError:
             pass
-        if is_started(module):
+        if ":" in module and is_started(module):
             return self.find(imported(module))
         parent, _, name = module.rpartition(".")
         found: Located | None = None

@@ -62,9 +62,10 @@ class Module:
         self.located = located
         self.path = located.path or ""
         self.own = located.own
-        self.package = imported(name) if located.is_package else imported(name).rpartition(".")[0]
-        self.is_started = is_started(name)
-        self.is_main = is_main(name)
+        plain = name if ":" not in name else imported(name)  # thousands are made for every answer
+        self.package = plain if located.is_package else plain.rpartition(".")[0]
+        self.is_started = plain is not name and is_started(name)
+        self.is_main = plain is not name and is_main(name)
         self._files = files
         self._beside = beside or {}
         self.codes: dict[int, Code | None] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
+from tests.rules.lines import lines_of
 
 RULE = "missing-main-guard"
 WORK = "import multiprocessing, sys\n\ndef work(i=0):\n    return i\n\n"
@@ -81,17 +82,12 @@ def main():
 EVERY = {**FAULTS, **SOUND}
 
 
-def said(folder: Path, version: str) -> list[int]:
-    report = coldfork.check([folder / "run.py"], target_version=version)
-    return [finding.line for finding in report.findings if finding.rule == RULE]
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
     text = WORK + EVERY[name]
     (tmp_path / "run.py").write_text(text)
     marked = [n for n, line in enumerate(text.split("\n"), 1) if line.endswith("# fault")]
-    assert said(tmp_path, "3.11") == marked
+    assert lines_of(RULE, tmp_path, "3.11") == marked
     if sys.platform == "emscripten":  # where no process can start another one
         return
     ended = subprocess.run(
@@ -107,8 +103,8 @@ def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
 
 def test_from_python_3_14_on_it_is_the_default(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(WORK + SOUND["the-default-of-3.11"])
-    assert said(tmp_path, "3.13") == []
-    assert len(said(tmp_path, "3.14")) == 1
+    assert lines_of(RULE, tmp_path, "3.13") == []
+    assert len(lines_of(RULE, tmp_path, "3.14")) == 1
 
 
 def test_who_is_imported_by_a_guarded_program_is_named(tmp_path: Path) -> None:

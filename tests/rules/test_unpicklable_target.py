@@ -1,4 +1,4 @@
-"""What is handed to processes: what is said cannot be pickled, and what CPython refuses to pickle."""
+"""Things that are handed to processes: those said to be refused are those that CPython refuses to pickle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import coldfork
+from tests.rules.lines import lines_of
 
 RULE = "unpicklable-target"
 WORK = "import functools, multiprocessing\n\ndef work(i=0):\n    return i\n\n"
@@ -91,17 +91,12 @@ def program(body: str) -> str:
     return f"{WORK}def main():\n{lines}\nif __name__ == '__main__':\n    main()\n"
 
 
-def said(folder: Path, version: str = "3.11") -> list[int]:
-    report = coldfork.check([folder / "run.py"], target_version=version)
-    return [finding.line for finding in report.findings if finding.rule == RULE]
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
     text = program(EVERY[name])
     (tmp_path / "run.py").write_text(text)
     marked = [n for n, line in enumerate(text.split("\n"), 1) if line.endswith("# fault")]
-    assert said(tmp_path) == marked
+    assert lines_of(RULE, tmp_path, "3.11") == marked
     if name == "an-initializer":  # it goes on making workers
         return
     if sys.platform == "emscripten":  # where no process can start another one
@@ -122,13 +117,13 @@ for batch in DataLoader([1, 2], collate_fn=collate, num_workers=1, multiprocessi
     print(batch)
 """
     (tmp_path / "run.py").write_text(program(body))
-    assert said(tmp_path) == [11]
+    assert lines_of(RULE, tmp_path, "3.11") == [11]
     (tmp_path / "run.py").write_text(program(body.replace('"spawn"', '"fork"')))
-    assert said(tmp_path) == []
+    assert lines_of(RULE, tmp_path, "3.11") == []
 
 
 def test_what_rests_on_a_fork_is_found_for_python_3_14(tmp_path: Path) -> None:
     body = SOUND["a-lambda-that-is-forked"].replace('get_context("fork").', "")
     (tmp_path / "run.py").write_text(program(body))
-    assert said(tmp_path, "3.13") == []
-    assert len(said(tmp_path, "3.14")) == 1
+    assert lines_of(RULE, tmp_path, "3.13") == []
+    assert len(lines_of(RULE, tmp_path, "3.14")) == 1

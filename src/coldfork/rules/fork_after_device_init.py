@@ -98,7 +98,7 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         device = wording.device(effect.accelerator)
         target = start.target or "what it runs"
-        finding = drafting.on_effect(
+        finding = drafting.on_start(
             effect,
             rule=NAME,
             message=(
@@ -108,9 +108,7 @@ def judge(case: Case) -> Iterator[Finding]:
             consequence=f"{device} cannot be used in a process that was forked behind its first use",
             remedy=_IN_A_NOTEBOOK if effect.path.endswith(".ipynb") else _REMEDY,
         )
-        ways = tuple(_ways(start, effect.accelerator))
-        # The line to mend is the one that forks, whichever line has woken the device.
-        yield replace(finding, accelerator=None, where=f"by {start.chosen}", ways=ways)
+        yield replace(finding, ways=tuple(_ways(start, effect.accelerator)))
 
 
 def _ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:

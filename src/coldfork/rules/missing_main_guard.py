@@ -69,7 +69,6 @@ coldfork offers no automatic fix for this rule: what else belongs below the guar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from coldfork.model.effects import Effect, EffectKind, Verdict
 from coldfork.model.findings import Finding, Severity
@@ -88,7 +87,7 @@ def judge(case: Case) -> Iterator[Finding]:
         start = effect.start
         if start is None or start.program or not start.sure or not _begins_anew(effect):
             continue
-        finding = drafting.on_effect(
+        yield drafting.on_start(
             effect,
             rule=NAME,
             message=f"importing {effect.module} starts a process, which imports {effect.module} again",
@@ -96,7 +95,6 @@ def judge(case: Case) -> Iterator[Finding]:
             remedy=_REMEDY,
             verdict=Verdict.CERTAIN,
         )
-        yield replace(finding, accelerator=None, condition=None, where=f"by {start.chosen}")
 
 
 def _begins_anew(effect: Effect) -> bool:

@@ -72,7 +72,6 @@ coldfork offers no automatic fix for this rule: what the function closes over ha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from coldfork.model.effects import ProcessStart, Verdict
 from coldfork.model.findings import Finding, Severity
@@ -95,7 +94,7 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         verdict = Verdict.CERTAIN if start.sure else Verdict.CONDITIONAL
         sent = wording.verb(verdict, "is", "be")
-        finding = drafting.on_effect(
+        yield drafting.on_start(
             effect,
             rule=NAME,
             message=f"{_who(start)} {sent} sent {start.refused}, which cannot be pickled",
@@ -103,9 +102,6 @@ def judge(case: Case) -> Iterator[Finding]:
             remedy=_REMEDY,
             verdict=verdict,
         )
-        where = "" if start.tasks else f"by {start.chosen}"
-        condition = None if start.sure else finding.condition
-        yield replace(finding, accelerator=None, condition=condition, where=where)
 
 
 def _who(start: ProcessStart) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coldfork.model.chains import Chain
 from coldfork.model.effects import Effect, Verdict
 from coldfork.model.findings import Finding, Severity
@@ -61,6 +63,28 @@ def on_effect(
         end_line=effect.end_line,
         turn=effect.turn,
         ahead=effect.ahead,
+    )
+
+
+def on_start(
+    effect: Effect,
+    *,
+    rule: str,
+    message: str,
+    consequence: str,
+    remedy: str,
+    verdict: Verdict | None = None,
+) -> Finding:
+    """A finding about a line that starts processes: it is to be mended there, whatever the device is."""
+    finding = on_effect(
+        effect, rule=rule, message=message, consequence=consequence, remedy=remedy, verdict=verdict
+    )
+    start = effect.start
+    return replace(
+        finding,
+        accelerator=None,
+        condition=None if finding.verdict is Verdict.CERTAIN else finding.condition,
+        where="" if start is None or start.tasks else f"by {start.chosen}",
     )
 
 

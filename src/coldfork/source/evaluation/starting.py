@@ -25,20 +25,14 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
     if conditions is None:
         return
     before, sure = woken or _surest_before(frame, start, conditions)
-    found = Start(
-        start.method,
-        start.chosen,
-        start.target,
-        conditions,
-        presumed_together(frame.presumed, start.presumed),
-        frame.step(start.link),
-        frame.off is not None or start.off,
-        before,
-        sure,
-        _imports(frame, start),
-        start.child,
-        start.refused,
-        start.tasks,
+    found = start._replace(
+        conditions=conditions,
+        presumed=presumed_together(frame.presumed, start.presumed),
+        link=frame.step(start.link),
+        off=frame.off is not None or start.off,
+        before=before,
+        sure=sure,
+        imports=_imports(frame, start),
     )
     if frame.toplevel:
         frame.site_starts.append(
@@ -59,7 +53,7 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
 
 
 def woken_by(frame: Frame) -> Woken:
-    """What has been woken so far in the process of a frame."""
+    """The surest wake so far in the process of a frame."""
     return _surest(frame, _alike(frame, frame.conditions))
 
 
@@ -70,7 +64,7 @@ def surest(wakes: Iterable[Wake]) -> Wake | None:
 
 
 def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
-    """What woke the device in the frame before the start, or in the call that starts the process."""
+    """The surest wake before the start: in the frame, or in the call that starts the process."""
     own, sure = _surest(frame, _alike(frame, conditions))
     inside = start.before
     if inside is None or (sure and not start.sure):
@@ -95,7 +89,7 @@ def _surest(frame: Frame, wakes: Iterable[Wake]) -> Woken:
 
 
 def _imports(frame: Frame, start: Start) -> tuple[Edge, ...]:
-    """What functions on the way to the start have imported; what a module body has is told by its lines."""
+    """The imports of functions on the way to the start; those of a module body are told by its lines."""
     inside = tuple([edge._replace(link=frame.step(edge.link)) for edge in start.imports])
     return inside if frame.toplevel else (*frame.edges.values(), *inside)
 

@@ -15,7 +15,7 @@ _TARGET = re.compile(r"^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
 
 
 def console_scripts(roots: Iterable[str], packages: Iterable[str]) -> tuple[str, ...]:
-    """What the commands of these packages call, each as the name of a program.
+    """The functions that the commands of these packages call, each as the name of a program.
 
     `roots` are the folders that hold the packages.
     """

@@ -96,7 +96,7 @@ class Reporter:
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
 
     def _starting(self) -> dict[str, ModuleResult]:
-        """What importing the checked modules does, and running the programs among them."""
+        """The results of importing the checked modules, and of running the programs among them."""
         return {
             name: self.results[name] for name in self.found.files if name in self.results
         } | self._programs

@@ -1,4 +1,4 @@
-"""What starts processes: contexts, and the objects that are made to start some."""
+"""Values that start processes: contexts, and the objects that are made to start some."""
 
 from __future__ import annotations
 

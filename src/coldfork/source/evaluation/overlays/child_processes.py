@@ -78,7 +78,7 @@ def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> Wake | 
 
 
 def _refused(call: Call) -> str:
-    """What of a call cannot be pickled, in words; empty where nothing is known to be so."""
+    """Name what of a call cannot be pickled; empty where nothing is known to be so."""
     values = (call.function, *call.positional, *call.keywords.values())
     return next(filter(None, map(_unpicklable, values)), "")
 

@@ -33,8 +33,7 @@ _AT_ONCE = frozenset({"apply", "apply_async"})
 _OF_EXECUTORS = frozenset({"submit", "map"})
 _OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
 #: What starts processes that know already what to run.
-_ALONE_WORDS = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
-_ALONE = frozenset(_ALONE_WORDS)
+_ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
 
 
 def call_method(
@@ -156,8 +155,8 @@ def _work(
     if name == "__enter__":
         return work
     context = work.context or _default(ev)
-    if name in _ALONE & work.starts:
-        start(ev, frame, context, work.calls, sink(_ALONE_WORDS[name]), condition=work.condition)
+    if name in _ALONE and name in work.starts:
+        start(ev, frame, context, work.calls, sink(_ALONE[name]), condition=work.condition)
         return UNKNOWN
     given = _given(name, work, positional, keywords)
     if given is None:
@@ -179,7 +178,7 @@ def _work(
 
 
 def _given(name: str, work: Work, positional: tuple[Value, ...], keywords: Keywords) -> Call | None:
-    """What a pool or an executor is given to do; None where it is given nothing."""
+    """The call that a pool or an executor is given to make; None where it is given none."""
     if not positional:
         return None
     function, *rest = positional

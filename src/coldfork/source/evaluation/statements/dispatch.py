@@ -249,7 +249,7 @@ def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _main(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """What runs only where the module is started."""
+    """Run a block that is only for where the module is started."""
     _, _, body = node
     return ev.execute(frame, body) if frame.module.is_main else FALLS
 

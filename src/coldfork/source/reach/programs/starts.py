@@ -11,13 +11,13 @@ from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Link, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.started import imported, is_started
-from coldfork.source.reach.propagation import ModuleResult, Reached, Reaches, combine, targets
+from coldfork.source.reach.propagation import ModuleResult, Reaches, combine, targets
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.values.conditions import Conditions, contradiction
 
 
 class _Before(NamedTuple):
-    """What woke the device before a process was started."""
+    """The wake before a process was started."""
 
     wake: Wake
     sure: bool
@@ -65,20 +65,18 @@ class Starts:
         for edge in edges:
             for target in targets(edge.edge.target, imported(name)):
                 for reached in self._reaches.get(target, {}).values():
-                    yield self._through(name, edge, target, reached)
+                    through = combine(name, edge, target, reached)
+                    yield _Before(through.wake, through.certain)
 
     def _inside(self, name: str, site: SiteStart) -> Iterator[_Before]:
         """The wakes of imports in functions that the program had run by then."""
-        for edge in site.start.imports:
-            at = SiteEdge(site.line, site.end_line, 0, Position.MODULE, site.symbol, edge, False, False)
-            for target in targets(edge.target, imported(name)):
-                for reached in self._reaches.get(target, {}).values():
-                    yield self._through(name, at, target, reached)
-
-    @staticmethod
-    def _through(name: str, edge: SiteEdge, target: str, reached: Reached) -> _Before:
-        through = combine(name, edge, target, reached)
-        return _Before(through.wake, through.certain)
+        return self._by_imports(
+            name,
+            [
+                SiteEdge(site.line, site.end_line, 0, Position.MODULE, site.symbol, edge, False, False)
+                for edge in site.start.imports
+            ],
+        )
 
     # -- telling -----------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ MakeIgnore = Callable[..., IgnoreComment]
 
 def test_every_rule_module_is_listed_and_named_for_its_rule() -> None:
     folder = Path(coldfork.rules.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py") if "NAME =" in path.read_text(encoding="utf-8")}
+    modules = {path.stem for path in folder.rglob("*.py") if "NAME =" in path.read_text(encoding="utf-8")}
     assert modules == {name.replace("-", "_") for name in registry.NAMES}
     for name in registry.NAMES:
         assert name == registry.rule(name).NAME
@@ -35,7 +35,7 @@ def test_every_rule_module_is_listed_and_named_for_its_rule() -> None:
 
 
 def test_every_rule_has_a_test_file() -> None:
-    tests = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+    tests = {path.name for path in Path(__file__).parent.rglob("test_*.py")}
     assert {f"test_{name.replace('-', '_')}.py" for name in registry.NAMES} <= tests
 
 

@@ -22,7 +22,8 @@ from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program import keeping
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding import Answer, Translation
+from coldfork.source.reach.encoding.answers import Answer
+from coldfork.source.reach.encoding.outcomes import Translation
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
 from tests.source.expectations import Setting, observe, write

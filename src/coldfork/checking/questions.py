@@ -53,5 +53,5 @@ def question_of(
         whole=request.unknown_fails,
         cancelled=request.cancelled,
         hurried=request.hurried,
-        programs=not registry.ABOUT_PROGRAMS.isdisjoint(request.rules),
+        programs=not set(registry.PROCESSES).isdisjoint(request.rules),
     )

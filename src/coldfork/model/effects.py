@@ -70,18 +70,52 @@ class Ahead:
     """From the effect's own line to the sink."""
 
 
+class Obstacle(StrEnum):
+    """What keeps a process from starting as it is meant to."""
+
+    UNPICKLABLE = "unpicklable"
+    """Something that it is sent cannot be pickled."""
+    OTHER_CONTEXT = "other-context"
+    """It is handed a lock or a queue that was made for another start method."""
+    DAEMONIC = "daemonic"
+    """It is a daemon, and starts processes itself."""
+    METHOD_IN_USE = "method-in-use"
+    """The start method is to be set, and one is in use already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """An obstacle in the way of a line."""
+
+    obstacle: Obstacle
+    words: str
+    """What it is, in words."""
+    chain: Chain
+    """The line that makes it one; empty where that is the same."""
+
+
+class Arrival(StrEnum):
+    """How code comes to be run."""
+
+    IMPORT = "import"
+    PROGRAM = "program"
+    CALL = "call"
+    """Somebody else calls the function, with whatever arguments."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessStart:
-    """How a line starts processes, and what it finds."""
+    """How a line starts processes, or decides how they will be started, and what it finds."""
 
     method: str
-    """`fork`, `spawn` or `forkserver`."""
+    """`fork`, `spawn` or `forkserver`; empty where nobody knows."""
     chosen: str
     """What chose the method, in words."""
     target: str
-    """What the new process runs; empty where nobody knows."""
-    program: str
-    """The module that is started and comes to this line; empty where importing it does."""
+    """What the new process runs, or the variable that is set; empty where nobody knows."""
+    arrival: Arrival
+    origin: str
+    """The module that is started or imported and comes to this line, or whose function is called."""
     way: Chain
     """From the program's own line to this one; empty where that is the same."""
     before: Ahead | None
@@ -90,10 +124,18 @@ class ProcessStart:
     """The surest way in which the new process uses a device."""
     sure: bool = False
     """True where every run comes to this line."""
-    refused: str = ""
-    """What cannot be sent to the new process, in words."""
+    hindrance: Hindrance | None = None
     tasks: bool = False
     """True where the processes run already, and are given something to do."""
+    handled: bool = False
+    """True inside a `try` that may handle an error of this line."""
+    differs: bool = False
+    """True where no method is stated, and the Pythons that the project supports have different ones."""
+
+    @property
+    def program(self) -> str:
+        """The module that is started and comes to this line; empty where none is."""
+        return self.origin if self.arrival is Arrival.PROGRAM else ""
 
 
 @dataclass(frozen=True, slots=True)

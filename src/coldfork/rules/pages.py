@@ -47,7 +47,7 @@ def pages() -> tuple[Page, ...]:
 
 def _docstring_from_source(name: str) -> str:
     # `python -OO` drops docstrings; the source still has them.
-    spec = importlib.util.find_spec(f"coldfork.rules.{name.replace('-', '_')}")
+    spec = importlib.util.find_spec(registry.module_of(name))
     if spec is None or spec.origin is None:
         return ""
     return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""

@@ -18,6 +18,18 @@ from coldfork.rules.findings.case import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
+#: The rules that judge how processes are started, by programs too.
+PROCESSES = (
+    "fork-after-device-init",
+    "missing-main-guard",
+    "unpicklable-target",
+    "start-method-in-library",
+    "start-method-too-late",
+    "default-start-method",
+    "mixed-contexts",
+    "daemonic-worker-with-children",
+    "visibility-too-late",
+)
 #: Every rule, in the order in which a newcomer should meet them.
 NAMES = (
     "device-init-at-import",
@@ -25,15 +37,10 @@ NAMES = (
     "waking-import",
     "eager-reexport",
     "device-query-at-import",
-    "fork-after-device-init",
-    "missing-main-guard",
-    "unpicklable-target",
+    *PROCESSES,
     UNUSED_IGNORE,
     "unreadable-source",
 )
-
-#: Rules that judge what programs do when they are started.
-ABOUT_PROGRAMS = frozenset({"fork-after-device-init", "unpicklable-target"})
 
 #: Rules that were removed, so that a configuration or a comment that still names one is told why.
 REMOVED = (
@@ -68,7 +75,13 @@ def rule(name: str) -> Rule:
     """Import one rule."""
     if name not in NAMES:
         raise UsageError(unknown((name,)))
-    return cast(Rule, importlib.import_module(f"coldfork.rules.{name.replace('-', '_')}"))
+    return cast(Rule, importlib.import_module(module_of(name)))
+
+
+def module_of(name: str) -> str:
+    """The module of a rule."""
+    folder = "coldfork.rules.processes" if name in PROCESSES else "coldfork.rules"
+    return f"{folder}.{name.replace('-', '_')}"
 
 
 def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[str, ...]:

@@ -23,16 +23,15 @@ from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
 from coldfork.source.files.reading import Reader
-from coldfork.source.files.requirements import required
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
-from coldfork.source.program.console_scripts import console_scripts
 from coldfork.source.program.keeping import OnDisk, Store
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.neighbours import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
+from coldfork.source.program.project import read_project
 from coldfork.source.reach.affected import affected as affected_modules
-from coldfork.source.reach.encoding import Answer
+from coldfork.source.reach.encoding.answers import Answer
 from coldfork.source.reach.programs.selection import programs
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.remarks import Remarks
@@ -153,13 +152,11 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
         remembering = request.cache is not None or request.store is not None
         ready = request.store.ready if request.store is not None else None
         loader = Loader(request.target_version, request.jobs, remembering, reader, ready)
-        tops = {name.partition(".")[0] for name in found.files}
-        needed = faults.attempt(lambda: required(found.roots, tops), frozenset[str]())
-        commands: tuple[str, ...] = faults.attempt(lambda: console_scripts(found.roots, tops), ())
+        tops = frozenset(name.partition(".")[0] for name in found.files)
+        project = read_project(found.roots, tops, faults)
     else:
         found, search, loader = before.found, before.search, before.loader
-        finder, needed = before.program.finder, before.program.required
-        commands = before.program.commands
+        finder, project = before.program.finder, before.program.project
     program = Program(
         finder,
         loader,
@@ -167,10 +164,10 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
         request.profile,
         request.target_version,
         Distributions(request.search),
-        needed,
+        project,
     )
     program.pause = loader.pause = _pause(request.cancelled)
-    program.hurried, program.commands = request.hurried, commands
+    program.hurried = request.hurried
     if before is None:
         faults.attempt(lambda: take_in_neighbours(found, program), None)
     request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
@@ -248,7 +245,7 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
         folder / f"{work}.results",
         folder / f"{work}.answers",
         folder / f"{place}-{settings}.whole",
-        digest_of(sorted(program.versions.items()), sorted(program.required)),
+        digest_of(sorted(program.versions.items()), sorted(program.project.required)),
         digest_of(
             request.entries,
             sorted(found.display.items()),
@@ -257,7 +254,8 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
             sorted(request.towards),
             request.roots,
             request.programs,
-            program.commands,
+            program.project.commands,
+            program.project.defaults_differ,
         ),
         kin,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from coldfork.model.effects import Effect
+from coldfork.model.effects import Effect, Hindrance, Obstacle, ProcessStart
 from coldfork.model.observations import IgnoreComment, Observation
 
 
@@ -24,6 +24,13 @@ class Case:
     def is_program(self, effect: Effect) -> bool:
         """Whether the effect is one of a program, which runs and is not imported."""
         return effect.module in self.programs
+
+    def hindered(self, obstacle: Obstacle) -> Iterator[tuple[Effect, ProcessStart, Hindrance]]:
+        """The effects with an obstacle of one kind in their way."""
+        for effect in self.observation.effects:
+            start = effect.start
+            if start is not None and start.hindrance is not None and start.hindrance.obstacle is obstacle:
+                yield effect, start, start.hindrance
 
     def remedy(self, remedy_id: str | None) -> str | None:
         """The sentence of a remedy, when the effect names one that is known."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Effect, Verdict
-from coldfork.model.findings import Finding, Severity
+from coldfork.model.effects import Ahead, Effect, ProcessStart, Verdict
+from coldfork.model.findings import Finding, Severity, Way
 from coldfork.rules.findings import wording
 
 _BY_VERDICT = {
@@ -84,8 +85,33 @@ def on_start(
         finding,
         accelerator=None,
         condition=None if finding.verdict is Verdict.CERTAIN else finding.condition,
-        where="" if start is None or start.tasks else f"by {start.chosen}",
+        where="" if start is None or start.tasks or not start.chosen else f"by {start.chosen}",
     )
+
+
+def surety(effect: Effect) -> Verdict:
+    """How sure it is that a line about processes is come to, where nothing else has to hold."""
+    if effect.start is not None and effect.start.sure:
+        return Verdict.CERTAIN
+    return min(effect.verdict, Verdict.CONDITIONAL, key=lambda one: one.rank)
+
+
+def ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:
+    """What led to a start: the program's own way there, the wake before it, and the use in the child."""
+    if start.way.steps:
+        yield Way("program", "the program comes here from", _without_sink(start.way))
+    if start.before is not None:
+        yield _way("before", "woken before, at", start.before, accelerator)
+    if start.child is not None:
+        yield _way("child", "used in the child, at", start.child, accelerator)
+
+
+def _way(role: str, words: str, ahead: Ahead, accelerator: str) -> Way:
+    return Way(role, words, ahead.chain, ahead.kind.value, accelerator)
+
+
+def _without_sink(chain: Chain) -> Chain:
+    return Chain(tuple(step for step in chain.steps if step.path is not None))
 
 
 def on_file(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.effects import Arrival, Effect, EffectKind, Verdict
 from coldfork.model.positions import Position
 
 #: Accelerators that are no device: what breaks in a forked child is their threads and locks.
@@ -53,6 +53,16 @@ def verb(verdict: Verdict, certain: str, otherwise: str) -> str:
 def doing(effect: Effect, runs: bool) -> str:
     """What has the effect: importing the module, or running it where it is a program."""
     return f"{'running' if runs else 'importing'} {effect.module}"
+
+
+def doer(effect: Effect) -> str:
+    """What has an effect on processes: the import of a module, a program, or a function that is called."""
+    start = effect.start
+    if start is None or start.arrival is Arrival.IMPORT:
+        return f"importing {effect.module}"
+    if start.arrival is Arrival.PROGRAM or not effect.chain.steps:
+        return start.origin
+    return f"{effect.chain.steps[0].symbol}()"
 
 
 def wakes(effect: Effect, runs: bool) -> str:

@@ -8,6 +8,8 @@ from coldfork.source.evaluation.trace import Cut
 _STATEMENTS = 20_000
 #: So many for a program where somebody waits who has edited a file of it.
 _STATEMENTS_IN_A_HURRY = 5_000
+#: So many for a function of which nobody knows who calls it.
+_STATEMENTS_OF_CALL = 2_000
 #: Tests build values of all kinds while they are collected; they get less.
 _STATEMENTS_OF_TESTS = 4_000
 _DEEPEST = 60
@@ -42,6 +44,10 @@ class Budget:
         self.depth = self.loops = 0
         self.cut = None
         self.faults.clear()
+
+    def begin_call(self) -> None:
+        """Start over, for a function that is called by itself."""
+        self.left, self.depth, self.loops = _STATEMENTS_OF_CALL, 0, 0
 
     def charge_display(self, elements: int) -> None:
         """Count the elements of a display, or the arguments of a call, where they may be evaluated again."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from coldfork.source.evaluation.budget import Budget
-from coldfork.source.evaluation.calls import commands, decorators, functions, known_effects
+from coldfork.source.evaluation.calls import commands, decorators, functions, known_effects, offered_functions
 from coldfork.source.evaluation.definitions import Definitions
 from coldfork.source.evaluation.environment_variables import EnvironmentVariables
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
@@ -32,7 +32,7 @@ from coldfork.source.evaluation.trace import Cut, Failure, Site, SiteEdge, SiteS
 from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
 from coldfork.source.evaluation.unread_texts import UnreadTexts
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.started import called
+from coldfork.source.files.started import called, is_offering
 from coldfork.source.program.module import Module
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
@@ -140,6 +140,8 @@ class Evaluator(Interpreter):
             self.execute(frame, module.summary.body)
             if function := called(module.name):
                 commands.call(self, frame, function)
+            elif module.is_started and is_offering(module.name):
+                offered_functions.call(self, frame)
         except Raised:
             pass
         finally:

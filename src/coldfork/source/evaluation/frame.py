@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING
+from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
@@ -146,7 +146,7 @@ class Frame:
         self.edges: dict[str, Edge] = {}
         self.sites: list[Site] = []
         self.site_edges: list[SiteEdge] = []
-        self.starts: dict[tuple[str, int, bool], Start] = {}
+        self.starts: dict[tuple[str, int, EffectKind, bool], Start] = {}
         self.site_starts: list[SiteStart] = []
         self.position: Position = Position.MODULE
         self.symbol = "__main__" if module.is_main else module.name

@@ -30,6 +30,7 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
         presumed=presumed_together(frame.presumed, start.presumed),
         link=frame.step(start.link),
         off=frame.off is not None or start.off,
+        handled=frame.tries > 0 or start.handled,
         before=before,
         sure=sure,
         imports=_imports(frame, start),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, EffectKind
+from coldfork.model.effects import WAKING, EffectKind, Obstacle
 from coldfork.model.positions import Position
 from coldfork.source.values.conditions import Condition, Conditions, any_of
 
@@ -104,15 +104,25 @@ class SiteEdge(NamedTuple):
     """How many wakes of its module were noted before it: sites and imports are noted as they run."""
 
 
-class Start(NamedTuple):
-    """A process that is started, and what has become of the device by then."""
+class Trouble(NamedTuple):
+    """What keeps a process from starting as it is meant to."""
 
+    obstacle: Obstacle
+    words: str
+    link: Link | None = None
+    """The line that makes it one, where that is another one."""
+
+
+class Start(NamedTuple):
+    """A process that is started, or how they are to be, and what has become of the device by then."""
+
+    does: EffectKind
     method: str
     """`fork`, `spawn` or `forkserver`; empty where nobody knows."""
     chosen: str
-    """What chose it, in words."""
+    """What chose it, in words; empty where nothing did."""
     target: str
-    """The function that the child runs; empty where nobody knows."""
+    """The function that the child runs, or the variable that is set; empty where nobody knows."""
     conditions: Conditions
     presumed: tuple[str, ...]
     link: Link
@@ -125,24 +135,27 @@ class Start(NamedTuple):
     """The imports that functions on the way here had run by then."""
     child: Wake | None = None
     """The surest way in which the child uses a device."""
-    refused: str = ""
-    """What cannot be sent to it, in words."""
+    trouble: Trouble | None = None
     tasks: bool = False
     """True where the processes run already, and are given something to do."""
+    handled: bool = False
+    """True inside a `try` that may handle an error."""
+    by_default: bool = False
+    """True where nobody states the method."""
 
     @property
-    def place(self) -> tuple[str, int, bool]:
+    def place(self) -> tuple[str, int, EffectKind, bool]:
         """The line that starts it, or that has something to do for it."""
         link = self.link
         while link.following is not None and link.following.module is not None:
             link = link.following
-        return link.module or "", link.line or 0, self.tasks
+        return link.module or "", link.line or 0, self.does, self.tasks
 
     @property
     def order(self) -> tuple[bool, bool, bool, bool, bool, int]:
         """Smaller tells more: what wakes the device before, and what uses it in the child."""
         told = (self.child is None, self.before is None, not self.sure)
-        return (*told, not self.refused, self.off, len(self.conditions))
+        return (*told, self.trouble is None, self.off, len(self.conditions))
 
 
 class SiteStart(NamedTuple):

@@ -1,9 +1,11 @@
-"""Modules that are started: by Python, as other modules than an import makes, or by a command."""
+"""Modules that are started, by Python or by a command, and those whose functions somebody calls."""
 
 from __future__ import annotations
 
 #: What stands behind the colon where Python is given the module itself.
 _MAIN = "__main__"
+#: The same for one whose functions are called by whom nobody knows.
+_CALLED = "()"
 #: What stands for the dots in a function's name.
 _DOT = "/"
 
@@ -18,8 +20,18 @@ def command(module: str, function: str) -> str:
     return f"{module}:{function.replace('.', _DOT)}"
 
 
+def offering(name: str) -> str:
+    """The name by which a module is known where its functions are called."""
+    return f"{name}:{_CALLED}"
+
+
+def is_offering(name: str) -> bool:
+    """Whether a name is that of a module whose functions are called."""
+    return name.endswith(f":{_CALLED}")
+
+
 def is_started(name: str) -> bool:
-    """Whether a name is that of a program: a module, or a function of one that a command calls."""
+    """Whether a name is that of something other than an import: a program, or functions that are called."""
     _, colon, behind = name.partition(":")
     return bool(colon) and "." not in behind  # with a dot it is something inside of a program
 
@@ -36,4 +48,4 @@ def is_main(name: str) -> bool:
 
 def called(name: str) -> str:
     """The function that a command calls of a module; empty for any other name."""
-    return "" if is_main(name) else name.partition(":")[2].replace(_DOT, ".")
+    return "" if is_main(name) or is_offering(name) else name.partition(":")[2].replace(_DOT, ".")

@@ -11,10 +11,12 @@ from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.files.started import imported
 from coldfork.source.program.module import Files, Module
+from coldfork.source.program.project import Project
 from coldfork.source.syntax.nodes import Code
 
 #: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
 HIERARCHY = "*"
+_NO_PROJECT = Project()
 
 
 T = TypeVar("T")
@@ -35,21 +37,18 @@ class Program:
         profile: Profile,
         target_version: tuple[int, int],
         distributions: Distributions,
-        required: frozenset[str] = frozenset(),
+        project: Project = _NO_PROJECT,
     ) -> None:
         self.finder = finder
         self.catalogue = catalogue
         self.profile = profile
         self.target_version = target_version
         self.versions = distributions.versions
-        self.required = required
-        """Normalised names of the distributions that the checked project requires."""
+        self.project = project
         self._distributions = distributions
         self._files = files
         self._modules: dict[str, Module | None] = {}
         self._kept: dict[object, Any] = {}
-        self.commands: tuple[str, ...] = ()
-        """What the commands of the checked packages call."""
         self.hurried = False
         """True where somebody waits for the answer after an edit: programs are followed less far."""
         self.pause: Callable[[], None] = proceed

@@ -88,7 +88,8 @@ class Reporter:
             above = conditions[name] if conditions is not None else ()
             for effect in (*self._all(self._own, name, above), *self._all(self._imported, name, above)):
                 self._faults.attempt(partial(_take_in, effect, made), None, name, effect.path, effect.line)
-        starts = Starts(self._quotations, self._reaches, self.found.files)
+        differ = self.program.project.defaults_differ
+        starts = Starts(self._quotations, self._reaches, self.found.files, differ)
         started: list[Effect] = []
         self._faults.attempt(lambda: started.extend(starts.effects(self._starting())), None)
         found = [*made.values(), *started]

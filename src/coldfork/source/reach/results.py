@@ -15,7 +15,7 @@ from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding import Translation, decode, encode
+from coldfork.source.reach.encoding.outcomes import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
 from coldfork.source.values.conditions import variable_of
 

@@ -5,6 +5,7 @@ Of a large tree each process follows a part, and most modules are followed once 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,10 +13,15 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Class, Node, last_name
 from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.summary import Summary
-from coldfork.source.syntax.variables import sets_variables
+from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
 #: One of these stands in every file that starts processes by what is known to start some.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
+#: What a line holds that starts processes, or decides how they start and which devices they see.
+_DECIDING = re.compile(
+    rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context)\s*\(|DataLoader\s*[(,)]|"
+    rb"[\"'](?:%s)[\"']" % "|".join(sorted(VISIBILITY)).encode()
+)
 
 
 class Outline(NamedTuple):
@@ -34,6 +40,8 @@ class Outline(NamedTuple):
     """Whether a part of it runs only where it is started."""
     starts_processes: bool
     """Whether it mentions what starts processes."""
+    about_processes: bool
+    """Whether a line of it starts processes, or decides how they start."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
@@ -47,7 +55,17 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         sets_variables(summary.body),
         any(node[0] == nodes.MAIN for node in summary.body),
         any(word in source for word in _STARTING),
+        _DECIDING.search(source) is not None,
     )
+
+
+def lines_about_processes(source: bytes) -> Iterator[int]:
+    """The lines of a file that start processes, or decide how they start."""
+    line, end = 1, 0
+    for found in _DECIDING.finditer(source):
+        line += source.count(b"\n", end, found.start())
+        end = found.start()
+        yield line
 
 
 def bases_of(summary: Summary) -> Iterator[tuple[str, Node]]:

@@ -7,11 +7,18 @@ from coldfork.source.syntax.nodes import Block, Node
 
 Environment = dict[str, str | None]
 """Texts by variable; None for one that is set to what is not written out."""
+#: Which devices a process sees, for the drivers that read them when they are woken.
+VISIBILITY = frozenset(
+    {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}
+)
+
 #: Where torch's default device is kept, which a package sets as it sets a variable.
 DEFAULT_DEVICE = "torch.get_default_device()"
 
 #: Where the start method of processes is kept, in the same way.
 START_METHOD = "multiprocessing.get_start_method()"
+#: And the line that put the start method to use, from which on it cannot be set.
+METHOD_IN_USE = "multiprocessing.get_start_method(allow_none=True)"
 
 
 def sets_variables(body: Block) -> bool:

@@ -25,15 +25,18 @@ class GivenText(Const):
 
     def look(self) -> None:
         """Note that something may depend on what it says, here and where the text came from."""
-        self.read = True
-        if isinstance(self._text, GivenText):
-            self._text.look()
+        text: Const = self
+        while isinstance(text, GivenText):  # it may have been handed on ten thousand times
+            text.read = True
+            text = text._text
 
     @property
     def unwatched(self) -> Const:
         """The constant itself, whose reader nobody hears of."""
         text = self._text
-        return text.unwatched if isinstance(text, GivenText) else text
+        while isinstance(text, GivenText):
+            text = text._text
+        return text
 
 
 def unwatched(value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Values that start processes: contexts, and the objects that are made to start some."""
+"""Values that start processes: contexts, the objects that are made to start some, and what they share."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from coldfork.source.values.kinds import Keywords, Value
 class Context(Value):
     """A context of multiprocessing."""
 
-    __slots__ = ("chosen", "method")
+    __slots__ = ("by_default", "chosen", "method")
 
-    def __init__(self, method: str, chosen: str) -> None:
+    def __init__(self, method: str, chosen: str, by_default: bool = False) -> None:
         self.method = method
         """The start method; empty where nobody knows which."""
         self.chosen = chosen
         """What chose it, in words."""
+        self.by_default = by_default
+        """True where nobody states the method."""
 
 
 class Work(Value):
     """An object that runs functions in processes: a process, a pool, an executor, a loader."""
 
-    __slots__ = ("calls", "condition", "context", "made_at", "starts", "woken")
+    __slots__ = ("calls", "condition", "context", "daemonic", "made_at", "starts", "told", "woken")
 
     def __init__(self, context: Context | None, calls: tuple[Call, ...] = ()) -> None:
         self.context = context
@@ -38,6 +40,21 @@ class Work(Value):
         """The methods with which its processes start."""
         self.condition: Condition | None = None
         """What has to hold for it to start any."""
+        self.daemonic = False
+        """True where its processes are daemons, which may start none themselves."""
+        self.told = False
+        """True where it was told of already that they cannot be sent what they need."""
+
+
+class Shared(Value):
+    """A lock, a queue or the like, which processes of one context share."""
+
+    __slots__ = ("kind", "method")
+
+    def __init__(self, kind: str, method: str) -> None:
+        self.kind = kind
+        self.method = method
+        """The start method of the context that made it; empty where nobody knows which."""
 
 
 class Call:

@@ -206,6 +206,8 @@ def _super_method(
         return UNKNOWN
     if name == "__init__":
         for base in bases:
+            if (model := MODELS.get(f"{base}.__init__")) is not None:
+                model(ev, frame, positional, keywords)
             known_effects.record_call(ev, frame, base, positional, keywords)
     if name == "__new__" and positional and isinstance(positional[0], ClassRef):
         return Instance(positional[0])

@@ -19,6 +19,7 @@ from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.objects.pytorch import devices
+from coldfork.source.evaluation.overlays.registry import MODELS
 from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
 from coldfork.source.evaluation.unread_texts import Key
 from coldfork.source.syntax.nodes import Code
@@ -113,9 +114,7 @@ def call_function(
     if name.partition(".")[0] in ev.known_libraries or "vendor" in name or "third_party" in name:
         symbol = known_effects.original_name(f"{name}.{function.qualified}")
         facts = known_effects.facts_of(ev, symbol, positional, keywords, computed=True)
-        returned = wrapping.made(ev, symbol, positional, keywords)
-        if returned is None:
-            returned = devices.called(ev, frame, symbol, positional, keywords)
+        returned = _known(ev, frame, symbol, positional, keywords)
         if returned is not None:
             known_effects.record_facts(ev, frame, facts)
             return returned
@@ -150,6 +149,16 @@ def call_function(
     if facts and vague:  # the catalogue may know what methods of the result do
         return external_calls.known_result(ev, symbol)
     return result.value
+
+
+def _known(
+    ev: Interpreter, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """What a function of a known library returns that has a meaning of its own."""
+    if symbol.endswith(".__init__") and (model := MODELS.get(symbol)) is not None:
+        model(ev, frame, positional[1:], keywords)
+    made = wrapping.made(ev, symbol, positional, keywords)
+    return devices.called(ev, frame, symbol, positional, keywords) if made is None else made
 
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import EffectKind
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
 from coldfork.source.evaluation.objects.names import global_value, name_value
 from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.starting import note_start
+from coldfork.source.evaluation.trace import Link, Start
 from coldfork.source.semantics.constants import STARTED
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.variables import VISIBILITY
 from coldfork.source.values.kinds import (
+    TRUE,
     UNKNOWN,
     Attributes,
     ClassRef,
@@ -23,6 +29,7 @@ from coldfork.source.values.kinds import (
     Sequence,
     Value,
 )
+from coldfork.source.values.processes import Work
 from coldfork.source.values.unions import alternatives, union
 
 
@@ -137,6 +144,8 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
             _assign_to_instance(ev, frame, single, name, value)
         elif isinstance(single, ClassRef):
             set_on_class(ev, frame, single, name, value)
+        elif isinstance(single, Work):
+            single.daemonic = single.daemonic or (name == "daemon" and value == TRUE)
         elif ev.strangers is not None:
             ev.strangers.met(value)
 
@@ -179,6 +188,11 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
     """Remember an environment variable that the followed code sets, as long as it is sure to."""
     if frame.quiet:
         return
+    if name in VISIBILITY and not (
+        isinstance(value, Const) and ev.environment.values.get(name) == value.value
+    ):
+        end = Link(StepKind.SINK, f'os.environ["{name}"]', None, None, None)
+        note_start(frame, Start(EffectKind.SETS_VISIBILITY, "", "", name, (), (), end))
     ev.environment.set(name, str(value.value) if isinstance(value, Const) and not frame.conditions else None)
     ev.journal.note_peculiar()
 

@@ -50,7 +50,7 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.processes import Context, Work
+from coldfork.source.values.processes import Context, Shared, Work
 from coldfork.source.values.texts import PartialText
 from coldfork.source.values.wrapped import Wrapped
 
@@ -331,7 +331,7 @@ def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
 
 
 #: Values that have methods, and no attribute that says more.
-_PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Work)
+_PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Shared, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,
     ModuleRef: _of_module,

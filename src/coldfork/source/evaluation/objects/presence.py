@@ -36,7 +36,7 @@ def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
         return Presence(False, False)  # it is here, and has no such module
     if _is_needed(ev, module, top):
         return Presence(True, False)
-    return Presence(False, normalised(top) in ev.program.required)
+    return Presence(False, normalised(top) in ev.program.project.required)
 
 
 def installed(package: str) -> Condition:

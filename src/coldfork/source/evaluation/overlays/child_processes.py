@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
 from coldfork.model.chains import StepKind
+from coldfork.model.effects import EffectKind, Obstacle
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.starting import Woken, note_start, surest
-from coldfork.source.evaluation.trace import Link, Start, Wake
+from coldfork.source.evaluation.trace import Link, Start, Trouble, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     Bound,
@@ -14,14 +18,16 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Instance,
+    Mapping,
     Partial,
     Sequence,
     Value,
 )
-from coldfork.source.values.processes import Call, Context
+from coldfork.source.values.processes import Call, Context, Shared
 
 #: Methods by which the child begins anew, and is sent what it needs.
 _ANEW = frozenset({"spawn", "forkserver"})
+_PROCESSES = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
 
 
 def start(
@@ -32,25 +38,34 @@ def start(
     end: Link,
     woken: Woken | None = None,
     condition: Condition | None = None,
+    daemonic: bool = False,
 ) -> None:
     """Note that processes start here, and what they do with a device."""
     if frame.quiet:
         return
-    # What a process that begins anew does with a device is its own affair: only a fork inherits anything.
-    child = _in_child(ev, frame, calls) if context.method == "fork" else None
+    # What a process that begins anew does with a device is its own affair, unless it may be forked elsewhere.
+    looked_at = context.method == "fork" or context.by_default or daemonic
+    child = _in_child(ev, frame, calls) if looked_at else _Child(None, None)
     target = next(filter(None, (_name(call.function) for call in reversed(calls))), "")
     needs = () if condition is None else (condition,)
-    refused = next(filter(None, map(_refused, calls)), "") if context.method in _ANEW else ""
-    found = Start(context.method, context.chosen, target, needs, (), end, child=child, refused=refused)
-    note_start(frame, found, woken)
+    trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
+    if trouble is None and daemonic and child.starts is not None:
+        trouble = Trouble(Obstacle.DAEMONIC, "", child.starts.link)
+        needs = (*needs, *child.starts.conditions)
+    used = child.uses if context.method == "fork" or context.by_default else None
+    kind = EffectKind.FORKS if context.method == "fork" else EffectKind.SPAWNS
+    found = Start(kind, context.method, context.chosen, target, needs, (), end, child=used, trouble=trouble)
+    note_start(frame, found._replace(by_default=context.by_default), woken)
 
 
 def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
     """Note what a pool or an executor is given to do, if that cannot be sent: it is pickled in any case."""
     refused = _refused(call)
     if refused:
-        start = Start(context.method or "fork", context.chosen, _name(call.function), (), (), end)
-        note_start(frame, start._replace(refused=refused, tasks=True))
+        method = context.method or "fork"
+        kind = EffectKind.FORKS if method == "fork" else EffectKind.SPAWNS
+        start = Start(kind, method, context.chosen, _name(call.function), (), (), end, tasks=True)
+        note_start(frame, start._replace(trouble=Trouble(Obstacle.UNPICKLABLE, refused)))
 
 
 def sink(name: str) -> Link:
@@ -58,8 +73,30 @@ def sink(name: str) -> Link:
     return Link(StepKind.SINK, name, None, None, None)
 
 
-def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> Wake | None:
-    """The surest way in which some calls use a device, in a copy of this process."""
+def refuse(
+    frame: Frame, context: Context, calls: Iterable[Call], end: Link, condition: Condition | None
+) -> bool:
+    """Note what the processes of an object that is made here cannot be sent; whether there is anything."""
+    trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
+    if trouble is None:
+        return False
+    needs = () if condition is None else (condition,)
+    start = Start(EffectKind.SPAWNS, context.method, context.chosen, "", needs, (), end, trouble=trouble)
+    note_start(frame, start._replace(tasks=True))
+    return True
+
+
+class _Child(NamedTuple):
+    """What a process does that is started."""
+
+    uses: Wake | None
+    """The surest way in which it uses a device."""
+    starts: Start | None
+    """The surest way in which it starts processes."""
+
+
+def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> _Child:
+    """What some calls do, in a copy of this process."""
     child = Frame(frame.module, frame.env, frame.function)
     child.symbol, child.line, child.end_line = frame.symbol, frame.line, frame.end_line
     kept, mark = dict(ev.environment.values), ev.journal.mark()
@@ -74,13 +111,41 @@ def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> Wake | 
         ev.journal.forget(mark)
         if kept != ev.environment.values:
             ev.environment.begin(kept)
-    return surest(child.wakes.values())
+    starts = [one for one in child.starts.values() if one.does in _PROCESSES and one.method and not one.tasks]
+    return _Child(
+        surest(child.wakes.values()),
+        min(starts, key=lambda one: (one.off, len(one.conditions)), default=None),
+    )
+
+
+def _trouble_in_sending(context: Context, calls: Iterable[Call]) -> Trouble | None:
+    """What of some calls cannot be sent to a process that begins anew; None where nothing is."""
+    for call in calls:
+        if refused := _refused(call):
+            return Trouble(Obstacle.UNPICKLABLE, refused)
+        shared = next((one for one in _held(call) if isinstance(one, Shared) and one.method == "fork"), None)
+        if shared is not None:
+            return Trouble(Obstacle.OTHER_CONTEXT, shared.kind)
+    return None
 
 
 def _refused(call: Call) -> str:
     """Name what of a call cannot be pickled; empty where nothing is known to be so."""
     values = (call.function, *call.positional, *call.keywords.values())
     return next(filter(None, map(_unpicklable, values)), "")
+
+
+def _held(call: Call) -> Iterator[Value]:
+    """What a call is sent with: its arguments, and what its object and the containers among them hold."""
+    for value in (call.function, *call.positional, *call.keywords.values()):
+        held = value.receiver if isinstance(value, Bound) else value
+        yield held
+        if isinstance(held, Instance):
+            yield from held.attributes.values()
+        elif isinstance(held, Sequence):
+            yield from held.items
+        elif isinstance(held, Mapping):
+            yield from held.items.values()
 
 
 def _unpicklable(value: Value) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from coldfork.model.effects import EffectKind
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
-from coldfork.source.evaluation.overlays.child_processes import hand_to_pool, sink, start
-from coldfork.source.evaluation.starting import woken_by
-from coldfork.source.syntax.variables import START_METHOD
+from coldfork.source.evaluation.overlays.child_processes import hand_to_pool, refuse, sink, start
+from coldfork.source.evaluation.overlays.contexts import CONTEXTS, SHARED, default, in_use, named
+from coldfork.source.evaluation.starting import note_start, woken_by
+from coldfork.source.evaluation.trace import Start
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,
+    TRUE,
     UNKNOWN,
     Bound,
     Const,
@@ -20,13 +23,11 @@ from coldfork.source.values.kinds import (
     Sequence,
     Value,
 )
-from coldfork.source.values.processes import Call, Context, Work
+from coldfork.source.values.processes import Call, Context, Shared, Work
 from coldfork.source.values.wrapped import FUNCTIONS
 
 #: The packages that hold what `multiprocessing` does.
 _PACKAGES = ("multiprocessing", "torch.multiprocessing")
-#: From this Python on, processes are not forked unless somebody says so.
-_FORKSERVER = (3, 14)
 #: What a pool calls with its own arguments, and what it does with each item.
 _ONE_BY_ONE = frozenset({"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async"})
 _AT_ONCE = frozenset({"apply", "apply_async"})
@@ -46,69 +47,25 @@ def call_method(
             return _process(receiver, positional, keywords)
         if name == "Pool":
             return _pool(ev, frame, receiver, positional, keywords)
+        if name in SHARED:
+            return Shared(name, receiver.method)
         return receiver if name == "get_context" and not positional else UNKNOWN
     if isinstance(receiver, Work):
         return _work(ev, frame, receiver, name, positional, keywords)
-    return None
+    return UNKNOWN if isinstance(receiver, Shared) else None
 
 
 def start_instance(ev: Interpreter, frame: Frame, process: Instance) -> None:
     """Start a process of a class that derives from one of multiprocessing's: the child calls `run`."""
     run = ev.attribute(frame, process, "run")
     calls = (Call(run, (), {}),) if isinstance(run, Bound) else ()
-    start(ev, frame, _default(ev), calls, sink("Process.start"))
+    daemonic = ev.attribute(frame, process, "daemon") == TRUE
+    start(ev, frame, in_use(ev, frame), calls, sink("Process.start"), daemonic=daemonic)
 
 
 def is_process(bases: list[str]) -> bool:
     """Whether a class without source among the bases of another one is that of processes."""
     return any(f"{package}.Process" in bases for package in _PACKAGES)
-
-
-# -- contexts -------------------------------------------------------------------------------------------
-
-
-def _default(ev: Interpreter) -> Context:
-    """The context that is used where none is named."""
-    if START_METHOD in ev.environment.values:
-        method = ev.environment.values[START_METHOD]
-        return Context(method or "", f'set_start_method("{method}")' if method else "")
-    version = ev.program.target_version
-    method = "forkserver" if version >= _FORKSERVER else "fork"
-    return Context(method, f"the default of Python {version[0]}.{version[1]} on Linux")
-
-
-def _get_context(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    method = positional[0] if positional else keywords.get("method", NONE)
-    if method == NONE:
-        return _default(ev)
-    return _context_of(method)
-
-
-def _context_of(method: Value) -> Context:
-    if isinstance(method, Const) and isinstance(method.value, str):
-        return Context(method.value, f'get_context("{method.value}")')
-    return Context("", "")
-
-
-def _set_start_method(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    method = positional[0] if positional else keywords.get("method")
-    chosen = method.value if isinstance(method, Const) and isinstance(method.value, str) else None
-    if (frame.conditions or frame.off is not None) and chosen != _default(ev).method:
-        chosen = None  # behind the test it may be this one or the other
-    ev.environment.set(START_METHOD, chosen)
-    ev.journal.note_peculiar()
-    return NONE
-
-
-def _get_start_method(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    method = _default(ev).method
-    return Const(method) if method else UNKNOWN
 
 
 # -- what runs in processes ------------------------------------------------------------------------------
@@ -118,10 +75,11 @@ def _process(context: Context | None, positional: tuple[Value, ...], keywords: K
     """`Process(group, target, name, args, kwargs)`."""
     given = dict(zip(("group", "target", "name", "args", "kwargs"), positional, strict=False))
     target = given.get("target", keywords.get("target"))
-    if target is None or target == NONE:
-        return Work(context)
     args, kwargs = given.get("args", keywords.get("args")), given.get("kwargs", keywords.get("kwargs"))
-    return Work(context, (Call(target, _items(args), _named(kwargs)),))
+    call = None if target is None or target == NONE else Call(target, _items(args), _named(kwargs))
+    work = Work(context, () if call is None else (call,))
+    work.daemonic = keywords.get("daemon") == TRUE
+    return work
 
 
 def _pool(
@@ -131,7 +89,8 @@ def _pool(
     work = Work(context, _initializer(positional, keywords))
     work.made_at = frame.module.name, frame.symbol, frame.line
     work.woken = woken_by(frame)
-    start(ev, frame, context, work.calls, sink("Pool"))
+    work.daemonic = True
+    start(ev, frame, context, work.calls, sink("Pool"), daemonic=True)
     return work
 
 
@@ -154,9 +113,11 @@ def _work(
     """A method of a process, a pool or an executor."""
     if name == "__enter__":
         return work
-    context = work.context or _default(ev)
+    context = work.context or in_use(ev, frame)
     if name in _ALONE and name in work.starts:
-        start(ev, frame, context, work.calls, sink(_ALONE[name]), condition=work.condition)
+        end = sink(_ALONE[name])
+        calls = () if work.told else work.calls
+        start(ev, frame, context, calls, end, condition=work.condition, daemonic=work.daemonic)
         return UNKNOWN
     given = _given(name, work, positional, keywords)
     if given is None:
@@ -169,11 +130,11 @@ def _work(
         if (module, symbol) == (frame.module.name, frame.symbol):
             here, frame.line = frame.line, line
             try:
-                start(ev, frame, context, (*work.calls, given), sink("Pool"), work.woken)
+                start(ev, frame, context, (*work.calls, given), sink("Pool"), work.woken, daemonic=True)
             finally:
                 frame.line = here
         else:
-            start(ev, frame, context, (*work.calls, given), sink(f"Pool.{name}"))
+            start(ev, frame, context, (*work.calls, given), sink(f"Pool.{name}"), daemonic=True)
     return UNKNOWN
 
 
@@ -225,7 +186,7 @@ def _default_process(
 def _default_pool(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
-    return _pool(ev, frame, _default(ev), positional, keywords)
+    return _pool(ev, frame, in_use(ev, frame), positional, keywords)
 
 
 def _executor(
@@ -253,26 +214,51 @@ def _loader(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     method = keywords.get("multiprocessing_context", NONE)
     context = method if isinstance(method, Context) else None
     if context is None and method != NONE:
-        context = _context_of(method)
+        context = named(method)
     work = Work(context, tuple(calls))
-    work.starts = frozenset({"__iter__"})
+    work.starts, work.daemonic = frozenset({"__iter__"}), True
     if not isinstance(workers, Const):
         work.condition = Condition(words="num_workers is not 0")
+    work.told = refuse(frame, context or default(ev), work.calls, sink("DataLoader"), work.condition)
     return work
 
 
+def _derived_loader(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """`super().__init__(...)` of a class of loaders: what its workers cannot be sent is wrong there."""
+    _loader(ev, frame, positional, keywords)
+    return None
+
+
+def _program(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """What runs another program: it is told by nobody, and explains why a variable is set before."""
+    note_start(frame, Start(EffectKind.EXECS, "", "", "", (), (), sink("exec")))
+    return None
+
+
 _IN_EVERY_PACKAGE: dict[str, Model] = {
-    "get_context": _get_context,
-    "set_start_method": _set_start_method,
-    "get_start_method": _get_start_method,
+    **CONTEXTS,
     "Process": _default_process,
     "context.Process": _default_process,
     "Pool": _default_pool,
 }
+LOADERS = ("torch.utils.data.DataLoader.__init__", "torch.utils.data.dataloader.DataLoader.__init__")
+_PROGRAMS = (
+    *(f"subprocess.{name}" for name in ("Popen", "run", "call", "check_call", "check_output")),
+    *(f"os.{name}" for name in ("system", "popen", "posix_spawn", "posix_spawnp", "spawnv", "spawnve")),
+    *(f"os.{name}" for name in ("execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp")),
+    "asyncio.create_subprocess_exec",
+    "asyncio.create_subprocess_shell",
+)
 PROCESSES: dict[str, Model] = {
+    **dict.fromkeys(_PROGRAMS, _program),
     **{f"{package}.{name}": model for package in _PACKAGES for name, model in _IN_EVERY_PACKAGE.items()},
     "torch.utils.data.DataLoader": _loader,
     "torch.utils.data.dataloader.DataLoader": _loader,
+    **dict.fromkeys(LOADERS, _derived_loader),
     "concurrent.futures.ProcessPoolExecutor": _executor,
     "concurrent.futures.process.ProcessPoolExecutor": _executor,
 }

@@ -1,10 +1,11 @@
-"""Which of the checked modules are followed as programs."""
+"""Which of the checked modules are followed as programs, and of which the functions are called."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coldfork.source.files.started import imported, started
+from coldfork.source.files.modules_of_tests import is_test
+from coldfork.source.files.started import imported, offering, started
 from coldfork.source.program.program import Program
 
 
@@ -12,11 +13,18 @@ def programs(program: Program, checked: Iterable[str]) -> list[str]:
     """The checked modules with a part that runs only where they are started, and what commands call.
 
     Without a word that starts a process in all of the checked code there is nothing that running them would
-    show, and they are spared.
+    show, and they are spared. The functions that hold such a word are called by themselves, too.
     """
-    outlines = {name: module.outline for name in checked if (module := program.module(name)) is not None}
+    modules = {name: module for name in checked if (module := program.module(name)) is not None}
+    outlines = {name: module.outline for name, module in modules.items()}
+    called = [
+        offering(name)
+        for name, outline in outlines.items()
+        if outline.about_processes and outline.error is None and not is_test(name, modules[name].path)
+    ]
     if not any(outline.starts_processes for outline in outlines.values()):
-        return []
+        return called
     named = [name for name, outline in outlines.items() if outline.is_program and outline.error is None]
     others = outlines.keys() - set(named)
-    return [*map(started, named), *(command for command in program.commands if imported(command) in others)]
+    commands = (command for command in program.project.commands if imported(command) in others)
+    return [*map(started, named), *commands, *called]

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, Effect, EffectKind, ProcessStart, Verdict
+from coldfork.model.effects import Ahead, Arrival, Effect, EffectKind, Hindrance, ProcessStart, Verdict
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Link, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.started import imported, is_started
+from coldfork.source.files.started import imported, is_offering, is_started
 from coldfork.source.reach.propagation import ModuleResult, Reaches, combine, targets
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.values.conditions import Conditions, contradiction
+
+_STARTING = frozenset({EffectKind.FORKS, EffectKind.SPAWNS, EffectKind.EXECS})
 
 
 class _Before(NamedTuple):
@@ -26,23 +28,33 @@ class _Before(NamedTuple):
 class Starts:
     """Tells what starts processes in some modules."""
 
-    def __init__(self, quotations: Quotations, reaches: Reaches, checked: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        quotations: Quotations,
+        reaches: Reaches,
+        checked: Mapping[str, str],
+        defaults_differ: bool = False,
+    ) -> None:
         self._quotations = quotations
+        self._defaults_differ = defaults_differ
         self._reaches = reaches
         self._checked = checked
 
     def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
         """The effects of each line of the checked code that starts processes, one of each line."""
-        best: dict[tuple[str, int, bool], tuple[tuple[object, ...], Effect]] = {}
+        best: dict[tuple[object, ...], tuple[tuple[object, ...], Effect]] = {}
         for name, result in results.items():
             for site in result.starts:
                 before = self._before(name, result, site)
                 told = self._told(name, site.start, before)
-                if told is None:
+                if told is None or (before is not None and _for_children(site.start, result.starts)):
                     continue
                 start = site.start
-                order = (start.child is None, before is None, *start.order, not is_started(name))
-                place = told.module, told.line, start.tasks
+                # Of a program more is known than of who calls a function.
+                complete = before is not None and start.child is not None
+                apart = (not complete, start.trouble is None, is_offering(name))
+                order = (*apart, start.child is None, before is None, *start.order, not is_started(name))
+                place = told.module, told.line, start.does, start.tasks, _beside(name, start)
                 if place not in best or order < best[place][0]:
                     best[place] = order, told
         for _, effect in best.values():
@@ -83,7 +95,9 @@ class Starts:
     def _told(self, name: str, start: Start, before: _Before | None) -> Effect | None:
         """The effect of the last line of the checked code on the way to a start; None where there is none."""
         link, way = self._own_link(start.link), self._quotations.chain(start.link)
-        if link is None or link.module is None or link.line is None or not start.method:
+        if link is None or link.module is None or link.line is None:
+            return None
+        if not start.method and start.does in _STARTING:  # of what is run by `exec` there is nothing to tell
             return None
         module = imported(link.module)
         path = self._quotations.path_of(module)
@@ -93,7 +107,7 @@ class Starts:
             return None
         verdict = _verdict(start, before, conditions)
         return Effect(
-            kind=EffectKind.FORKS if start.method == "fork" else EffectKind.SPAWNS,
+            kind=start.does,
             accelerator=before.wake.accelerator if before is not None else "",
             verdict=verdict,
             module=module,
@@ -113,13 +127,16 @@ class Starts:
                 start.method,
                 start.chosen,
                 start.target,
-                imported(name) if is_started(name) else "",
+                _arrival(name),
+                imported(name),
                 way if len(way.steps) > len(chain.steps) else Chain(()),
                 None if before is None else self._ahead(before.wake),
                 None if start.child is None else self._ahead(start.child),
                 not start.conditions and not start.off,
-                start.refused,
+                self._hindrance(start),
                 start.tasks,
+                start.handled,
+                start.by_default and self._defaults_differ,
             ),
         )  # fmt: skip
 
@@ -135,11 +152,49 @@ class Starts:
     def _ahead(self, wake: Wake) -> Ahead:
         return Ahead(wake.kind, self._quotations.chain(wake.link))
 
+    def _hindrance(self, start: Start) -> Hindrance | None:
+        met = start.trouble
+        if met is None:
+            return None
+        chain = Chain(()) if met.link is None else self._quotations.chain(met.link)
+        return Hindrance(met.obstacle, met.words, chain)
+
     @staticmethod
     def _conditions(start: Start, before: _Before | None) -> Conditions:
         woken = before.wake.conditions if before is not None and not before.sure else ()
         used = start.child.conditions if start.child is not None else ()
         return tuple(dict.fromkeys((*start.conditions, *woken, *used)))
+
+
+def _beside(name: str, start: Start) -> bool:
+    """Whether a line is told of beside what programs come to: whoever else may call it is concerned, too."""
+    return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
+
+
+def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
+    """Whether a function sets devices for the processes that it starts, not for its own."""
+    if start.does is not EffectKind.SETS_VISIBILITY:
+        return False
+    own = list(_links(start.link))[-1]
+    return any(
+        (link.module, link.symbol) == (own.module, own.symbol)
+        for site in sites
+        if site.start.does in _STARTING and not site.start.tasks
+        for link in _links(site.start.link)
+    )
+
+
+def _links(link: Link | None) -> Iterator[Link]:
+    """The frames on the way to a start."""
+    while link is not None and link.module is not None:
+        yield link
+        link = link.following
+
+
+def _arrival(name: str) -> Arrival:
+    if is_offering(name):
+        return Arrival.CALL
+    return Arrival.PROGRAM if is_started(name) else Arrival.IMPORT
 
 
 def _verdict(start: Start, before: _Before | None, conditions: Conditions) -> Verdict:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from tests.rules.programs_that_fork import FAULTS, SOUND
+from tests.rules.processes.programs_that_fork import FAULTS, SOUND
 
 RULE = "fork-after-device-init"
 EVERY = {**FAULTS, **SOUND}
@@ -119,9 +119,14 @@ def test_what_was_remembered_is_told_again(tmp_path: Path) -> None:
     assert [way["role"] for way in told[0][0]["ways"]] == ["program", "before", "child"]
 
 
+LAUNCH = """import multiprocessing
+
+def launch(work): multiprocessing.get_context('fork').Process(target=work).start()
+"""
 CLICKED = """
 import click
-import multiprocessing, torch
+import torch
+from engine.launch import launch
 
 def work(): torch.zeros(1, device="cuda")
 
@@ -130,7 +135,7 @@ def work(): torch.zeros(1, device="cuda")
 def main(count):
     torch.cuda.init()
     for _ in range(count):
-        multiprocessing.get_context("fork").Process(target=work).start()
+        launch(work)
 """
 
 
@@ -139,6 +144,7 @@ def test_what_commands_call_is_followed_wherever_they_are_listed(where: str, tmp
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine/__init__.py").write_text("")
     (tmp_path / "engine/cli.py").write_text(CLICKED)
+    (tmp_path / "engine/launch.py").write_text(LAUNCH)
     listed = "engine = engine.cli:main"
     texts = {
         "pyproject": ("pyproject.toml", '[project.scripts]\nengine = "engine.cli:main"\n'),
@@ -149,7 +155,7 @@ def test_what_commands_call_is_followed_wherever_they_are_listed(where: str, tmp
     name, text = texts[where]
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
-    assert said(tmp_path) == {"cli.py": [12]}
+    assert said(tmp_path) == {"launch.py": [3]}
     (tmp_path / name).write_text("")
     assert said(tmp_path) == {}
 

@@ -70,7 +70,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.effects import Arrival, Effect, EffectKind, Verdict
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting
 from coldfork.rules.findings.case import Case
@@ -85,7 +85,7 @@ def judge(case: Case) -> Iterator[Finding]:
     """Report each start of processes that every import comes to and that imports again."""
     for effect in case.observation.effects:
         start = effect.start
-        if start is None or start.program or not start.sure or not _begins_anew(effect):
+        if start is None or start.arrival is not Arrival.IMPORT or not start.sure or not _begins_anew(effect):
             continue
         yield drafting.on_start(
             effect,

@@ -73,7 +73,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.effects import ProcessStart, Verdict
+from coldfork.model.effects import Effect, Obstacle, ProcessStart
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
 from coldfork.rules.findings.case import Case
@@ -88,21 +88,30 @@ _REMEDY = (
 
 def judge(case: Case) -> Iterator[Finding]:
     """Report each line that hands something to a process that pickle refuses."""
-    for effect in case.observation.effects:
-        start = effect.start
-        if start is None or not start.refused:
-            continue
-        verdict = Verdict.CERTAIN if start.sure else Verdict.CONDITIONAL
+    for effect, start, met in case.hindered(Obstacle.UNPICKLABLE):
+        verdict = drafting.surety(effect)
         sent = wording.verb(verdict, "is", "be")
         yield drafting.on_start(
             effect,
             rule=NAME,
-            message=f"{_who(start)} {sent} sent {start.refused}, which cannot be pickled",
-            consequence="Python raises an error here, and nothing runs",
+            message=f"{met.words} {sent} sent to {_whom(effect, start)}, and cannot be pickled",
+            consequence=_consequence(effect, start),
             remedy=_REMEDY,
             verdict=verdict,
         )
 
 
-def _who(start: ProcessStart) -> str:
-    return "a pool" if start.tasks else "a process that begins anew"
+def _whom(effect: Effect, start: ProcessStart) -> str:
+    if not start.tasks:
+        return "a process that begins anew"
+    return "the workers of a DataLoader" if _is_of_loader(effect) else "a pool"
+
+
+def _consequence(effect: Effect, start: ProcessStart) -> str:
+    if start.tasks and _is_of_loader(effect):
+        return "Python raises an error where it is iterated with workers"
+    return "Python raises an error here, and nothing runs"
+
+
+def _is_of_loader(effect: Effect) -> bool:
+    return effect.chain.steps[-1].symbol == "DataLoader"

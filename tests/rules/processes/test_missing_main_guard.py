@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from tests.rules.lines import lines_of
+from tests.rules.processes.lines import lines_of
 
 RULE = "missing-main-guard"
 WORK = "import multiprocessing, sys\n\ndef work(i=0):\n    return i\n\n"

@@ -72,9 +72,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, EffectKind, ProcessStart
-from coldfork.model.findings import Finding, Severity, Way
+from coldfork.model.effects import EffectKind
+from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
 from coldfork.rules.findings.case import Case
 
@@ -108,21 +107,4 @@ def judge(case: Case) -> Iterator[Finding]:
             consequence=f"{device} cannot be used in a process that was forked behind its first use",
             remedy=_IN_A_NOTEBOOK if effect.path.endswith(".ipynb") else _REMEDY,
         )
-        yield replace(finding, ways=tuple(_ways(start, effect.accelerator)))
-
-
-def _ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:
-    if start.way.steps:
-        yield Way("program", "the program comes here from", _without_sink(start.way))
-    if start.before is not None:
-        yield _way("before", "woken before, at", start.before, accelerator)
-    if start.child is not None:
-        yield _way("child", "used in the child, at", start.child, accelerator)
-
-
-def _way(role: str, words: str, ahead: Ahead, accelerator: str) -> Way:
-    return Way(role, words, ahead.chain, ahead.kind.value, accelerator)
-
-
-def _without_sink(chain: Chain) -> Chain:
-    return Chain(tuple(step for step in chain.steps if step.path is not None))
+        yield replace(finding, ways=tuple(drafting.ways(start, effect.accelerator)))

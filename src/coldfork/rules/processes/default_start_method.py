@@ -1,0 +1,122 @@
+"""Processes that have to do with a device start by a default that differs between the supported Pythons.
+
+## What it does
+
+Reports a line that starts processes without a start method being stated anywhere, in a project whose
+`requires-python` allows a Python before 3.14 and one from 3.14 on, if the child uses a device.
+
+## Why is this bad
+
+Up to Python 3.13 such a process is forked on Linux: it inherits everything, and what a woken device has left
+behind breaks it. From 3.14 on a server starts it: it begins anew, imports the program again and is sent what
+it needs by pickling, so that what a child was to inherit is not there. The same program fails on the one and
+works on the other, and which of the two it is nobody has said.
+
+## Example
+
+```python
+def work(queue):
+    queue.put(torch.cuda.get_device_name())
+
+
+def main():
+    queue = multiprocessing.Queue()
+    multiprocessing.Process(target=work, args=(queue,)).start()
+```
+
+What users see, on Python 3.13 once something has woken the device before:
+
+```text
+RuntimeError: Cannot re-initialize CUDA in forked subprocess
+```
+
+and on 3.14 where the child relied on what it would inherit:
+
+```text
+NameError: name 'table' is not defined
+```
+
+## Use instead
+
+State the method. `spawn` suits a child that uses a device and can be sent what it needs:
+
+```python
+def main():
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    context.Process(target=work, args=(queue,)).start()
+```
+
+A child that reads what its parent holds needs `get_context("fork")`, before anything wakes the device.
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule: whether the child relies on what it inherits is the author's
+to say.
+
+## How it is seen
+
+- **Static**: `coldfork check` reads the supported versions from the project's files or its wheel's metadata.
+  Where those name no range that holds both, the rule is silent, as it is where the child touches no device:
+  forty applications start many of those, and nearly all of them work by either method.
+- **Runtime**: `coldfork run PROGRAM` shows what happens with the Python at hand.
+
+## References
+
+- CPython 3.14, the default start method changed:
+  <https://docs.python.org/3/whatsnew/3.14.html#multiprocessing>
+- SGLang pull request 34712, mended by spawn: <https://github.com/sgl-project/sglang/pull/34712>
+- desispec pull request 2812, mended by fork: <https://github.com/desihub/desispec/pull/2812>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coldfork.model.effects import Effect, EffectKind, ProcessStart
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
+
+NAME = "default-start-method"
+SEVERITY = Severity.WARNING
+
+_STARTING = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
+_REMEDY = (
+    'state it: get_context("spawn") for a child that can be sent what it needs, get_context("fork") for one '
+    "that needs what its parent holds, before anything wakes the device"
+)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each start by a default that is another one elsewhere, where a device is concerned."""
+    for effect in case.observation.effects:
+        start = effect.start
+        if effect.kind not in _STARTING or start is None or not start.differs:
+            continue
+        if start.child is None:  # what touches no device in the child works either way, as a rule
+            continue
+        verdict = drafting.surety(effect)
+        finding = drafting.on_start(
+            effect,
+            rule=NAME,
+            message=(
+                f"{wording.doer(effect)} {wording.verb(verdict, 'starts', 'start')} processes by default: "
+                "fork up to Python 3.13, forkserver from 3.14 on"
+            ),
+            consequence=_consequence(effect, start),
+            remedy=_REMEDY,
+            verdict=verdict,
+        )
+        ways = drafting.ways(start, effect.accelerator)
+        severity = SEVERITY if finding.severity is Severity.ERROR else finding.severity
+        yield replace(finding, severity=severity, ways=tuple(ways))
+
+
+def _consequence(effect: Effect, start: ProcessStart) -> str:
+    device = wording.device(effect.accelerator)
+    anew = "from 3.14 on it begins anew, and is sent what it needs by pickling"
+    if start.before is None:
+        return f"up to 3.13 the child inherits all, and fails where {device} was woken before; {anew}"
+    return f"up to 3.13 the child cannot use {device}, which was woken before the fork; {anew}"

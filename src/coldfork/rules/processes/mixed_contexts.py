@@ -1,0 +1,82 @@
+"""A process is handed a queue or a lock that was made for another start method.
+
+## What it does
+
+Reports a line that starts a process by `spawn` or `forkserver` and hands it a queue, a lock, an event or the
+like that a context of `fork` has made: as an argument, or in an attribute of the object whose method it runs.
+The default context is one of `fork` up to Python 3.13 on Linux, so that `multiprocessing.Queue()` beside a
+context of `spawn` is such a pair.
+
+## Why is this bad
+
+The lock inside has no name by which a process that begins anew could open it. Python refuses to send it.
+
+## Example
+
+```python
+context = multiprocessing.get_context("spawn")
+results = multiprocessing.Queue()
+context.Process(target=work, args=(results,)).start()
+```
+
+What users see:
+
+```text
+RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context.
+```
+
+## Use instead
+
+```python
+context = multiprocessing.get_context("spawn")
+results = context.Queue()
+context.Process(target=work, args=(results,)).start()
+```
+
+## Fix safety
+
+coldfork offers no automatic fix for this rule yet.
+
+## How it is seen
+
+- **Static**: `coldfork check` follows where contexts come from and what they make. The other way round, a
+  queue of `spawn` for a forked process, works and is not reported (measured with Python 3.11 to 3.13), nor
+  are pipes and raw values, which hold no lock.
+- **Runtime**: Python raises the error.
+
+## References
+
+- CPython, contexts and start methods:
+  <https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods>
+- CPython issue 77377, which made it an error that can be read:
+  <https://github.com/python/cpython/issues/77377>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.model.effects import Obstacle
+from coldfork.model.findings import Finding, Severity
+from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings.case import Case
+
+NAME = "mixed-contexts"
+SEVERITY = Severity.ERROR
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Report each process that begins anew and is handed something of a fork."""
+    for effect, _, met in case.hindered(Obstacle.OTHER_CONTEXT):
+        verdict = drafting.surety(effect)
+        yield drafting.on_start(
+            effect,
+            rule=NAME,
+            message=(
+                f"a process that begins anew {wording.verb(verdict, 'is', 'be')} handed a {met.words} that "
+                "was made for forked ones"
+            ),
+            consequence="Python raises an error here: the lock inside cannot be sent",
+            remedy=f"make it from the context that starts the process: context.{met.words}(...)",
+            verdict=verdict,
+        )

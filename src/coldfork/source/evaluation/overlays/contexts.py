@@ -1,0 +1,131 @@
+"""Models of multiprocessing's contexts: which start method holds, what puts it to use, and what sets it."""
+
+from __future__ import annotations
+
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import EffectKind, Obstacle
+from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.interpreter import Interpreter, Model
+from coldfork.source.evaluation.starting import note_start
+from coldfork.source.evaluation.trace import Link, Start, Trouble
+from coldfork.source.syntax.variables import METHOD_IN_USE, START_METHOD
+from coldfork.source.values.kinds import FALSE, NONE, UNKNOWN, Const, Keywords, Value
+from coldfork.source.values.processes import Context, Shared
+
+#: From this Python on, processes are not forked unless somebody says so.
+_FORKSERVER = (3, 14)
+#: What a context makes that the processes of another one may not be handed.
+SHARED = (
+    "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Queue", "RLock",
+    "Semaphore", "SimpleQueue", "Value",
+)  # fmt: skip
+#: What else puts the default context to use.
+_USING = ("Manager", "pool.ThreadPool")
+
+
+def default(ev: Interpreter) -> Context:
+    """The context that holds where none is named."""
+    if START_METHOD in ev.environment.values:
+        method = ev.environment.values[START_METHOD]
+        return Context(method or "", f'set_start_method("{method}")' if method else "")
+    version = ev.program.target_version
+    method = "forkserver" if version >= _FORKSERVER else "fork"
+    return Context(method, f"the default of Python {version[0]}.{version[1]} on Linux", by_default=True)
+
+
+def in_use(ev: Interpreter, frame: Frame) -> Context:
+    """The default context, which cannot be another one once it has been put to use."""
+    if not frame.quiet and METHOD_IN_USE not in ev.environment.values:
+        _note_in_use(ev, None if frame.conditions or frame.off is not None else _place(frame))
+    return default(ev)
+
+
+def named(method: Value) -> Context:
+    """The context of a method that is named."""
+    if isinstance(method, Const) and isinstance(method.value, str):
+        return Context(method.value, f'get_context("{method.value}")')
+    return Context("", "")
+
+
+def _place(frame: Frame) -> str:
+    return f"{frame.module.name} {frame.line} {frame.symbol}"
+
+
+def _note_in_use(ev: Interpreter, place: str | None) -> None:
+    ev.environment.set(METHOD_IN_USE, place)
+    ev.journal.note_peculiar()
+
+
+def _get_context(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    method = positional[0] if positional else keywords.get("method", NONE)
+    return in_use(ev, frame) if method == NONE else named(method)
+
+
+def _set_start_method(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    if frame.quiet:
+        return NONE
+    method = positional[0] if positional else keywords.get("method")
+    chosen = method.value if isinstance(method, Const) and isinstance(method.value, str) else None
+    force = positional[1] if len(positional) > 1 else keywords.get("force", FALSE)
+    trouble = _too_late(ev, chosen) if force == FALSE else None
+    end = Link(StepKind.SINK, "set_start_method", None, None, None)
+    note_start(
+        frame,
+        Start(EffectKind.SETS_START_METHOD, chosen or "", "", "", (), (), end, trouble=trouble),
+    )
+    if trouble is not None:
+        return NONE  # it raises, and the method stays what it is
+    sure = not frame.conditions and frame.off is None
+    # Behind a test it may be this one or the one before.
+    ev.environment.set(START_METHOD, chosen if sure or chosen == default(ev).method else None)
+    _note_in_use(ev, _place(frame) if sure else None)
+    return NONE
+
+
+def _too_late(ev: Interpreter, chosen: str | None) -> Trouble | None:
+    """The line that put a start method to use before one is to be set."""
+    place = ev.environment.values.get(METHOD_IN_USE)
+    if place is None or chosen is None:
+        return None
+    module, line, symbol = place.split(" ", 2)
+    return Trouble(
+        Obstacle.METHOD_IN_USE, default(ev).method, Link(StepKind.CALL, symbol, module, int(line), None)
+    )
+
+
+def _get_start_method(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    allow_none = positional[0] if positional else keywords.get("allow_none", FALSE)
+    if allow_none != FALSE:
+        return UNKNOWN if METHOD_IN_USE in ev.environment.values else NONE
+    method = in_use(ev, frame).method
+    return Const(method) if method else UNKNOWN
+
+
+def _sharing(kind: str) -> Model:
+    def make(
+        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value | None:
+        return Shared(kind, in_use(ev, frame).method)
+
+    return make
+
+
+def _using(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    in_use(ev, frame)
+    return None
+
+
+#: Models by the name that the packages of multiprocessing have for each.
+CONTEXTS: dict[str, Model] = {
+    "get_context": _get_context,
+    "set_start_method": _set_start_method,
+    "get_start_method": _get_start_method,
+    **{kind: _sharing(kind) for kind in SHARED},
+    **dict.fromkeys(_USING, _using),
+}

@@ -1,0 +1,63 @@
+"""Variables that the driver has read by then: what is written later changes nothing, as a program sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.processes.lines import ended, is_run, lines_of, marked, program
+
+RULE = "visibility-too-late"
+HEAD = "import os, subprocess, sys\nimport torch\n\n"
+HIDE = 'os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # fault'
+SEEN = 'print("seen" if torch.cuda.is_available() else "hidden")'
+FAULTS = {
+    "behind-a-context": f"torch.cuda.init()\n{HIDE}",
+    "behind-the-driver": f"print(torch.cuda.is_available())\n{HIDE}",
+    "behind-a-choice": f"torch.cuda.set_device(0)\n{HIDE}",
+    "by-setdefault": 'torch.cuda.init()\nos.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # fault',
+}
+SOUND = {
+    "in-time": HIDE.replace("  # fault", ""),
+    "behind-what-wakes-nothing": f"torch.ones(1)\nprint(torch.__version__)\n{HIDE}".replace("  # fault", ""),
+}
+EVERY = {**FAULTS, **SOUND}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
+    text = program(HEAD, f"{EVERY[name]}\n{SEEN}")
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)
+    if not is_run(name, EVERY):
+        return
+    pytest.importorskip("torch")
+    told = ended(tmp_path, "--virtual", "h100").stdout
+    assert told.endswith("seen\n" if name in FAULTS else "hidden\n"), told
+
+
+def test_for_the_processes_that_a_function_starts_it_is_in_time(tmp_path: Path) -> None:
+    start = "subprocess.run([sys.executable, '-c', 'pass'], check=True)"
+    text = program(HEAD, f"torch.cuda.init()\n{HIDE.replace('  # fault', '')}\n{start}")
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == []
+
+
+def test_an_import_that_wakes_nothing_is_not_too_early(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("import torch\n\ndef make(): return torch.nn.Linear(1, 1)\n")
+    text = f"import os\nimport model\n{HIDE.replace('  # fault', '')}\nimport torch\n{SEEN}\n"
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == []
+
+
+def test_a_variable_of_another_driver_is_its_own(tmp_path: Path) -> None:
+    other = HIDE.replace("CUDA_", "ROCR_").replace("  # fault", "")
+    (tmp_path / "run.py").write_text(program(HEAD, f"torch.cuda.init()\n{other}"))
+    assert lines_of(RULE, tmp_path, "3.11") == []
+
+
+def test_a_function_of_a_library_may_be_too_late_by_itself(tmp_path: Path) -> None:
+    text = f"{HEAD}def select(device):\n    torch.cuda.set_device(0)\n    {HIDE}\n"
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)

@@ -22,6 +22,7 @@ class EffectKind(StrEnum):
     STARTS_THREADS = "starts-threads"
     SETS_VISIBILITY = "sets-visibility"
     SETS_START_METHOD = "sets-start-method"
+    CHOOSES_START_METHOD = "chooses-start-method"
 
 
 #: Effects after which a fork of this process is poisoned.
@@ -112,7 +113,7 @@ class ProcessStart:
     chosen: str
     """What chose the method, in words."""
     target: str
-    """What the new process runs, or the variable that is set; empty where nobody knows."""
+    """What the new process runs, or the variable or flag that decides; empty where nobody knows."""
     arrival: Arrival
     origin: str
     """The module that is started or imported and comes to this line, or whose function is called."""

@@ -29,6 +29,7 @@ PROCESSES = (
     "mixed-contexts",
     "daemonic-worker-with-children",
     "visibility-too-late",
+    "initialised-flag-as-fork-guard",
 )
 #: Every rule, in the order in which a newcomer should meet them.
 NAMES = (

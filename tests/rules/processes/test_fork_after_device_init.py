@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
+from tests.rules.processes.lines import ended
 from tests.rules.processes.programs_that_fork import FAULTS, SOUND
 
 RULE = "fork-after-device-init"
@@ -188,3 +189,33 @@ def test_somebody_who_edits_a_long_program_is_answered_in_time(tmp_path: Path) -
         hurried = session.check([tmp_path], overlays={tmp_path / "run.py": f"{text}    work(0)\n"})
     assert whole.unfinished == ()
     assert [(one.path, one.what) for one in hurried.unfinished] == [("run.py", "budget")]
+
+
+HANDED = """
+import multiprocessing, torch
+
+def work(i=0): torch.zeros(1, device="cuda")
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    multiprocessing.get_context("fork").Process(target={target}).start()
+    print(coldfork.decide({target}).method)
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("target", ["work", "lambda: work()"])
+def test_the_remedy_names_what_decide_chooses(target: str, tmp_path: Path) -> None:
+    """While the program runs and where its source is read, one is told the same."""
+    pytest.importorskip("torch")
+    text = HANDED.format(target=target)
+    (tmp_path / "run.py").write_text(text)
+    report = coldfork.check([tmp_path / "run.py"], target_version="3.11")
+    (found,) = [finding for finding in report.findings if finding.rule == RULE]
+    assert found.consequence == "the child fails, because its function touches cuda (run.py:4)"
+    (tmp_path / "run.py").write_text(f"import coldfork\n{text}")
+    told = ended(tmp_path, "--virtual", "h100").stdout.split()
+    assert [f'get_context("{method}")' for method in told if method in found.remedy] == [
+        'get_context("spawn")'
+    ]
+    assert ("a lambda" in found.remedy) is ("lambda" in target)

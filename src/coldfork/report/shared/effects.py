@@ -25,6 +25,7 @@ _PHRASES = {
     EffectKind.STARTS_THREADS: "starts threads",
     EffectKind.SETS_VISIBILITY: "sets which devices are visible",
     EffectKind.SETS_START_METHOD: "sets the start method",
+    EffectKind.CHOOSES_START_METHOD: "is asked",
 }
 
 _OF_LEVEL = {Level.DRIVER: EffectKind.INITIALISES_DRIVER, Level.CONTEXT: EffectKind.CREATES_CONTEXT}

@@ -76,7 +76,7 @@ from dataclasses import replace
 
 from coldfork.model.effects import Effect, EffectKind, ProcessStart
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules.findings import drafting, wording
+from coldfork.rules.findings import drafting, forks, wording
 from coldfork.rules.findings.case import Case
 
 NAME = "default-start-method"
@@ -116,7 +116,10 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _consequence(effect: Effect, start: ProcessStart) -> str:
     device = wording.device(effect.accelerator)
+    words = forks.unsendable(start)
     anew = "from 3.14 on it begins anew, and is sent what it needs by pickling"
+    if words:
+        anew = f"from 3.14 on it does not start, because {words} cannot be pickled"
     if start.before is None:
         return f"up to 3.13 the child inherits all, and fails where {device} was woken before; {anew}"
     return f"up to 3.13 the child cannot use {device}, which was woken before the fork; {anew}"

@@ -45,6 +45,8 @@ with multiprocessing.get_context("spawn").Pool(2) as pool:
 What `spawn` hands to the worker has to be picklable. Where workers are many and must be cheap, fork them
 before anything wakes the device, or from a server that never does: `coldfork.launch` keeps one.
 
+`coldfork.decide(work).method` chooses the same while the program runs.
+
 ## Fix safety
 
 coldfork offers no automatic fix for this rule: whether arguments can be pickled is not known to it.
@@ -69,22 +71,20 @@ coldfork offers no automatic fix for this rule: whether arguments can be pickled
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from coldfork.model.effects import EffectKind
+from coldfork.model.effects import Effect, EffectKind, ProcessStart
 from coldfork.model.findings import Finding, Severity
-from coldfork.rules.findings import drafting, wording
+from coldfork.model.forking.judgement import Judgement
+from coldfork.rules.findings import drafting, forks, wording
 from coldfork.rules.findings.case import Case
 
 NAME = "fork-after-device-init"
 SEVERITY = Severity.ERROR
 
-_REMEDY = 'start the processes with multiprocessing.get_context("spawn"), or before anything wakes the device'
-_IN_A_NOTEBOOK = (
-    "start the processes before anything wakes the device, or put what they run into a module, "
-    'which multiprocessing.get_context("spawn") can import'
-)
+_BEFORE = "start the processes before anything wakes the device, or "
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -95,6 +95,10 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         if start.before is None or start.child is None:
             continue
+        end = effect.chain.steps[-1].symbol
+        verdict = forks.judged(start, effect.accelerator, end)
+        if verdict.judgement is Judgement.HARMLESS:
+            continue
         device = wording.device(effect.accelerator)
         target = start.target or "what it runs"
         finding = drafting.on_start(
@@ -104,7 +108,18 @@ def judge(case: Case) -> Iterator[Finding]:
                 f"{start.program or effect.module} {wording.verb(effect.verdict, 'forks', 'fork')} "
                 f"after it has woken {effect.accelerator}, and {target} uses {device} in the child"
             ),
-            consequence=f"{device} cannot be used in a process that was forked behind its first use",
-            remedy=_IN_A_NOTEBOOK if effect.path.endswith(".ipynb") else _REMEDY,
+            consequence=re.sub("^it ", "the child ", verdict.condition or ""),
+            remedy=_remedy(effect, start, forks.decision(start, effect.accelerator, verdict).method),
         )
         yield replace(finding, ways=tuple(drafting.ways(start, effect.accelerator)))
+
+
+def _remedy(effect: Effect, start: ProcessStart, method: str) -> str:
+    """What to do instead, with the method that `decide` would choose."""
+    context = f'multiprocessing.get_context("{method}")'
+    if effect.path.endswith(".ipynb"):
+        return f"{_BEFORE}put what they run into a module, which {context} can import"
+    words = forks.unsendable(start)
+    if words:
+        return f"{_BEFORE}with {context}, for which {words} has to be put at module level"
+    return f"start the processes with {context}, or before anything wakes the device"

@@ -73,7 +73,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.effects import Effect, Obstacle, ProcessStart
+from coldfork.model.effects import Effect, EffectKind, Obstacle, ProcessStart
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
 from coldfork.rules.findings.case import Case
@@ -89,6 +89,8 @@ _REMEDY = (
 def judge(case: Case) -> Iterator[Finding]:
     """Report each line that hands something to a process that pickle refuses."""
     for effect, start, met in case.hindered(Obstacle.UNPICKLABLE):
+        if effect.kind is EffectKind.FORKS and not start.tasks:
+            continue  # a fork sends nothing
         verdict = drafting.surety(effect)
         sent = wording.verb(verdict, "is", "be")
         yield drafting.on_start(

@@ -22,6 +22,10 @@ _DECIDING = re.compile(
     rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context)\s*\(|DataLoader\s*[(,)]|"
     rb"[\"'](?:%s)[\"']" % "|".join(sorted(VISIBILITY)).encode()
 )
+#: What asks whether a framework has made a context.
+_ASKING = (b"is_initialized", b"_is_in_bad_fork")
+#: What stands where it is chosen how processes start.
+_NAMING = (b"spawn", b"get_context", b"START_METHOD", b"start_method")
 
 
 class Outline(NamedTuple):
@@ -42,6 +46,8 @@ class Outline(NamedTuple):
     """Whether it mentions what starts processes."""
     about_processes: bool
     """Whether a line of it starts processes, or decides how they start."""
+    asks_flag: bool
+    """Whether it asks whether a framework has made a context, and names a start method."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
@@ -56,6 +62,7 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         any(node[0] == nodes.MAIN for node in summary.body),
         any(word in source for word in _STARTING),
         _DECIDING.search(source) is not None,
+        any(word in source for word in _ASKING) and any(word in source for word in _NAMING),
     )
 
 

@@ -155,8 +155,12 @@ def _known(
     ev: Interpreter, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     """What a function of a known library returns that has a meaning of its own."""
-    if symbol.endswith(".__init__") and (model := MODELS.get(symbol)) is not None:
-        model(ev, frame, positional[1:], keywords)
+    model = MODELS.get(symbol)
+    if model is not None:
+        own = positional[1:] if symbol.endswith(".__init__") else positional
+        result = model(ev, frame, own, keywords)
+        if result is not None:
+            return result
     made = wrapping.made(ev, symbol, positional, keywords)
     return devices.called(ev, frame, symbol, positional, keywords) if made is None else made
 

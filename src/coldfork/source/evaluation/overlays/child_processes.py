@@ -15,6 +15,7 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     Bound,
     ClassRef,
+    Const,
     External,
     Function,
     Instance,
@@ -48,11 +49,14 @@ def start(
     child = _in_child(ev, frame, calls) if looked_at else _Child(None, None)
     target = next(filter(None, (_name(call.function) for call in reversed(calls))), "")
     needs = () if condition is None else (condition,)
+    used = child.uses if context.method == "fork" or context.by_default else None
     trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
     if trouble is None and daemonic and child.starts is not None:
         trouble = Trouble(Obstacle.DAEMONIC, "", child.starts.link)
         needs = (*needs, *child.starts.conditions)
-    used = child.uses if context.method == "fork" or context.by_default else None
+    if trouble is None and used is not None:  # what stands in the way of starting it otherwise
+        refused = next(filter(None, map(_refused, calls)), "")
+        trouble = Trouble(Obstacle.UNPICKLABLE, refused) if refused else None
     kind = EffectKind.FORKS if context.method == "fork" else EffectKind.SPAWNS
     found = Start(kind, context.method, context.chosen, target, needs, (), end, child=used, trouble=trouble)
     note_start(frame, found._replace(by_default=context.by_default), woken)
@@ -84,6 +88,15 @@ def refuse(
     start = Start(EffectKind.SPAWNS, context.method, context.chosen, "", needs, (), end, trouble=trouble)
     note_start(frame, start._replace(tasks=True))
     return True
+
+
+def items_of(value: Value | None) -> tuple[Value, ...]:
+    """The arguments that a tuple or a list holds."""
+    if isinstance(value, Sequence):
+        return value.items
+    if isinstance(value, Const) and isinstance(value.value, tuple):
+        return tuple(map(Const, value.value))
+    return ()
 
 
 class _Child(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldfork.model.effects import EffectKind
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
-from coldfork.source.evaluation.overlays.child_processes import hand_to_pool, refuse, sink, start
+from coldfork.source.evaluation.overlays.child_processes import hand_to_pool, items_of, refuse, sink, start
 from coldfork.source.evaluation.overlays.contexts import CONTEXTS, SHARED, default, in_use, named
 from coldfork.source.evaluation.starting import note_start, woken_by
 from coldfork.source.evaluation.trace import Start
@@ -20,7 +20,6 @@ from coldfork.source.values.kinds import (
     Keywords,
     Mapping,
     Method,
-    Sequence,
     Value,
 )
 from coldfork.source.values.processes import Call, Context, Shared, Work
@@ -76,7 +75,7 @@ def _process(context: Context | None, positional: tuple[Value, ...], keywords: K
     given = dict(zip(("group", "target", "name", "args", "kwargs"), positional, strict=False))
     target = given.get("target", keywords.get("target"))
     args, kwargs = given.get("args", keywords.get("args")), given.get("kwargs", keywords.get("kwargs"))
-    call = None if target is None or target == NONE else Call(target, _items(args), _named(kwargs))
+    call = None if target is None or target == NONE else Call(target, items_of(args), _named(kwargs))
     work = Work(context, () if call is None else (call,))
     work.daemonic = keywords.get("daemon") == TRUE
     return work
@@ -99,7 +98,7 @@ def _initializer(positional: tuple[Value, ...], keywords: Keywords) -> tuple[Cal
     if initializer is None or initializer == NONE:
         return ()
     given = positional[2] if len(positional) > 2 else keywords.get("initargs")
-    return (Call(initializer, _items(given), {}),)
+    return (Call(initializer, items_of(given), {}),)
 
 
 def _work(
@@ -149,22 +148,13 @@ def _given(name: str, work: Work, positional: tuple[Value, ...], keywords: Keywo
         return Call(function, (UNKNOWN,) * len(rest), {}) if name == "map" else None
     if name in _AT_ONCE:
         args = rest[0] if rest else keywords.get("args")
-        return Call(function, _items(args), _named(rest[1] if len(rest) > 1 else keywords.get("kwds")))
+        return Call(function, items_of(args), _named(rest[1] if len(rest) > 1 else keywords.get("kwds")))
     if name in _ONE_BY_ONE:
         if not name.startswith("star"):
             return Call(function, (UNKNOWN,), {})
-        first = _items(rest[0] if rest else None)
-        return Call(function, _items(first[0]) if first else (UNKNOWN,), {})
+        first = items_of(rest[0] if rest else None)
+        return Call(function, items_of(first[0]) if first else (UNKNOWN,), {})
     return None
-
-
-def _items(value: Value | None) -> tuple[Value, ...]:
-    """The arguments that a tuple or a list holds."""
-    if isinstance(value, Sequence):
-        return value.items
-    if isinstance(value, Const) and isinstance(value.value, tuple):
-        return tuple(map(Const, value.value))
-    return ()
 
 
 def _named(value: Value | None) -> Keywords:

@@ -1,0 +1,56 @@
+"""The judgement of a fork that was found in the source, and the method that `decide` would choose instead."""
+
+from __future__ import annotations
+
+from coldfork.model.decisions import Decision, Reason, Weight
+from coldfork.model.effects import Obstacle, ProcessStart
+from coldfork.model.forking.judgement import Deed, Purpose, Verdict, held, judge
+from coldfork.start.policy import decided
+
+_PURPOSES = {"Process": Purpose.PROCESS, "DataLoader": Purpose.DATALOADER}
+
+
+def judged(start: ProcessStart, accelerator: str, end: str) -> Verdict:
+    """What a fork does to its child, which is known to use the device; `end` is the call that forks."""
+    purpose = _PURPOSES.get(end.partition(".")[0], Purpose.POOL)
+    deed = None if start.child is None else _deed(start, purpose)
+    return judge(held(accelerator), purpose, {} if deed is None else {accelerator: deed})
+
+
+def decision(start: ProcessStart, accelerator: str, verdict: Verdict) -> Decision:
+    """The method that `coldfork.decide` would choose where this process starts."""
+    reasons = [
+        Reason(
+            f"{accelerator}-awake",
+            f"{accelerator} is awake here",
+            accelerator=accelerator,
+            judgement=verdict.judgement,
+            condition=verdict.condition,
+            watched=verdict.watched,
+        ),
+        Reason(
+            "forkserver-preloads-nothing",
+            "its server would preload nothing, so that it saves nothing over spawn",
+            "forkserver",
+            Weight.CIRCUMSTANCE,
+        ),
+    ]
+    words = unsendable(start)
+    if words:
+        text = f"{words} cannot be pickled"
+        reasons += [Reason("target-cannot-be-pickled", text, method) for method in ("spawn", "forkserver")]
+    return decided(reasons)
+
+
+def unsendable(start: ProcessStart) -> str:
+    """What could not be sent to the process if it began anew, in words; empty where nothing is known."""
+    met = start.hindrance
+    return met.words if met is not None and met.obstacle is Obstacle.UNPICKLABLE else ""
+
+
+def _deed(start: ProcessStart, purpose: Purpose) -> Deed | None:
+    if start.child is None:
+        return None
+    *steps, sink = start.child.chain.steps
+    who = {Purpose.DATALOADER: "its data set", Purpose.POOL: "its task"}.get(purpose, "its function")
+    return Deed(who, sink.symbol, tuple((one.path or "", one.line or 0, one.symbol) for one in steps[1:]))

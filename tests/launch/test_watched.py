@@ -57,6 +57,16 @@ def test_the_signal_is_told_by_name(name: str) -> None:
     assert ended(code) == Ended(None, name, False, "", False)
 
 
+def test_who_has_shown_enough_is_ended() -> None:
+    seen = until_its_end(
+        [sys.executable, "-c", "import time; print('enough', flush=True); time.sleep(600)"],
+        os.environ,
+        timeout=PATIENCE,
+        suffices=lambda output: "enough\n" in output,
+    )
+    assert seen == Ended(None, None, False, "enough\n", False, sufficed=True)
+
+
 def test_both_streams_are_kept_in_their_order() -> None:
     code = "import os; os.write(1, b'one\\n'); os.write(2, b'two\\n'); os.write(1, b'three')"
     assert ended(code).output == "one\ntwo\nthree"

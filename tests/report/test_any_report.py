@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import EffectKind, Verdict
+from coldfork.model.effects import EffectKind, StartedProgram, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped, Way
 from coldfork.model.observations import Observation, Statistics
 from coldfork.model.positions import Position
@@ -89,6 +89,7 @@ _findings = st.builds(
     confirmation=_words,
     fix=st.none() | _words,
     ways=st.lists(_ways, max_size=3).map(tuple),
+    program=st.none() | st.builds(StartedProgram, _words, _words, _words),
 )
 _counts = st.integers(0, 9)
 
@@ -156,13 +157,17 @@ def json_is_valid_and_says_what_the_report_says(report: Report, options: Options
     assert len(written["skipped"]) == len(report.skipped)
     assert len(written["findings"]) == len(report.findings)
     for found, finding in zip(written["findings"], report.findings, strict=True):
-        for name in set(found) - {"chain", "ways", "presumed", "file", "cell"}:
+        for name in set(found) - {"chain", "ways", "program", "presumed", "file", "cell"}:
             value = getattr(finding, name)
             if name == "confirmation":
                 value = value or None
             assert found[name] == (_utf8(value) if isinstance(value, str) else value), name
         assert found["presumed"] == [_utf8(presumption) for presumption in finding.presumed]
         assert _read(found["chain"]) == _written(finding.chain)
+        assert (found["program"] is None) == (finding.program is None)
+        if finding.program is not None:
+            assert found["program"]["module"] == _utf8(finding.program.module)
+            assert found["program"]["function"] == (_utf8(finding.program.function) or None)
         for said, way in zip(found["ways"], finding.ways, strict=True):
             assert (said["role"], said["effect"]) == (way.role, way.effect)
             assert _read(said["chain"]) == _written(way.chain)

@@ -108,6 +108,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                         },
                     ],
                     "ways": [],
+                    "program": None,
                     "cause": "b2ed5201aad2fcbf4390",
                 }
             ],

@@ -44,6 +44,8 @@ class Setting:
     """Says why a value will not do, or nothing."""
     variable_name: str = ""
     """The environment variable, where the usual name is taken."""
+    word: str = ""
+    """What may stand behind = on the command line, and only there, where a flag asks for more than usual."""
 
     @property
     def flag(self) -> str:
@@ -230,9 +232,12 @@ SETTINGS = (
     Setting(
         "confirm",
         Kind.FLAG,
-        "Import the modules of the findings in fresh interpreters, and say of each finding what that showed.",
+        "Import the modules of the findings in fresh interpreters, and say of each finding what that showed. "
+        "--confirm=run, on the command line only, also runs the programs that findings are about, for real: "
+        "with all that they do, such as the files they write and the messages they send.",
         False,
         output_only=True,
+        word="run",
     ),
     Setting(
         "virtual",

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from coldfork.checking.configuration import Configuration
 from coldfork.checking.settings import SETTINGS, Kind, Setting, refuse_rule
+from coldfork.cli.worded_flags import WordedFlag
 from coldfork.model.errors import UsageError
 from coldfork.rules.registry import NAMES
 
@@ -67,6 +68,8 @@ def _option(setting: Setting) -> Callable[[_Function], _Function]:
             if setting.name.startswith("no-")
             else f"--no-{setting.name}"
         )
+        if setting.word:
+            details |= {"cls": WordedFlag, "word": setting.word}
         return click.option(f"{setting.flag}/{opposite}", setting.parameter, default=False, **details)
     details["multiple"] = setting.kind is Kind.TEXTS
     details["type"] = _type(setting)

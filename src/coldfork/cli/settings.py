@@ -40,10 +40,15 @@ PRELOAD_SETTINGS = (
 )
 """What `preload` takes of them; its `--output` is for the list."""
 
+_OF_CONFIRM = {
+    "virtual": "With --confirm: give the imports and programs this many virtual devices, for example h100:2, "
+    "instead of what the machine has.",
+    "timeout": "With --confirm: how many seconds an import or a program may take; after that it is ended, "
+    "with everything it started.",
+}
+
 CHECK_SETTINGS = tuple(
-    replace(setting, help=f"With --confirm: {setting.help[0].lower()}{setting.help[1:]}")
-    if setting.name in ("virtual", "timeout")
-    else setting
+    replace(setting, help=_OF_CONFIRM[setting.name]) if setting.name in _OF_CONFIRM else setting
     for setting in SETTINGS
 )
 """What `check` takes: all of them."""

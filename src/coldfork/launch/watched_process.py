@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from time import monotonic, sleep
 from typing import Any
 
@@ -36,6 +37,8 @@ class Ended:
     output: str
     cut: bool
     """True when `output` is only the end of what was printed."""
+    sufficed: bool = False
+    """True when we ended it because what was wanted of it had been seen."""
 
 
 class Interrupted(Exception):
@@ -88,10 +91,12 @@ def until_its_end(
     *,
     timeout: float,
     stop: Callable[[], bool] = bool,
+    suffices: Callable[[str], bool] | None = None,
 ) -> Ended:
     """Run a command in a session of its own until it ends, and end with it what it started.
 
-    Raises `Interrupted` once `stop` says so. Output may come in any amount: only its end is kept.
+    Raises `Interrupted` once `stop` says so. Output may come in any amount: only its end is kept. It is ended
+    early once `suffices`, which is shown that end again and again, says so.
     """
     reading, writing = os.pipe()
     try:
@@ -109,22 +114,38 @@ def until_its_end(
             os.close(writing)
         os.set_blocking(reading, False)
         tail = _Tail(reading)
-        return _ended(process, tail, timed_out=_attend(process, tail, monotonic() + timeout, stop))
+        return _ended(process, tail, _attend(process, tail, monotonic() + timeout, stop, suffices))
     finally:
         os.close(reading)
 
 
-def _attend(process: subprocess.Popen[bytes], tail: _Tail, deadline: float, stop: Callable[[], bool]) -> bool:
-    """Read what a process prints until it ends or the time is up; True if it was."""
+class _End(Enum):
+    """Why a process was attended no longer."""
+
+    ITS_OWN = "its own"
+    TIMED_OUT = "timed out"
+    SUFFICED = "sufficed"
+
+
+def _attend(
+    process: subprocess.Popen[bytes],
+    tail: _Tail,
+    deadline: float,
+    stop: Callable[[], bool],
+    suffices: Callable[[str], bool] | None,
+) -> _End:
+    """Read what a process prints until it ends, the time is up, or enough was seen."""
     try:
         while not _has_ended(process):
             if stop():
                 raise Interrupted
             left = deadline - monotonic()
             if left <= 0:
-                return True
+                return _End.TIMED_OUT
             tail.wait(min(left, _LOOK_SECONDS))
-        return False
+            if suffices is not None and suffices(tail.text()):
+                return _End.SUFFICED
+        return _End.ITS_OWN
     finally:
         end(process)
 
@@ -136,15 +157,16 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _ended(process: subprocess.Popen[bytes], tail: _Tail, *, timed_out: bool) -> Ended:
+def _ended(process: subprocess.Popen[bytes], tail: _Tail, reason: _End) -> Ended:
     tail.read(_DRAIN_BYTES)
-    code = process.returncode
+    code, alone = process.returncode, reason is _End.ITS_OWN
     return Ended(
-        status=code if code >= 0 and not timed_out else None,
-        signal=signal_name(-code) if code < 0 and not timed_out else None,
-        timed_out=timed_out,
+        status=code if code >= 0 and alone else None,
+        signal=signal_name(-code) if code < 0 and alone else None,
+        timed_out=reason is _End.TIMED_OUT,
         output=tail.text(),
         cut=tail.cut,
+        sufficed=reason is _End.SUFFICED,
     )
 
 

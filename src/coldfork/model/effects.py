@@ -105,6 +105,18 @@ class Arrival(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StartedProgram:
+    """The program that comes to an effect: what somebody would run to see it happen."""
+
+    module: str
+    """The module that is started, or whose import comes to the effect."""
+    path: str
+    """Its file."""
+    function: str = ""
+    """The function of it that a command calls; empty where the file itself is run."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessStart:
     """How a line starts processes, or decides how they will be started, and what it finds."""
 
@@ -115,7 +127,7 @@ class ProcessStart:
     target: str
     """What the new process runs, or the variable or flag that decides; empty where nobody knows."""
     arrival: Arrival
-    origin: str
+    origin: StartedProgram
     """The module that is started or imported and comes to this line, or whose function is called."""
     way: Chain
     """From the program's own line to this one; empty where that is the same."""
@@ -136,7 +148,7 @@ class ProcessStart:
     @property
     def program(self) -> str:
         """The module that is started and comes to this line; empty where none is."""
-        return self.origin if self.arrival is Arrival.PROGRAM else ""
+        return self.origin.module if self.arrival is Arrival.PROGRAM else ""
 
 
 @dataclass(frozen=True, slots=True)

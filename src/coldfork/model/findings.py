@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from coldfork.model.causes import Cause
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, Verdict
+from coldfork.model.effects import Ahead, StartedProgram, Verdict
 from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
 from coldfork.model.profiles import PROFILES
 
@@ -21,14 +21,14 @@ class Severity(StrEnum):
 
 
 class Confirmed(StrEnum):
-    """What importing the module in a fresh interpreter said about a finding."""
+    """What importing the module in a fresh interpreter, or running the program, said about a finding."""
 
     WOKEN = "woken"
-    """The finding's line was seen to wake the device."""
+    """The finding's line was seen to wake the device, or to do what else the finding says."""
     COLD = "cold"
-    """The line was passed, or the whole import was, and the device was cold afterwards."""
+    """The line was passed, or the import or program was over, and what the finding says had not happened."""
     NOT_TESTABLE = "not-testable"
-    """The import could not say."""
+    """The import, or the run, could not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ class Finding:
     """The wake that always comes before it in the function in which it happens: the cause is there."""
     ways: tuple[Way, ...] = ()
     """Chains that belong to it beside its own."""
+    program: StartedProgram | None = None
+    """What somebody would run to come to its line; None for findings about imports alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
 from coldfork.cli.options import options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.settings import CHECK_SETTINGS
+from coldfork.cli.worded_flags import WordedCommand
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.selection import Selection
@@ -26,6 +27,11 @@ from coldfork.report.shared.quantities import approximately
 if TYPE_CHECKING:
     from coldfork.checking.inspection import Inspection
     from coldfork.launch.probe.confirmation import Confirmation, ConfirmationPlan
+    from coldfork.launch.probe.programs.runs import RunPlan
+    from coldfork.launch.probe.trial import ProbeSetup
+
+_RUN = "run"
+"""The word behind --confirm= that has programs run."""
 
 _EPILOG = """\b
 Examples:
@@ -38,6 +44,7 @@ Examples:
   coldfork check - --stdin-filename src/engine/core.py < buffer
   coldfork check --trace src/engine/core.py:12   why a line is found, or is not
   coldfork check --confirm --virtual h100  import what was found, and see what happens
+  coldfork check --confirm=run --virtual h100  run the programs of findings, too, with all that they do
 
 \b
 Exit status: 0 nothing that fails, 1 something at or above --fail-on for an audience in --fail-for,
@@ -46,7 +53,7 @@ Next: coldfork rule NAME explains a finding.
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=WordedCommand, epilog=_EPILOG)
 @paths_argument
 @options(CHECK_SETTINGS)
 @click.option(
@@ -66,7 +73,7 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
 
     PATHS are files, notebooks and folders; without any, `src` is checked if it exists, else the current
     folder. - is what standard input holds.
-    Nothing is imported and nothing is run, unless --confirm asks for it.
+    Nothing is imported unless --confirm asks for it, and no program is run unless --confirm=run does.
     """
     from coldfork.cli.inspection import complain, inspect
 
@@ -78,7 +85,7 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     report, interrupted = _report(inspection, settings)
     if interrupted:
         click.echo(err=True)  # after the terminal's ^C
-        output.note("interrupted: findings whose modules were not imported by then count as not testable")
+        output.note(f"interrupted: findings whose {_kind(settings)} by then count as not testable")
     _deliver(report, inspection, settings)
     complain(inspection)
     if interrupted:
@@ -87,6 +94,11 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
         context.exit(ERROR)
     fails = report.failing or (inspection.request.unknown_fails and _is_unknown(report))
     context.exit(FINDINGS if fails and not settings["exit-zero"] else 0)
+
+
+def _kind(settings: dict[str, Any]) -> str:
+    """What was left undone of a confirmation."""
+    return "modules were not imported" + (" or programs not run" if settings["confirm"] == _RUN else "")
 
 
 def _refuse_idle_options(context: click.Context) -> None:
@@ -115,7 +127,7 @@ def _is_unknown(report: Report) -> bool:
 
 
 def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, bool]:
-    """What there is to say, and whether somebody interrupted the imports that --confirm asks for."""
+    """What there is to say, and whether somebody interrupted what --confirm asks for."""
     from coldfork.checking.reporting import report_of
 
     report = report_of(inspection)
@@ -159,33 +171,77 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
 
 
 def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
-    """Import the modules of these findings, and say of each what that showed."""
-    from coldfork.cli.surroundings import surroundings
-    from coldfork.launch.probe.confirmation import confirm, untested
+    """Import the modules of these findings, run their programs if asked to, and say what that showed."""
+    from coldfork.launch.probe.confirmation import untested
     from coldfork.launch.probe.probe import interpreter
+    from coldfork.launch.probe.programs.runs import unrun
     from coldfork.launch.probe.termination import interrupted_by_sigterm
     from coldfork.launch.watched_process import require_watching
-    from coldfork.report.shared.progress import ProgressBar
-    from coldfork.source.files.site_packages import search_path
 
     require_watching("check --confirm")
+    confirmation = None
+    with interrupted_by_sigterm():
+        try:
+            python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
+            setup = _setup(settings, python)
+            confirmation = _imported(findings, setup, settings, inspection)
+            if settings["confirm"] == _RUN and not confirmation.interrupted:
+                return _ran(confirmation.findings, setup, inspection)
+        except KeyboardInterrupt:
+            confirmation = confirmation or untested(findings)
+    if settings["confirm"] == _RUN:
+        return unrun(confirmation.findings)
+    return confirmation
+
+
+def _setup(settings: dict[str, Any], python: str) -> ProbeSetup:
+    """What imports and programs are watched in."""
+    from coldfork.cli.surroundings import surroundings
+    from coldfork.source.files.site_packages import search_path
+
     # The dependencies whose sources were read are those that the imports find.
     beside = [Path(folder) for folder in settings["site-packages"]]
     after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
-    with interrupted_by_sigterm(), ProgressBar(sys.stderr, guesses=True) as bar:
-        try:
-            python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
-            return confirm(
-                findings,
-                surroundings(settings, python, after=after),
-                inspection.request.main_profile,
-                inspection.locate,
-                settings["jobs"],
-                bar.update,
-                _announce,
-            )
-        except KeyboardInterrupt:
-            return untested(findings)
+    return surroundings(settings, python, after=after)
+
+
+def _imported(
+    findings: Sequence[Finding], setup: ProbeSetup, settings: dict[str, Any], inspection: Inspection
+) -> Confirmation:
+    from coldfork.launch.probe.confirmation import confirm
+    from coldfork.report.shared.progress import ProgressBar
+
+    with ProgressBar(sys.stderr, guesses=True) as bar:
+        return confirm(
+            findings,
+            setup,
+            inspection.request.main_profile,
+            inspection.locate,
+            settings["jobs"],
+            bar.update,
+            _announce,
+        )
+
+
+def _ran(findings: Sequence[Finding], setup: ProbeSetup, inspection: Inspection) -> Confirmation:
+    from coldfork.launch.probe.programs.runs import confirm_by_running
+    from coldfork.report.shared.progress import ProgressBar
+
+    with ProgressBar(sys.stderr) as bar:
+        return confirm_by_running(findings, setup, inspection.locate, bar.update, _announce_programs)
+
+
+def _announce_programs(plan: RunPlan) -> None:
+    """Say what is about to be run: it may do anything."""
+    count, limit = len(plan.commands), f"{plan.limit:g} s (--timeout)"
+    if count == 1:
+        head = f"--confirm=run runs a program, with all that it does, for {limit} at most:"
+    else:
+        head = (
+            f"--confirm=run runs {count} programs, one after another and with all that they do, "
+            f"none longer than {limit}:"
+        )
+    output.note("\n".join((head, *(f"  {command}" for command in plan.commands))))
 
 
 _MANY_MODULES = 10

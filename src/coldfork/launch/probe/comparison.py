@@ -52,12 +52,16 @@ def refusal(finding: Finding, comparison: Comparison) -> str | None:
     """Why no import can say anything about a finding in this comparison; None where one can."""
     if finding.module.rpartition(".")[2] == "__main__":
         return "it is a program, which importing would run"
-    accelerator = str(finding.accelerator)
+    return no_device(str(finding.accelerator), comparison)
+
+
+def no_device(accelerator: str, comparison: Comparison, flag: str = "--confirm") -> str | None:
+    """Why nothing can wake an accelerator in this comparison; None where something can."""
     if accelerator in comparison.accelerators:
         return None
     if accelerator in _OF_A_MAKE or comparison.device == "none":
         stand_in = _STAND_INS.get(accelerator)
-        advice = f"; coldfork check --confirm --virtual {stand_in} gives it one" if stand_in else ""
+        advice = f"; coldfork check {flag} --virtual {stand_in} gives it one" if stand_in else ""
         return f"{_spoken(comparison.device)} has no {accelerator} device to wake{advice}"
     return None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from coldfork.model.causes import Cause
 from coldfork.model.chains import Step
+from coldfork.model.effects import StartedProgram
 from coldfork.model.findings import Finding, Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Unfinished
 from coldfork.report.shared.characters import well_formed
@@ -157,7 +158,19 @@ def finding_object(finding: Finding, options: Options) -> dict[str, Any]:
             }
             for way in finding.ways
         ],
+        "program": _program_object(finding.program, options),
         "cause": well_formed(finding.cause),
+    }
+
+
+def _program_object(program: StartedProgram | None, options: Options) -> dict[str, Any] | None:
+    if program is None:
+        return None
+    return {
+        "module": well_formed(program.module),
+        "path": well_formed(program.path),
+        "file": well_formed(options.locate(program.path)),
+        "function": optional(program.function or None),
     }
 
 

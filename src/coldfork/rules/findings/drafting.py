@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, Effect, ProcessStart, Verdict
+from coldfork.model.effects import Ahead, Arrival, Effect, ProcessStart, Verdict
 from coldfork.model.findings import Finding, Severity, Way
 from coldfork.rules.findings import wording
 
@@ -86,6 +86,7 @@ def on_start(
         accelerator=None,
         condition=None if finding.verdict is Verdict.CERTAIN else finding.condition,
         where="" if start is None or start.tasks or not start.chosen else f"by {start.chosen}",
+        program=None if start is None or start.arrival is Arrival.CALL else start.origin,
     )
 
 

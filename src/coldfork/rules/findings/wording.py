@@ -61,7 +61,7 @@ def doer(effect: Effect) -> str:
     if start is None or start.arrival is Arrival.IMPORT:
         return f"importing {effect.module}"
     if start.arrival is Arrival.PROGRAM or not effect.chain.steps:
-        return start.origin
+        return start.origin.module
     return f"{effect.chain.steps[0].symbol}()"
 
 

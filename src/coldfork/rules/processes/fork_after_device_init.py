@@ -58,6 +58,7 @@ coldfork offers no automatic fix for this rule: whether arguments can be pickled
   A child that never uses a device is not reported, nor one of which the code is unknown: that PyTorch's
   pinned memory can abort such a child when it ends, as in speculators 0.6.0, is not seen.
 - **Runtime**: `coldfork run PROGRAM` ends the child at its first use of the device, and names both lines.
+  `coldfork check --confirm=run` runs the program so, and says what came of each finding.
 
 ## References
 

@@ -56,7 +56,7 @@ coldfork offers no automatic fix for this rule: what else belongs below the guar
 - **Static**: `coldfork check` follows an import to the line. Only lines that every run comes to are reported,
   so all findings are `certain`: a test around one, such as `current_process().name == "MainProcess"`, may be
   a guard of another kind. Notebooks are left out.
-- **Runtime**: Python raises the error.
+- **Runtime**: Python raises the error. `coldfork check --confirm=run` runs the program, and looks for it.
 
 ## References
 

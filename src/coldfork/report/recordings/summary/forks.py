@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from coldfork.model.forking.aftermath import went_on
 from coldfork.model.forking.judgement import Judgement
+from coldfork.model.states import Frame
 from coldfork.model.timelines import TOUCHES, Departure, Happening, How, Process
 from coldfork.report.recordings.summary import phrases
 
@@ -101,8 +102,17 @@ def _went_on(process: Process, name: str) -> bool:
     return process.ended and went_on(not caught, process.status, process.signal)
 
 
-def _place(process: Process, name: str) -> str:
-    """The first line that touched it."""
+def touched(process: Process, name: str) -> bool:
+    """Whether a process touched something that it could not use."""
+    return name in _touched(process)
+
+
+def touching_frame(process: Process, name: str) -> Frame | None:
+    """The first line at which a process touched something; None where no line was seen."""
     touch = next(touch for touch in _touches(process) if touch.what == name)
     own = [frame for frame in touch.stack if not _FRAMEWORKS.intersection(frame.path.split("/")[:-1])]
-    return phrases.frame_place((own or touch.stack or (None,))[-1])
+    return (own or touch.stack or (None,))[-1]
+
+
+def _place(process: Process, name: str) -> str:
+    return phrases.frame_place(touching_frame(process, name))

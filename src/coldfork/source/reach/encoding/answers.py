@@ -16,6 +16,7 @@ from coldfork.model.effects import (
     ImportOf,
     Obstacle,
     ProcessStart,
+    StartedProgram,
     Verdict,
 )
 from coldfork.model.observations import IgnoreComment, Unfinished, Unreadable
@@ -96,7 +97,7 @@ def _effect(effect: Effect) -> Any:
 def _process_start(start: ProcessStart) -> Any:
     met = start.hindrance
     return (
-        (start.method, start.chosen, start.target, start.arrival.value, start.origin),
+        (start.method, start.chosen, start.target, start.arrival.value, astuple(start.origin)),
         (start.tasks, start.handled, start.differs),
         start.sure,
         None if met is None else (met.obstacle.value, met.words, _steps(met.chain)),
@@ -119,7 +120,7 @@ def _to_process_start(data: Any) -> ProcessStart | None:
         return None
     (method, chosen, target, arrival, origin), rest, sure, met, way, before, child = data
     return ProcessStart(
-        method, chosen, target, Arrival(arrival), origin,
+        method, chosen, target, Arrival(arrival), StartedProgram(*origin),
         _to_chain(way),
         _to_ahead(before),
         _to_ahead(child),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Arrival, Effect, EffectKind, ProcessStart, Verdict
+from coldfork.model.effects import Arrival, Effect, EffectKind, ProcessStart, StartedProgram, Verdict
 from coldfork.model.positions import Position
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.module import Module
@@ -138,6 +138,14 @@ def _effect(module: Module, function: Code, asked: _Asked, quotations: Quotation
         chain=Chain((step, Step(StepKind.SINK, asked.flag))),
         test=is_test(module.name, path),
         start=ProcessStart(
-            "", "", asked.flag, Arrival.CALL, module.name, Chain(()), before=None, child=None, sure=True
+            "",
+            "",
+            asked.flag,
+            Arrival.CALL,
+            StartedProgram(module.name, path),
+            Chain(()),
+            before=None,
+            child=None,
+            sure=True,
         ),
     )

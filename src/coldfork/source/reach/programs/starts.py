@@ -6,11 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, Arrival, Effect, EffectKind, Hindrance, ProcessStart, Verdict
+from coldfork.model.effects import (
+    Ahead,
+    Arrival,
+    Effect,
+    EffectKind,
+    Hindrance,
+    ProcessStart,
+    StartedProgram,
+    Verdict,
+)
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Link, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.started import imported, is_offering, is_started
+from coldfork.source.files.started import called, imported, is_offering, is_started
 from coldfork.source.reach.propagation import ModuleResult, Reaches, combine, targets
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.values.conditions import Conditions, contradiction
@@ -128,7 +137,7 @@ class Starts:
                 start.chosen,
                 start.target,
                 _arrival(name),
-                imported(name),
+                self._origin(name),
                 way if len(way.steps) > len(chain.steps) else Chain(()),
                 None if before is None else self._ahead(before.wake),
                 None if start.child is None else self._ahead(start.child),
@@ -139,6 +148,10 @@ class Starts:
                 start.by_default and self._defaults_differ,
             ),
         )  # fmt: skip
+
+    def _origin(self, name: str) -> StartedProgram:
+        module = imported(name)
+        return StartedProgram(module, self._quotations.path_of(module), called(name))
 
     def _own_link(self, link: Link | None) -> Link | None:
         """The last link of a way that is a line of the checked code."""

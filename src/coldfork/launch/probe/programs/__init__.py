@@ -1,0 +1,1 @@
+"""Runs the programs that findings are about, and says of each finding what that showed."""

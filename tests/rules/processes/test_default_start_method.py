@@ -18,8 +18,10 @@ def work(i=0):
 """
 FAULTS = {
     "behind-a-wake": "torch.cuda.init()\none = multiprocessing.Process(target=work)\none.start()  # fault",
-    "in-a-cold-process": "one = multiprocessing.Process(target=work)\none.start()  # fault",
-    "a-pool": "with multiprocessing.Pool(1) as pool:  # fault\n    pool.map(work, range(2))",
+    "a-lambda": "one = multiprocessing.Process(target=lambda: work())\none.start()  # fault",
+    "a-pool": (
+        "torch.cuda.init()\nwith multiprocessing.Pool(1) as pool:  # fault\n    pool.map(work, range(2))"
+    ),
 }
 SOUND = {
     "a-method-that-is-stated": (
@@ -28,6 +30,7 @@ SOUND = {
     "a-method-that-was-set": (
         'multiprocessing.set_start_method("fork")\none = multiprocessing.Process(target=work)\none.start()'
     ),
+    "in-a-cold-process": "one = multiprocessing.Process(target=work)\none.start()",
     "no-device": "one = multiprocessing.Process(target=print)\none.start()",
     "no-device-in-the-child": "torch.cuda.init()\none = multiprocessing.Process(target=print)\none.start()",
 }
@@ -69,13 +72,13 @@ def test_a_default_that_differs_is_reported_where_a_device_is_concerned(
 
 @pytest.mark.parametrize("file", SPANNING)
 def test_the_supported_pythons_are_read_from_the_project_s_file(file: str, tmp_path: Path) -> None:
-    text = laid_out(tmp_path, FAULTS["in-a-cold-process"], SPANNING[file])
+    text = laid_out(tmp_path, FAULTS["behind-a-wake"], SPANNING[file])
     assert lines_of(RULE, tmp_path, "3.11") == marked(text)
 
 
 @pytest.mark.parametrize("file", OTHERS)
 def test_a_project_with_one_default_is_left_alone(file: str, tmp_path: Path) -> None:
-    laid_out(tmp_path, FAULTS["in-a-cold-process"], OTHERS[file])
+    laid_out(tmp_path, FAULTS["behind-a-wake"], OTHERS[file])
     assert lines_of(RULE, tmp_path, "3.11") == []
 
 

@@ -143,3 +143,13 @@ def test_the_workers_of_such_a_loader_do_not_start(tmp_path: Path) -> None:
     use = "for batch in Padded([1, 2], 1, multiprocessing_context='spawn'):\n    print(batch)\n"
     (tmp_path / "run.py").write_text(program(LOADERS, use))
     assert "Can't pickle local object 'collating.<locals>.collate'" in ended(tmp_path).stderr
+
+
+def test_a_pool_itself_starts_whatever_it_is_given_to_do(tmp_path: Path) -> None:
+    body = """
+with multiprocessing.Pool(1) as pool:
+    pool.map(lambda i: i, range(2))  # fault
+"""
+    text = program(WORK, body)
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.14") == marked(text)

@@ -40,14 +40,16 @@ def start(
     woken: Woken | None = None,
     condition: Condition | None = None,
     daemonic: bool = False,
+    tasks: tuple[Call, ...] = (),
 ) -> None:
-    """Note that processes start here, and what they do with a device."""
+    """Note that processes start here, and what they do with a device: by calls, and by later tasks."""
     if frame.quiet:
         return
     # What a process that begins anew does with a device is its own affair, unless it may be forked elsewhere.
     looked_at = context.method == "fork" or context.by_default or daemonic
-    child = _in_child(ev, frame, calls) if looked_at else _Child(None, None)
-    target = next(filter(None, (_name(call.function) for call in reversed(calls))), "")
+    done = (*calls, *tasks)
+    child = _in_child(ev, frame, done) if looked_at else _Child(None, None)
+    target = next(filter(None, (_name(call.function) for call in reversed(done))), "")
     needs = () if condition is None else (condition,)
     used = child.uses if context.method == "fork" or context.by_default else None
     trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None

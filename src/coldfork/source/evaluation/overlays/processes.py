@@ -123,17 +123,17 @@ def _work(
         return UNKNOWN
     hand_to_pool(frame, context, given, sink(name))
     if name in work.starts:
-        start(ev, frame, context, (*work.calls, given), sink(f"ProcessPoolExecutor.{name}"))
+        start(ev, frame, context, work.calls, sink(f"ProcessPoolExecutor.{name}"), tasks=(given,))
     elif work.made_at is not None:
         module, symbol, line = work.made_at
         if (module, symbol) == (frame.module.name, frame.symbol):
             here, frame.line = frame.line, line
             try:
-                start(ev, frame, context, (*work.calls, given), sink("Pool"), work.woken, daemonic=True)
+                start(ev, frame, context, work.calls, sink("Pool"), work.woken, daemonic=True, tasks=(given,))
             finally:
                 frame.line = here
         else:
-            start(ev, frame, context, (*work.calls, given), sink(f"Pool.{name}"), daemonic=True)
+            start(ev, frame, context, work.calls, sink(f"Pool.{name}"), daemonic=True, tasks=(given,))
     return UNKNOWN
 
 

@@ -37,8 +37,11 @@ def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
     assert told.endswith("seen\n" if name in FAULTS else "hidden\n"), told
 
 
-def test_for_the_processes_that_a_function_starts_it_is_in_time(tmp_path: Path) -> None:
-    start = "subprocess.run([sys.executable, '-c', 'pass'], check=True)"
+@pytest.mark.parametrize(
+    "start",
+    ["subprocess.run([sys.executable, '-c', 'pass'], check=True)", "os.execv(sys.executable, sys.argv)"],
+)
+def test_for_the_processes_that_a_function_starts_it_is_in_time(start: str, tmp_path: Path) -> None:
     text = program(HEAD, f"torch.cuda.init()\n{HIDE.replace('  # fault', '')}\n{start}")
     (tmp_path / "run.py").write_text(text)
     assert lines_of(RULE, tmp_path, "3.11") == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.model.effects import EffectKind
-from coldfork.source.evaluation.frame import Frame
+from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.overlays.child_processes import hand_to_pool, items_of, refuse, sink, start
 from coldfork.source.evaluation.overlays.contexts import CONTEXTS, SHARED, default, in_use, named
@@ -229,6 +229,14 @@ def _program(
     return None
 
 
+def _replacing(
+    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+) -> Value | None:
+    """What runs another program in this one's place: nothing comes behind it."""
+    _program(ev, frame, positional, keywords)
+    raise Raised("SystemExit")
+
+
 _IN_EVERY_PACKAGE: dict[str, Model] = {
     **CONTEXTS,
     "Process": _default_process,
@@ -239,12 +247,12 @@ LOADERS = ("torch.utils.data.DataLoader.__init__", "torch.utils.data.dataloader.
 _PROGRAMS = (
     *(f"subprocess.{name}" for name in ("Popen", "run", "call", "check_call", "check_output")),
     *(f"os.{name}" for name in ("system", "popen", "posix_spawn", "posix_spawnp", "spawnv", "spawnve")),
-    *(f"os.{name}" for name in ("execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp")),
     "asyncio.create_subprocess_exec",
     "asyncio.create_subprocess_shell",
 )
 PROCESSES: dict[str, Model] = {
     **dict.fromkeys(_PROGRAMS, _program),
+    **{f"os.exec{kind}": _replacing for kind in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")},
     **{f"{package}.{name}": model for package in _PACKAGES for name, model in _IN_EVERY_PACKAGE.items()},
     "torch.utils.data.DataLoader": _loader,
     "torch.utils.data.dataloader.DataLoader": _loader,

@@ -248,7 +248,6 @@ LIBRARY: dict[str, Model] = {
     "sys.exit": _exit,
     "os._exit": _exit,
     "os.abort": _exit,
-    **{f"os.exec{kind}": _exit for kind in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")},
     "builtins.exit": _exit,
     "contextvars.Context().run": _exec_known,
     "contextvars.copy_context().run": _exec_known,

@@ -272,8 +272,8 @@ def _answer(
 ) -> Answer:
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
     if request.programs and not request.entries:  # of entries it is asked what importing them does
-        asked = request.roots or found.files
-        faults.attempt(lambda: results.evaluate_programs(programs(program, asked), progress), None)
+        asked, again = request.roots or found.files, bool(request.roots)
+        faults.attempt(lambda: results.evaluate_programs(programs(program, asked, again), progress), None)
     quotations = Quotations(program, found.display)
     reporter = Reporter(program, results, found, request.entries, quotations, faults)
     remarks = Remarks(program, results, found, quotations)

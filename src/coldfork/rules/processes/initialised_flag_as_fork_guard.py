@@ -89,4 +89,5 @@ def judge(case: Case) -> Iterator[Finding]:
                 "choose spawn wherever the child may use a device, or ask coldfork.decide(), which asks the "
                 "driver"
             ),
+            verdict=drafting.surety(effect),
         )

@@ -10,6 +10,8 @@ _STATEMENTS = 20_000
 _STATEMENTS_IN_A_HURRY = 5_000
 #: So many for a function of which nobody knows who calls it.
 _STATEMENTS_OF_CALL = 2_000
+#: The same where somebody waits.
+_STATEMENTS_OF_CALL_IN_A_HURRY = 300
 #: Tests build values of all kinds while they are collected; they get less.
 _STATEMENTS_OF_TESTS = 4_000
 _DEEPEST = 60
@@ -45,9 +47,10 @@ class Budget:
         self.cut = None
         self.faults.clear()
 
-    def begin_call(self) -> None:
+    def begin_call(self, hurried: bool) -> None:
         """Start over, for a function that is called by itself."""
-        self.left, self.depth, self.loops = _STATEMENTS_OF_CALL, 0, 0
+        self.left = _STATEMENTS_OF_CALL_IN_A_HURRY if hurried else _STATEMENTS_OF_CALL
+        self.depth = self.loops = 0
 
     def charge_display(self, elements: int) -> None:
         """Count the elements of a display, or the arguments of a call, where they may be evaluated again."""

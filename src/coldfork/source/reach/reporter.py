@@ -21,7 +21,6 @@ from coldfork.source.reach.execution_order import Event, ExecutionOrder, prefere
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.preceding import Preceding
-from coldfork.source.reach.programs.flags import guards
 from coldfork.source.reach.programs.starts import Starts
 from coldfork.source.reach.propagation import (
     Importers,
@@ -93,9 +92,6 @@ class Reporter:
         starts = Starts(self._quotations, self._reaches, self.found.files, differ)
         started: list[Effect] = []
         self._faults.attempt(lambda: started.extend(starts.effects(self._starting())), None)
-        self._faults.attempt(
-            lambda: started.extend(guards(self.program, self.found.files, self._quotations)), None
-        )
         found = [*made.values(), *started]
         effects = self._faults.attempt(lambda: self._with_counts(found), found)
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))

@@ -23,7 +23,7 @@ _DECIDING = re.compile(
     rb"[\"'](?:%s)[\"']" % "|".join(sorted(VISIBILITY)).encode()
 )
 #: What asks whether a framework has made a context.
-_ASKING = (b"is_initialized", b"_is_in_bad_fork")
+_ASKING = re.compile(rb"is_initialized|_is_in_bad_fork")
 #: What stands where it is chosen how processes start.
 _NAMING = (b"spawn", b"get_context", b"START_METHOD", b"start_method")
 
@@ -62,14 +62,23 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         any(node[0] == nodes.MAIN for node in summary.body),
         any(word in source for word in _STARTING),
         _DECIDING.search(source) is not None,
-        any(word in source for word in _ASKING) and any(word in source for word in _NAMING),
+        _ASKING.search(source) is not None and any(word in source for word in _NAMING),
     )
 
 
 def lines_about_processes(source: bytes) -> Iterator[int]:
     """The lines of a file that start processes, or decide how they start."""
+    return _lines(_DECIDING, source)
+
+
+def lines_about_flags(source: bytes) -> Iterator[int]:
+    """The lines of a file that ask whether a framework has made a context."""
+    return _lines(_ASKING, source)
+
+
+def _lines(words: re.Pattern[bytes], source: bytes) -> Iterator[int]:
     line, end = 1, 0
-    for found in _DECIDING.finditer(source):
+    for found in words.finditer(source):
         line += source.count(b"\n", end, found.start())
         end = found.start()
         yield line

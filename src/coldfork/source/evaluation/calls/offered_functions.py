@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from typing import NamedTuple
-
+from coldfork.model.chains import StepKind
+from coldfork.model.effects import EffectKind
+from coldfork.source.evaluation.calls.flags import asked_by
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.starting import note_start
+from coldfork.source.evaluation.trace import Link, Start
+from coldfork.source.program.defined_functions import Defined, defined, holding
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Class, Node, last_name
-from coldfork.source.syntax.outline import lines_about_processes
+from coldfork.source.syntax.nodes import Class, Code, Node, last_name
+from coldfork.source.syntax.outline import lines_about_flags, lines_about_processes
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Function, Instance, Value
-
-
-class _Offered(NamedTuple):
-    """A function that a module offers, by the node that defines it."""
-
-    node: Node
-    owner: Node | None
-    """The class that it is a method of."""
 
 
 def call(ev: Interpreter, frame: Frame) -> None:
@@ -30,7 +24,7 @@ def call(ev: Interpreter, frame: Frame) -> None:
     conditions, stays = frame.conditions, frame.stays
     frame.site_starts.clear()  # those of the body are told of where it is imported
     for one in _offered(frame.module):
-        ev.budget.begin_call()
+        ev.budget.begin_call(ev.program.hurried)
         try:
             _call(ev, frame, one)
         except Raised:
@@ -41,7 +35,7 @@ def call(ev: Interpreter, frame: Frame) -> None:
         frame.must, frame.conditions, frame.stays = set(must), conditions, stays
 
 
-def _call(ev: Interpreter, frame: Frame, one: _Offered) -> None:
+def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
     owner = None if one.owner is None else ev.definitions.class_ref(frame.module, one.owner, None, "")
     function = ev.definitions.function(frame.module, one.node, None, owner)
     code = ev.definitions.code_of(function)
@@ -49,10 +43,21 @@ def _call(ev: Interpreter, frame: Frame, one: _Offered) -> None:
         return
     frame.at(function.line, function.line)
     frame.symbol = function.qualified
+    _note_choice(ev, frame, code)
     given: list[Value] = [UNKNOWN] * len(code.parameters.positional)
     if owner is not None and given and (receiver := _receiver(function, owner, one.node)) is not None:
         given[0] = receiver
     ev.call(frame, function, tuple(given), dict.fromkeys(code.parameters.keyword_only, UNKNOWN))
+
+
+def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
+    """Note that a function chooses how processes start by a flag."""
+    asked = asked_by(ev.program, frame.module, code) if frame.module.outline.asks_flag else None
+    if asked is not None:
+        line, frame.line = frame.line, asked.line
+        end = Link(StepKind.SINK, asked.flag, None, None, None)
+        note_start(frame, Start(EffectKind.CHOOSES_START_METHOD, "", "", asked.flag, (), (), end))
+        frame.line = line
 
 
 def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
@@ -65,33 +70,17 @@ def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
     return Instance(owner, open_=function.name != "__init__")
 
 
-def _offered(module: Module) -> Iterator[_Offered]:
-    """The functions and methods at the top of a module that hold a word about processes."""
-    defined = sorted(_defined(module), key=lambda one: nodes.line_of(one.node))
-    firsts = [nodes.line_of(one.node) for one in defined]
-    found = {bisect_right(firsts, line) - 1 for line in lines_about_processes(module.source)}
-    found |= {index for index, one in enumerate(defined) if _makes_a_loader(one)}
-    yield from (defined[index] for index in sorted(found) if index >= 0)
+def _offered(module: Module) -> list[Defined]:
+    """The functions and methods at the top of a module that hold a word about processes, or make loaders."""
+    functions = defined(module)
+    found = holding(functions, lines_about_processes(module.source))
+    if module.outline.asks_flag:
+        found += [one for one in holding(functions, lines_about_flags(module.source)) if one not in found]
+    return [*found, *(one for one in functions if one not in found and _makes_a_loader(one))]
 
 
-def _makes_a_loader(one: _Offered) -> bool:
+def _makes_a_loader(one: Defined) -> bool:
     """Whether a function makes an object of a class that derives from one of loaders."""
     _, _, name, *_ = one.node
     bases = () if one.owner is None or name != "__init__" else Class._make(one.owner).bases
     return any((last_name(base) or "").endswith("DataLoader") for base in bases)
-
-
-def _defined(module: Module) -> Iterator[_Offered]:
-    for entries in module.summary.binds.values():
-        for how, payload, _line, _guards in entries:
-            if how == nodes.BY_DEF:
-                yield _Offered(payload, None)
-            elif how == nodes.BY_CLASS:
-                yield from _methods(payload)
-
-
-def _methods(node: Node) -> Iterator[_Offered]:
-    for entries in Class._make(node).binds.values():
-        for how, payload, _line, _guards in entries:
-            if how == nodes.BY_DEF:
-                yield _Offered(payload, node)

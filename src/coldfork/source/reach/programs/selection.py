@@ -9,18 +9,20 @@ from coldfork.source.files.started import imported, offering, started
 from coldfork.source.program.program import Program
 
 
-def programs(program: Program, checked: Iterable[str]) -> list[str]:
+def programs(program: Program, checked: Iterable[str], again: bool = False) -> list[str]:
     """The checked modules with a part that runs only where they are started, and what commands call.
 
     Without a word that starts a process in all of the checked code there is nothing that running them would
-    show, and they are spared. The functions that hold such a word are called by themselves, too.
+    show, and they are spared. The functions that hold such a word are called by themselves, too; not so when
+    it is asked `again`, for another machine, on which hardly any depends.
     """
     modules = {name: module for name in checked if (module := program.module(name)) is not None}
     outlines = {name: module.outline for name, module in modules.items()}
     called = [
         offering(name)
         for name, outline in outlines.items()
-        if outline.about_processes and outline.error is None and not is_test(name, modules[name].path)
+        if not again and (outline.about_processes or outline.asks_flag) and outline.error is None
+        if not is_test(name, modules[name].path)
     ]
     if not any(outline.starts_processes for outline in outlines.values()):
         return called

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Arrival, Effect, EffectKind, ProcessStart, StartedProgram, Verdict
-from coldfork.model.positions import Position
-from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
-from coldfork.source.reach.quotations import Quotations
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Code, Node, code_of, last_name
 from coldfork.source.syntax.walk import walk
@@ -26,43 +20,14 @@ _VARIABLE = re.compile(r"(?:MULTIPROC|START)_METHOD")
 _KNOWING = re.compile(r"driver|cuinit|getcount|get_count|is_available|device_count", re.IGNORECASE)
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """A call that asks a flag."""
 
     line: int
     flag: str
 
 
-def guards(program: Program, checked: Iterable[str], quotations: Quotations) -> Iterator[Effect]:
-    """The lines of the checked code that ask a flag to choose how processes start."""
-    for name in checked:
-        module = program.module(name)
-        if module is None or not module.outline.asks_flag:
-            continue
-        for function in _functions(program, module):
-            asked = _chosen_by(program, module, function)
-            if asked is not None:
-                yield _effect(module, function, asked, quotations)
-
-
-def _functions(program: Program, module: Module) -> Iterator[Code]:
-    for entries in module.summary.binds.values():
-        for how, payload, _line, _guards in entries:
-            if how == nodes.BY_DEF and (code := _code(program, module, payload)) is not None:
-                yield code
-            elif how == nodes.BY_CLASS:
-                for methods in nodes.Class._make(payload).binds.values():
-                    for kind, definition, _, _ in methods:
-                        if kind == nodes.BY_DEF and (code := _code(program, module, definition)) is not None:
-                            yield code
-
-
-def _code(program: Program, module: Module, definition: Node) -> Code | None:
-    _, line, _name, _decorators, _header, raw = definition
-    return program.code_at(module, line) if raw is None else code_of(raw)
-
-
-def _chosen_by(program: Program, module: Module, function: Code) -> _Asked | None:
+def asked_by(program: Program, module: Module, function: Code) -> Asked | None:
     """The flag by which a function chooses; None where it does not, or asks for more."""
     inside = list(walk(function.block))
     if not any(map(_chooses, inside)):
@@ -87,14 +52,14 @@ def _chooses(node: Node) -> bool:
     return False
 
 
-def _asked(program: Program, module: Module, call: Node) -> _Asked | None:
+def _asked(program: Program, module: Module, call: Node) -> Asked | None:
     """The flag that a call asks, by itself or through a function that asks nothing else."""
     line, _, _ = nodes.place_of(call)
     function = nodes.called(call)
     flag = _flag(function)
     if not flag and function[0] == nodes.NAME:
         flag = _through(program, module, str(last_name(function)))
-    return _Asked(line, flag) if flag else None
+    return Asked(line, flag) if flag else None
 
 
 def _flag(function: Node) -> str:
@@ -120,32 +85,6 @@ def _through(program: Program, module: Module, name: str) -> str:
     return ""
 
 
-def _effect(module: Module, function: Code, asked: _Asked, quotations: Quotations) -> Effect:
-    path = quotations.path_of(module.name)
-    text = quotations.text(module.name, asked.line)
-    step = Step(StepKind.CALL, function.name, path, asked.line, text)
-    return Effect(
-        kind=EffectKind.CHOOSES_START_METHOD,
-        accelerator="",
-        verdict=Verdict.CERTAIN,
-        module=module.name,
-        path=path,
-        line=asked.line,
-        end_line=asked.line,
-        column=0,
-        text=text,
-        position=Position.MODULE,
-        chain=Chain((step, Step(StepKind.SINK, asked.flag))),
-        test=is_test(module.name, path),
-        start=ProcessStart(
-            "",
-            "",
-            asked.flag,
-            Arrival.CALL,
-            StartedProgram(module.name, path),
-            Chain(()),
-            before=None,
-            child=None,
-            sure=True,
-        ),
-    )
+def _code(program: Program, module: Module, definition: Node) -> Code | None:
+    _, line, _name, _decorators, _header, raw = definition
+    return program.code_at(module, line) if raw is None else code_of(raw)

@@ -25,7 +25,7 @@ _DECIDING = re.compile(
 #: What asks whether a framework has made a context.
 _ASKING = re.compile(rb"is_initialized|_is_in_bad_fork")
 #: What stands where it is chosen how processes start.
-_NAMING = (b"spawn", b"get_context", b"START_METHOD", b"start_method")
+_CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
 
 class Outline(NamedTuple):
@@ -44,14 +44,18 @@ class Outline(NamedTuple):
     """Whether a part of it runs only where it is started."""
     starts_processes: bool
     """Whether it mentions what starts processes."""
-    about_processes: bool
-    """Whether a line of it starts processes, or decides how they start."""
-    asks_flag: bool
-    """Whether it asks whether a framework has made a context, and names a start method."""
+    deciding: tuple[int, ...]
+    """The lines that start processes, or decide how they start and which devices they see."""
+    asking: tuple[int, ...]
+    """The lines that ask whether a framework has made a context, where the file names a start method."""
+    choosing: tuple[int, ...]
+    """The lines that name a start method, where the file asks whether a framework has made a context."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
     """The outline of a file."""
+    asking = tuple(_lines(_ASKING, source))
+    choosing = tuple(_lines(_CHOOSING, source)) if asking else ()
     return Outline(
         summary.imports,
         tuple(dict.fromkeys([name for name, _ in bases_of(summary)])),
@@ -61,19 +65,10 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         sets_variables(summary.body),
         any(node[0] == nodes.MAIN for node in summary.body),
         any(word in source for word in _STARTING),
-        _DECIDING.search(source) is not None,
-        _ASKING.search(source) is not None and any(word in source for word in _NAMING),
+        tuple(_lines(_DECIDING, source)),
+        asking if choosing else (),
+        choosing if asking else (),
     )
-
-
-def lines_about_processes(source: bytes) -> Iterator[int]:
-    """The lines of a file that start processes, or decide how they start."""
-    return _lines(_DECIDING, source)
-
-
-def lines_about_flags(source: bytes) -> Iterator[int]:
-    """The lines of a file that ask whether a framework has made a context."""
-    return _lines(_ASKING, source)
 
 
 def _lines(words: re.Pattern[bytes], source: bytes) -> Iterator[int]:

@@ -13,7 +13,6 @@ from coldfork.source.program.defined_functions import Defined, defined, holding
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Class, Code, Node, last_name
-from coldfork.source.syntax.outline import lines_about_flags, lines_about_processes
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Function, Instance, Value
 
 
@@ -52,7 +51,7 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
 
 def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
     """Note that a function chooses how processes start by a flag."""
-    asked = asked_by(ev.program, frame.module, code) if frame.module.outline.asks_flag else None
+    asked = asked_by(ev.program, frame.module, code) if frame.module.outline.asking else None
     if asked is not None:
         line, frame.line = frame.line, asked.line
         end = Link(StepKind.SINK, asked.flag, None, None, None)
@@ -72,10 +71,10 @@ def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
 
 def _offered(module: Module) -> list[Defined]:
     """The functions and methods at the top of a module that hold a word about processes, or make loaders."""
-    functions = defined(module)
-    found = holding(functions, lines_about_processes(module.source))
-    if module.outline.asks_flag:
-        found += [one for one in holding(functions, lines_about_flags(module.source)) if one not in found]
+    functions, outline = defined(module), module.outline
+    choosing = holding(functions, outline.choosing)
+    found = holding(functions, outline.deciding)
+    found += [one for one in holding(functions, outline.asking) if one in choosing and one not in found]
     return [*found, *(one for one in functions if one not in found and _makes_a_loader(one))]
 
 

@@ -21,7 +21,7 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
     called = [
         offering(name)
         for name, outline in outlines.items()
-        if not again and (outline.about_processes or outline.asks_flag) and outline.error is None
+        if not again and (outline.deciding or outline.asking) and outline.error is None
         if not is_test(name, modules[name].path)
     ]
     if not any(outline.starts_processes for outline in outlines.values()):

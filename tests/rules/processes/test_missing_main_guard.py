@@ -54,6 +54,25 @@ if __name__ == "__main__":
     one.start()
     one.join()
 """,
+    "a-guard-for-what-runpy-runs": """
+import pathlib, runpy
+
+pathlib.Path("inner.py").write_text(pathlib.Path("run.py").read_text())
+if __name__ == "__main__":
+    if pathlib.Path(sys.argv[0]).name == "run.py":
+        sys.argv[0] = "inner.py"
+        runpy.run_path("inner.py", run_name="__main__")
+    else:
+        one = multiprocessing.get_context("spawn").Process(target=work)
+        one.start()
+        one.join()
+""",
+    "a-module-that-runpy-imports-under-its-name": """
+import pathlib, runpy
+
+pathlib.Path("inner.py").write_text('if __name__ == "__main__":\\n    raise SystemExit(work())\\n')
+runpy.run_path("inner.py")
+""",
     "a-fork": """
 one = multiprocessing.get_context("fork").Process(target=work)
 one.start()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.processes.lines import ended, is_run, lines_of, marked, program
+from tests.rules.processes.lines import ALONE, ended, is_run, lines_of, marked, program
 
 RULE = "visibility-too-late"
 HEAD = "import os, subprocess, sys\nimport torch\n\n"
@@ -23,6 +23,14 @@ SOUND = {
     "behind-what-wakes-nothing": f"torch.ones(1)\nprint(torch.__version__)\n{HIDE}".replace("  # fault", ""),
 }
 EVERY = {**FAULTS, **SOUND}
+
+
+#: What a module does that imports torch before the program that imports it writes the variable.
+MODULES = {
+    "def make():\n    return torch.nn.Linear(1, 1)\n": "hidden\n",
+    "HAS_CUDA = torch.cuda.is_available()\n": "seen\n",
+    "DEVICE = torch.cuda.current_device()\n": "seen\n",
+}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -47,11 +55,19 @@ def test_for_the_processes_that_a_function_starts_it_is_in_time(start: str, tmp_
     assert lines_of(RULE, tmp_path, "3.11") == []
 
 
-def test_an_import_that_wakes_nothing_is_not_too_early(tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text("import torch\n\ndef make(): return torch.nn.Linear(1, 1)\n")
-    text = f"import os\nimport model\n{HIDE.replace('  # fault', '')}\nimport torch\n{SEEN}\n"
+@pytest.mark.parametrize("body", MODULES)
+def test_another_modules_import_of_torch_is_too_early_if_it_wakes_the_driver(body: str, tmp_path: Path) -> None:
+    late = MODULES[body] == "seen\n"
+    (tmp_path / "model.py").write_text(f"import torch\n\n{body}")
+    hide = HIDE if late else HIDE.replace("  # fault", "")
+    text = f"import os\nimport model\n{hide}\nimport torch\n{SEEN}\n"
     (tmp_path / "run.py").write_text(text)
-    assert lines_of(RULE, tmp_path, "3.11") == []
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)
+    if ALONE:
+        return
+    pytest.importorskip("torch")
+    told = ended(tmp_path, "--virtual", "h100").stdout
+    assert told.endswith(MODULES[body]), told
 
 
 def test_a_variable_of_another_driver_is_its_own(tmp_path: Path) -> None:

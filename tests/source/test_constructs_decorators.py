@@ -282,3 +282,35 @@ Asked()
 Other(int, torch.cuda.get_device_name)
 """
     assert_as_expected(text, tmp_path, Setting(runs=dotted.startswith("dataclasses")))
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_constructor_that_a_decorator_of_the_program_writes(typed: bool, tmp_path: Path) -> None:
+    first, second = ("first: object =", "second: object =") if typed else ("first = ib", "second = ib")
+    text = f"""
+import torch
+
+class ib:
+    def __init__(self, default=None):
+        self.default = default
+
+def record(cls):
+    fields = cls.__dict__.get("__annotations__", {{}}) or cls.__dict__
+    names = [name for name in fields if not name.startswith("_")]
+    defaults = {{name: getattr(cls.__dict__[name], "default", cls.__dict__[name]) for name in names}}
+    def fill(self, given, named):
+        self.__dict__.update({{**defaults, **dict(zip(names, given)), **named}})
+    body = {{"__init__": lambda self, *given, **named: fill(self, given, named)}}
+    return eval("type(name, (), body)", {{"name": cls.__name__, "body": body}})
+
+@record
+class Asked:
+    {first} (int)
+    {second} (None)
+
+Asked(torch.cuda.get_device_name).first()  # expect: device-init-at-import
+Asked(second=torch.cuda.get_device_name).second()  # expect: device-init-at-import
+Asked(second="given").second is None and torch.cuda.get_device_name()
+Asked(int, "given").second or torch.cuda.get_device_name()
+"""
+    assert_as_expected(text, tmp_path)

@@ -56,7 +56,7 @@ def test_for_the_processes_that_a_function_starts_it_is_in_time(start: str, tmp_
 
 
 @pytest.mark.parametrize("body", MODULES)
-def test_another_modules_import_of_torch_is_too_early_if_it_wakes_the_driver(body: str, tmp_path: Path) -> None:
+def test_an_import_that_wakes_the_driver_is_too_early(body: str, tmp_path: Path) -> None:
     late = MODULES[body] == "seen\n"
     (tmp_path / "model.py").write_text(f"import torch\n\n{body}")
     hide = HIDE if late else HIDE.replace("  # fault", "")

@@ -23,6 +23,9 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
+#: The functions of attrs that make a field which needs no type.
+_FIELDS = frozenset({"attrib", "ib"})
+
 
 def construct(
     ev: Interpreter,
@@ -91,7 +94,7 @@ def _initialise(
     if initialiser is not None and isinstance(initialiser.holder, ClassRef):
         ev.call(frame, Bound(initialiser.value, made), positional, keywords)
         return
-    if any(isinstance(base, ClassRef) and base.dataclass for base in linear(ev, cls)) or _decorated(cls):
+    if _is_generated(ev, cls):
         _fields(ev, frame, made, positional, keywords)
         return
     for base in external_bases(ev, cls):
@@ -99,9 +102,28 @@ def _initialise(
             return
 
 
-def _decorated(cls: ClassRef) -> bool:
-    """True for a dataclass whose decorator has not been run: looked up by its name."""
-    return any(last_name(called(node)) == "dataclass" for node, _ in cls.statement.decorators)
+def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
+    """Whether a class without `__init__` has been given one that takes its fields.
+
+    That is what decorators do to a class that derives from nothing else, in whatever way they do it.
+    """
+    bases = linear(ev, cls)
+    own = [base for base in bases if isinstance(base, ClassRef)]
+    if any(base.dataclass for base in own):
+        return True
+    if any(last_name(called(node)) == "dataclass" for node, _ in cls.statement.decorators):
+        return True  # looked up by its name: the decorator has not been run
+    return len(own) == len(bases) and any(base.statement.decorators for base in own)
+
+
+def _is_field(entries: tuple[nodes.Node, ...]) -> bool:
+    """Whether a name of a class is one of its fields: it has a type, or is bound to a field of attrs."""
+    for how, payload, _line, _guards in entries:
+        if how == nodes.BY_TYPE:
+            return True
+        if how == nodes.BY_VALUE and payload[0] == nodes.CALL and last_name(called(payload)) in _FIELDS:
+            return True
+    return False
 
 
 def _fields(
@@ -113,7 +135,7 @@ def _fields(
         if not isinstance(base, ClassRef):
             continue
         for name, entries in base.binds.items():
-            if not any(entry[0] == nodes.BY_TYPE for entry in entries):
+            if not _is_field(entries):
                 continue
             if name in keywords:
                 made.attributes[name] = keywords[name]
@@ -135,7 +157,7 @@ def _default(
         if payload[0] == nodes.CALL:
             _, _, _, keywords, *_ = payload
             for keyword, node in keywords:
-                if keyword == "default_factory":
+                if keyword in ("default_factory", "factory"):
                     factory = ev.quietly(base.module, base.env, node)
                     made.attributes[name] = ev.call(frame, factory)
                     return

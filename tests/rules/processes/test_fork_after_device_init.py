@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from tests.rules.processes.lines import ended
+from tests.rules.processes.lines import ALONE, ended, lines_of, marked
 from tests.rules.processes.programs_that_fork import FAULTS, SOUND
 
 RULE = "fork-after-device-init"
@@ -127,11 +127,12 @@ def launch(work): multiprocessing.get_context('fork').Process(target=work).start
 CLICKED = """
 import click
 import torch
+from click import command as made
 from engine.launch import launch
 
 def work(): torch.zeros(1, device="cuda")
 
-@click.command()
+@made()
 @click.option("--count", default=1)
 def main(count):
     torch.cuda.init()
@@ -159,6 +160,81 @@ def test_what_commands_call_is_followed_wherever_they_are_listed(where: str, tmp
     assert said(tmp_path) == {"launch.py": [3]}
     (tmp_path / name).write_text("")
     assert said(tmp_path) == {}
+
+
+LAUNCHING = """
+import multiprocessing, sys
+import torch
+
+def work():
+    torch.cuda.synchronize()
+
+def launch():
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()  # fault
+    child.join()
+    sys.exit(child.exitcode)
+
+"""
+#: Commands of one program: `train` wakes the device before it forks, and `info` does not.
+COMMANDS = {
+    "argparse": """
+import argparse
+
+def train(args):
+    torch.cuda.init()
+    launch()
+
+def info(args):
+    launch()
+
+def main():
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for command in (train, info):
+        print(commands.add_parser(command.__name__))
+    commands.choices["train"].set_defaults(func=train)
+    commands.choices["info"].set_defaults(func=info)
+    args = parser.parse_args()
+    args.func(args)
+""",
+    "click": """
+import click
+
+@click.group()
+def main():
+    pass
+
+@main.command()
+def train():
+    torch.cuda.init()
+    launch()
+
+@main.command()
+def info():
+    launch()
+""",
+}
+
+
+@pytest.mark.parametrize("library", COMMANDS)
+def test_what_a_parser_of_command_lines_calls_is_followed(library: str, tmp_path: Path) -> None:
+    text = f"{LAUNCHING}{COMMANDS[library]}\nif __name__ == '__main__':\n    main()\n"
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)
+    harmless = text.replace("    torch.cuda.init()\n", "")
+    (tmp_path / "run.py").write_text(harmless)
+    assert lines_of(RULE, tmp_path, "3.11") == []
+    if ALONE:
+        return
+    pytest.importorskip("torch")
+    (tmp_path / "run.py").write_text(text)
+    command = [sys.executable, "-m", "coldfork", "run", "--virtual", "h100", "run.py"]
+    ends = {}
+    for name in ("train", "info"):
+        one = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+        ends[name] = one.returncode
+    assert ends == {"train": 1, "info": 0}
 
 
 def test_what_a_package_is_started_as_imports_what_lies_in_it(tmp_path: Path) -> None:

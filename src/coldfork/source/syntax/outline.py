@@ -27,6 +27,11 @@ _ASKING = re.compile(rb"is_initialized|_is_in_bad_fork")
 #: What stands where it is chosen how processes start.
 _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
+#: What hands a function to a parser of command lines, which calls it for some of them.
+_HANDING = re.compile(rb"\bset_defaults\(\s*\w+\s*=\s*(\w+)\s*[,)]|\b(?:Fire|app\.run)\(\s*(\w+)\s*[,)]")
+#: What decorates a function that is a command.
+_COMMAND = "command"
+
 
 class Outline(NamedTuple):
     """The few things about a file that are told without unpacking its summary. Plain data throughout."""
@@ -50,6 +55,8 @@ class Outline(NamedTuple):
     """The lines that ask whether a framework has made a context, where the file names a start method."""
     choosing: tuple[int, ...]
     """The lines that name a start method, where the file asks whether a framework has made a context."""
+    commands: tuple[str, ...]
+    """Its functions that a library calls for some command lines."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
@@ -68,7 +75,20 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         tuple(_lines(_DECIDING, source)),
         asking if choosing else (),
         choosing if asking else (),
+        tuple(sorted(set(_commands(summary, source)))),
     )
+
+
+def _commands(summary: Summary, source: bytes) -> Iterator[str]:
+    """The functions of a file that are commands by a decorator, or by what they are handed to."""
+    handed = {(found[1] or found[2]).decode() for found in _HANDING.finditer(source)}
+    for name, entries in summary.binds.items():
+        for how, payload, _line, _guards in entries:
+            if how != nodes.BY_DEF:
+                continue
+            decorators = [nodes.called(node) for node, _ in nodes.decorators_of(payload)]
+            if name in handed or any(last_name(node) == _COMMAND for node in decorators):
+                yield name
 
 
 def _lines(words: re.Pattern[bytes], source: bytes) -> Iterator[int]:

@@ -23,12 +23,20 @@ def call(ev: Interpreter, frame: Frame, dotted: str) -> None:
     elif written is not None:
         frame.at(written.line, written.line)
     frame.symbol = dotted
-    if isinstance(value, (Function, Bound)) or written is None:
+    if isinstance(value, Function):
+        ev.call(frame, value, tuple([UNKNOWN] * _needed(ev, value)))
+    elif isinstance(value, Bound) or written is None:
         ev.call(frame, value)
-        return
-    code = ev.definitions.code_of(written)
-    known = () if code is None else code.parameters.positional
-    ev.call(frame, written, tuple([UNKNOWN for _ in known]))
+    else:
+        code = ev.definitions.code_of(written)
+        known = () if code is None else code.parameters.positional
+        ev.call(frame, written, tuple([UNKNOWN] * len(known)))
+
+
+def _needed(ev: Interpreter, function: Function) -> int:
+    """How many arguments a function does not do without: what has read the command line gives them."""
+    code = ev.definitions.code_of(function)
+    return 0 if code is None else len(code.parameters.positional) - len(code.parameters.defaults)
 
 
 def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:

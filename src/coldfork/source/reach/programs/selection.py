@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.started import imported, offering, started
+from coldfork.source.files.started import command, imported, offering, started
 from coldfork.source.program.program import Program
 
 
@@ -28,5 +28,11 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
         return called
     named = [name for name, outline in outlines.items() if outline.is_program and outline.error is None]
     others = outlines.keys() - set(named)
-    commands = (command for command in program.project.commands if imported(command) in others)
-    return [*map(started, named), *commands, *called]
+    installed = [each for each in program.project.commands if imported(each) in others]
+    handed = [
+        command(name, function)
+        for name, outline in outlines.items()
+        if outline.error is None and not is_test(name, modules[name].path)
+        for function in outline.commands
+    ]
+    return [*map(started, named), *dict.fromkeys([*installed, *handed]), *called]

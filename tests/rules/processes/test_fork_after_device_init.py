@@ -162,6 +162,49 @@ def test_what_commands_call_is_followed_wherever_they_are_listed(where: str, tmp
     assert said(tmp_path) == {}
 
 
+SETTING = 'import multiprocessing\n\nmultiprocessing.set_start_method("spawn", force=True)\n'
+#: By what is imported: the files of a package that sets the method, or does not.
+SETTERS = {
+    "by-the-module": ({"launcher.py": SETTING}, []),
+    "by-its-package": ({"__init__.py": SETTING, "launcher.py": ""}, []),
+    "by-what-it-imports": ({"launcher.py": "import engine.deeper\n", "deeper.py": SETTING}, []),
+    "by-none": ({"launcher.py": ""}, ["run.py"]),
+    "by-a-function": ({"launcher.py": f"def use():\n    {SETTING.splitlines()[-1]}\n"}, ["run.py"]),
+}
+BY_DEFAULT = """import multiprocessing
+import sys
+
+import torch
+
+import engine.launcher
+
+def work():
+    torch.cuda.synchronize()
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    child = multiprocessing.Process(target=work)
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+"""
+
+
+@pytest.mark.parametrize("setter", SETTERS)
+def test_a_method_that_an_import_has_set_holds(setter: str, tmp_path: Path) -> None:
+    files, expected = SETTERS[setter]
+    (tmp_path / "engine").mkdir()
+    for name, text in {"__init__.py": "", **files}.items():
+        (tmp_path / "engine" / name).write_text(text)
+    (tmp_path / "run.py").write_text(BY_DEFAULT)
+    assert list(said(tmp_path)) == expected
+    if ALONE or sys.version_info >= (3, 14):
+        return
+    pytest.importorskip("torch")
+    told = ended(tmp_path, "--virtual", "h100")
+    assert told.returncode == (1 if expected else 0), told.stderr
+
+
 LAUNCHING = """
 import multiprocessing, sys
 import torch

@@ -55,6 +55,41 @@ def test_for_the_processes_that_a_function_starts_it_is_in_time(start: str, tmp_
     assert lines_of(RULE, tmp_path, "3.11") == []
 
 
+MANAGERS = {
+    "a-function": """
+@contextlib.contextmanager
+def only(device):
+    os.environ["CUDA_VISIBLE_DEVICES"] = device
+    yield
+""",
+    "a-class": """
+class only:
+    def __init__(self, device):
+        self.device = device
+    def __enter__(self):
+        os.environ["CUDA_VISIBLE_DEVICES"] = self.device
+    def __exit__(self, *problem):
+        pass
+""",
+}
+AROUND = {
+    "a-process": (False, "subprocess.run([sys.executable, '-c', 'pass'], check=True)"),
+    "nothing-else": (True, "torch.cuda.device_count()"),
+}
+
+
+@pytest.mark.parametrize("inside", AROUND)
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_a_context_manager_sets_it_for_what_is_started_inside(
+    manager: str, inside: str, tmp_path: Path
+) -> None:
+    late, statement = AROUND[inside]
+    body = f'torch.cuda.init()\nwith only("-1"):\n    {statement}'
+    text = program(f"import contextlib\n{HEAD}{MANAGERS[manager]}", body)
+    (tmp_path / "run.py").write_text(text)
+    assert bool(lines_of(RULE, tmp_path, "3.11")) is late
+
+
 @pytest.mark.parametrize("body", MODULES)
 def test_an_import_that_wakes_the_driver_is_too_early(body: str, tmp_path: Path) -> None:
     late = MODULES[body] == "seen\n"

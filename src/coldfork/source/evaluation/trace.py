@@ -142,6 +142,8 @@ class Start(NamedTuple):
     """True inside a `try` that may handle an error."""
     by_default: bool = False
     """True where nobody states the method."""
+    around: bool = False
+    """True in a context manager, which does it for what its caller does inside."""
 
     @property
     def place(self) -> tuple[str, int, EffectKind, bool]:

@@ -21,6 +21,7 @@ from coldfork.source.reach.execution_order import Event, ExecutionOrder, prefere
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
 from coldfork.source.reach.lazy_statements import may_be_lazy
 from coldfork.source.reach.preceding import Preceding
+from coldfork.source.reach.programs.start_methods import StartMethods
 from coldfork.source.reach.programs.starts import Starts
 from coldfork.source.reach.propagation import (
     Importers,
@@ -89,7 +90,8 @@ class Reporter:
             for effect in (*self._all(self._own, name, above), *self._all(self._imported, name, above)):
                 self._faults.attempt(partial(_take_in, effect, made), None, name, effect.path, effect.line)
         differ = self.program.project.defaults_differ
-        starts = Starts(self._quotations, self._reaches, self.found.files, differ)
+        methods = StartMethods(self.results)
+        starts = Starts(self._quotations, self._reaches, self.found.files, methods, differ)
         started: list[Effect] = []
         self._faults.attempt(lambda: started.extend(starts.effects(self._starting())), None)
         found = [*made.values(), *started]

@@ -192,9 +192,16 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
         isinstance(value, Const) and ev.environment.values.get(name) == value.value
     ):
         end = Link(StepKind.SINK, f'os.environ["{name}"]', None, None, None)
-        note_start(frame, Start(EffectKind.SETS_VISIBILITY, "", "", name, (), (), end))
+        start = Start(EffectKind.SETS_VISIBILITY, "", "", name, (), (), end, around=_is_around(frame))
+        note_start(frame, start)
     ev.environment.set(name, str(value.value) if isinstance(value, Const) and not frame.conditions else None)
     ev.journal.note_peculiar()
+
+
+def _is_around(frame: Frame) -> bool:
+    """Whether a frame is that of a context manager, which goes on when its caller has done something."""
+    function = frame.function
+    return function is not None and (function.context or function.name in ("__enter__", "__aenter__"))
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, right: Node) -> None:

@@ -12,7 +12,7 @@ from coldfork.source.program.program import Program
 def programs(program: Program, checked: Iterable[str], again: bool = False) -> list[str]:
     """The checked modules with a part that runs only where they are started, and what commands call.
 
-    Without a word that starts a process in all of the checked code there is nothing that running them would
+    Without a word about processes in all of the checked code there is nothing that running them would
     show, and they are spared. The functions that hold such a word are called by themselves, too; not so when
     it is asked `again`, for another machine, on which hardly any depends.
     """
@@ -24,7 +24,7 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
         if not again and (outline.deciding or outline.asking) and outline.error is None
         if not is_test(name, modules[name].path)
     ]
-    if not any(outline.starts_processes for outline in outlines.values()):
+    if not any(outline.starts_processes or outline.deciding for outline in outlines.values()):
         return called
     named = [name for name, outline in outlines.items() if outline.is_program and outline.error is None]
     others = outlines.keys() - set(named)

@@ -20,6 +20,7 @@ from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Link, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.started import called, imported, is_offering, is_started
+from coldfork.source.reach.programs.start_methods import StartMethods
 from coldfork.source.reach.propagation import ModuleResult, Reaches, combine, targets
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.values.conditions import Conditions, contradiction
@@ -42,12 +43,14 @@ class Starts:
         quotations: Quotations,
         reaches: Reaches,
         checked: Mapping[str, str],
+        methods: StartMethods,
         defaults_differ: bool = False,
     ) -> None:
         self._quotations = quotations
         self._defaults_differ = defaults_differ
         self._reaches = reaches
         self._checked = checked
+        self._methods = methods
 
     def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
         """The effects of each line of the checked code that starts processes, one of each line."""
@@ -55,10 +58,10 @@ class Starts:
         for name, result in results.items():
             for site in result.starts:
                 before = self._before(name, result, site)
-                told = self._told(name, site.start, before)
-                if told is None or (before is not None and _for_children(site.start, result.starts)):
+                start = self._methods.held(name, result, site)
+                told = self._told(name, start, before)
+                if told is None or (before is not None and _for_children(start, result.starts)):
                     continue
-                start = site.start
                 # Of a program more is known than of who calls a function.
                 complete = before is not None and start.child is not None
                 apart = (not complete, start.trouble is None, is_offering(name))
@@ -185,12 +188,16 @@ def _beside(name: str, start: Start) -> bool:
 
 
 def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
-    """Whether a function sets devices for the processes that it starts, not for its own."""
+    """Whether a function sets devices for the processes that it starts, not for its own.
+
+    A context manager sets them for those that are started inside of it.
+    """
     if start.does is not EffectKind.SETS_VISIBILITY:
         return False
-    own = list(_links(start.link))[-1]
+    own = list(_links(start.link))[-2 if start.around else -1 :]
+    functions = {(link.module, link.symbol) for link in own}
     return any(
-        (link.module, link.symbol) == (own.module, own.symbol)
+        (link.module, link.symbol) in functions
         for site in sites
         if site.start.does in _STARTING and not site.start.tasks
         for link in _links(site.start.link)

@@ -144,6 +144,8 @@ class ProcessStart:
     """True inside a `try` that may handle an error of this line."""
     differs: bool = False
     """True where no method is stated, and the Pythons that the project supports have different ones."""
+    unguarded: str = ""
+    """A module of which every import comes to this line; empty where there is none."""
 
     @property
     def program(self) -> str:

@@ -117,6 +117,62 @@ if __name__ == "__main__":
     pool = Pool(1)  # fault
     pool.apply_async(functools.partial(work, 2), (3,)).get()
 """,
+    "a-pool-by-its-own-module": """
+import torch
+from multiprocessing.pool import Pool
+
+def work(i): return torch.ones(1, device="cuda") * i
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    with Pool(1) as pool:  # fault
+        pool.map(work, range(2))
+""",
+    "a-class-of-a-context": """
+import multiprocessing, torch
+
+context = multiprocessing.get_context("fork")
+
+class Worker(context.Process):
+    def run(self): torch.cuda.synchronize()
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    worker = Worker()
+    worker.start()  # fault
+    worker.join()
+    raise SystemExit(worker.exitcode)
+""",
+    "a-class-that-forks": """
+import torch
+from multiprocessing.context import ForkProcess
+
+def work(): torch.cuda.synchronize()
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    worker = ForkProcess(target=work)
+    worker.start()  # fault
+    worker.join()
+    raise SystemExit(worker.exitcode)
+""",
+    "a-pool-kept": """
+import multiprocessing, torch
+
+def work(i): return torch.ones(1, device="cuda") * i
+
+class Engine:
+    def __init__(self):
+        torch.cuda.init()
+        self.pool = multiprocessing.get_context("fork").Pool(1)
+
+    def run(self):
+        with self.pool:
+            self.pool.map(work, range(2))  # fault
+
+if __name__ == "__main__":
+    Engine().run()
+""",
     "a-function-of-the-program": """
 import torch
 import torch.multiprocessing as mp
@@ -326,6 +382,53 @@ if __name__ == "__main__":
     pool.map(abs, range(2))
     torch.cuda.init()
     print(pool.map(work, range(2)))
+""",
+    "a-pool-kept-from-before-the-wake": """
+import multiprocessing, torch
+
+def work(i): torch.cuda.init()
+
+class Engine:
+    def __init__(self):
+        self.pool = multiprocessing.get_context("fork").Pool(1)
+        torch.cuda.init()
+
+    def run(self):
+        with self.pool:
+            return self.pool.map(work, range(2))
+
+if __name__ == "__main__":
+    Engine().run()
+""",
+    "an-executor-used-before-the-wake": """
+from concurrent.futures import ProcessPoolExecutor
+import torch
+
+def ping(): return 1
+
+def work(i): torch.cuda.init()
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as executor:
+        executor.submit(ping).result()
+        torch.cuda.init()
+        list(executor.map(work, range(3)))
+""",
+    "a-default-that-nobody-overrides": """
+import multiprocessing, torch
+
+def work(): torch.cuda.synchronize()
+
+def main(warm=False):
+    if warm:
+        torch.cuda.init()
+    one = multiprocessing.get_context("fork").Process(target=work)
+    one.start()
+    one.join()
+    return one.exitcode
+
+if __name__ == "__main__":
+    raise SystemExit(main())
 """,
     "a-wake-in-another-child": """
 import multiprocessing, torch

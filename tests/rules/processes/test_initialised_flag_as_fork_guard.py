@@ -57,6 +57,10 @@ def choose():
 """,
 }
 OTHERS = {
+    "a-question-about-something-else": (
+        "def choose():\n    if torch.cuda.is_initialized():\n        torch.cuda.synchronize()\n"
+        "    return multiprocessing.get_context('spawn')\n"
+    ),
     "a-question-of-its-own": "def seed():\n    if torch.cuda.is_initialized():\n        print('seeded')\n",
     "another-flag": (
         "def choose():\n    if torch.distributed.is_initialized():\n"

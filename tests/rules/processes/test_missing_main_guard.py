@@ -47,7 +47,17 @@ with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as 
         print(problem)
 """,
 }
+FAULTS["a-guard-of-something-else"] = f"""{FAULTS["a-process"]}
+if __name__ == "__main__":
+    print("done")
+"""
 SOUND = {
+    "a-guard-by-the-name-of-children": """
+if __name__ != "__mp_main__":
+    one = multiprocessing.get_context("spawn").Process(target=work)
+    one.start()
+    one.join()
+""",
     "a-guard": """
 if __name__ == "__main__":
     one = multiprocessing.get_context("spawn").Process(target=work)
@@ -118,6 +128,17 @@ def test_what_is_said_is_what_happens(name: str, tmp_path: Path) -> None:
         check=False,
     )
     assert ("bootstrapping phase" in ended.stdout + ended.stderr) is bool(marked), ended.stderr
+
+
+def test_the_file_that_starts_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pools.py").write_text(
+        "import multiprocessing\n\ndef start(work):\n"
+        "    one = multiprocessing.get_context('spawn').Process(target=work)\n    one.start()\n"
+    )
+    (tmp_path / "run.py").write_text("import pools\n\ndef work(): pass\n\npools.start(work)\n")
+    (found,) = coldfork.check([tmp_path], target_version="3.11").findings
+    assert (found.rule, found.path, found.line) == (RULE, "pools.py", 5)
+    assert found.message == "importing run starts a process, which imports run again"
 
 
 def test_from_python_3_14_on_it_is_the_default(tmp_path: Path) -> None:

@@ -29,6 +29,13 @@ values = [multiprocessing.Value("i", n) for n in range(2)]
 one = multiprocessing.get_context("spawn").Process(target=work, args=(values,))
 """,
 }
+FAULTS |= {
+    "a-partial": """
+import functools
+target = functools.partial(work, multiprocessing.Queue())
+one = multiprocessing.get_context("spawn").Process(target=target)
+""",
+}
 SOUND = {
     "one-context": """
 context = multiprocessing.get_context("spawn")
@@ -86,6 +93,25 @@ class Engine:
 
 def test_an_object_takes_along_what_it_holds(tmp_path: Path) -> None:
     text = program(f"{HEAD}{OBJECT}", "Engine().start()")
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)
+    assert ALONE or "A SemLock created in a fork context" in ended(tmp_path).stderr
+
+
+def test_what_an_object_of_a_class_of_a_context_holds_is_sent_too(tmp_path: Path) -> None:
+    text = """import multiprocessing
+
+context = multiprocessing.get_context("spawn")
+
+class Worker(context.Process):
+    def __init__(self):
+        super().__init__()
+        self.queue = multiprocessing.Queue()
+
+if __name__ == "__main__":
+    one = Worker()
+    one.start()  # fault
+"""
     (tmp_path / "run.py").write_text(text)
     assert lines_of(RULE, tmp_path, "3.11") == marked(text)
     assert ALONE or "A SemLock created in a fork context" in ended(tmp_path).stderr

@@ -21,6 +21,9 @@ FAULTS = {
     "in-a-constructor": (
         f"class Streamer:\n    def __init__(self):\n        {SET}  # fault\n\ndef use(): Streamer()\n"
     ),
+    "by-another-name": (
+        "from multiprocessing import set_start_method as choose\n\ndef use():\n    choose('fork')  # fault\n"
+    ),
     "in-a-function": f"def use():\n    {SET}  # fault\n",
 }
 SOUND = {

@@ -64,6 +64,20 @@ def test_what_puts_none_to_use_does_not(name: str, tmp_path: Path) -> None:
     assert not is_run(name, SOUND) or ended(tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("asked", ["is None", '!= "spawn"'])
+def test_one_that_is_set_only_where_it_is_not_holds(asked: str, tmp_path: Path) -> None:
+    set_once = f"""
+def ensure():
+    if multiprocessing.get_start_method(allow_none=True) {asked}:
+        multiprocessing.set_start_method("spawn")
+
+"""
+    text = program(HEAD + set_once, "ensure()\nqueue = multiprocessing.Queue()\nensure()")
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == []
+    assert ALONE or ended(tmp_path).returncode == 0
+
+
 def test_by_force_it_is_in_time(tmp_path: Path) -> None:
     laid_out(tmp_path, USES["a-queue"], 'multiprocessing.set_start_method("spawn", force=True)')
     assert lines_of(RULE, tmp_path, "3.11") == []

@@ -9,7 +9,22 @@ import pytest
 from tests.rules.processes.lines import ended, is_run, lines_of, marked, program
 
 RULE = "unpicklable-target"
-WORK = "import functools, multiprocessing\n\ndef work(i=0):\n    return i\n\n"
+WORK = """import functools, multiprocessing
+
+def work(i=0):
+    return i
+
+def passing(function):
+    @functools.wraps(function)
+    def wrapper(*given):
+        return function(*given)
+    return wrapper
+
+@passing
+def decorated(i):
+    return i
+
+"""
 #: By name: the body of `main` below `WORK`; the line that is refused ends with `# fault`.
 FAULTS = {
     "a-lambda": """
@@ -56,6 +71,18 @@ pool = multiprocessing.get_context("spawn").Pool(1, lambda: None)  # fault
 """,
 }
 SOUND = {
+    "what-a-decorator-puts-in-its-place": """
+one = multiprocessing.get_context("spawn").Process(target=decorated, args=(1,))
+one.start()
+one.join()
+""",
+    "a-function-that-becomes-the-modules": """
+global late
+def late(i):
+    return i
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    pool.map(late, range(2))
+""",
     "a-function-of-the-module": """
 one = multiprocessing.get_context("spawn").Process(target=work, args=(1,))
 one.start()
@@ -100,11 +127,12 @@ def test_a_loader_that_spawns_is_sent_its_collate_function(tmp_path: Path) -> No
 from torch.utils.data import DataLoader
 def collate(batch):
     return batch
-for batch in DataLoader([1, 2], collate_fn=collate, num_workers=1, multiprocessing_context="spawn"):
+for batch in DataLoader([1, 2], collate_fn=collate, num_workers=1, multiprocessing_context="spawn"):  # fault
     print(batch)
 """
-    (tmp_path / "run.py").write_text(program(WORK, body))
-    assert lines_of(RULE, tmp_path, "3.11") == [11]
+    text = program(WORK, body)
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)
     (tmp_path / "run.py").write_text(program(WORK, body.replace('"spawn"', '"fork"')))
     assert lines_of(RULE, tmp_path, "3.11") == []
 

@@ -16,6 +16,7 @@ FAULTS = {
     "behind-a-context": f"torch.cuda.init()\n{HIDE}",
     "behind-the-driver": f"print(torch.cuda.is_available())\n{HIDE}",
     "behind-a-choice": f"torch.cuda.set_device(0)\n{HIDE}",
+    "by-update": 'torch.cuda.init()\nos.environ.update({"CUDA_VISIBLE_DEVICES": "-1"})  # fault',
     "by-setdefault": 'torch.cuda.init()\nos.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # fault',
 }
 SOUND = {
@@ -103,6 +104,16 @@ def test_an_import_that_wakes_the_driver_is_too_early(body: str, tmp_path: Path)
     pytest.importorskip("torch")
     told = ended(tmp_path, "--virtual", "h100").stdout
     assert told.endswith(MODULES[body]), told
+
+
+def test_a_helper_sets_it_for_the_processes_that_its_caller_starts(tmp_path: Path) -> None:
+    helper = "def prepare():\n    torch.cuda.init()\n    " + HIDE + "\n\n"
+    start = "subprocess.run([sys.executable, '-c', 'pass'], check=True)"
+    (tmp_path / "run.py").write_text(program(HEAD + helper, f"prepare()\n{start}"))
+    assert lines_of(RULE, tmp_path, "3.11") == []
+    text = program(HEAD + helper, "prepare()")
+    (tmp_path / "run.py").write_text(text)
+    assert lines_of(RULE, tmp_path, "3.11") == marked(text)
 
 
 def test_a_variable_of_another_driver_is_its_own(tmp_path: Path) -> None:

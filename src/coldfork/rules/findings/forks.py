@@ -52,5 +52,5 @@ def _deed(start: ProcessStart, purpose: Purpose) -> Deed | None:
     if start.child is None:
         return None
     *steps, sink = start.child.chain.steps
-    who = {Purpose.DATALOADER: "its data set", Purpose.POOL: "its task"}.get(purpose, "its function")
+    who = {Purpose.DATALOADER: "its worker", Purpose.POOL: "its task"}.get(purpose, "its function")
     return Deed(who, sink.symbol, tuple((one.path or "", one.line or 0, one.symbol) for one in steps[1:]))

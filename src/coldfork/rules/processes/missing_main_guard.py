@@ -70,7 +70,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.effects import Arrival, Effect, EffectKind, Verdict
+from coldfork.model.effects import Effect, EffectKind, Verdict
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting
 from coldfork.rules.findings.case import Case
@@ -85,12 +85,12 @@ def judge(case: Case) -> Iterator[Finding]:
     """Report each start of processes that every import comes to and that imports again."""
     for effect in case.observation.effects:
         start = effect.start
-        if start is None or start.arrival is not Arrival.IMPORT or not start.sure or not _begins_anew(effect):
+        if start is None or not start.unguarded or not _begins_anew(effect):
             continue
         yield drafting.on_start(
             effect,
             rule=NAME,
-            message=f"importing {effect.module} starts a process, which imports {effect.module} again",
+            message=f"importing {start.unguarded} starts a process, which imports {start.unguarded} again",
             consequence="the new process ends with an error: it would start another one in its turn",
             remedy=_REMEDY,
             verdict=Verdict.CERTAIN,

@@ -73,10 +73,14 @@ def judge(case: Case) -> Iterator[Finding]:
             effect,
             rule=NAME,
             message=(
-                f"a process that begins anew {wording.verb(verdict, 'is', 'be')} handed a {met.words} that "
-                "was made for forked ones"
+                f"a process that begins anew {wording.verb(verdict, 'is', 'be')} handed {_one(met.words)} "
+                "that was made for forked ones"
             ),
             consequence="Python raises an error here: the lock inside cannot be sent",
             remedy=f"make it from the context that starts the process: context.{met.words}(...)",
             verdict=verdict,
         )
+
+
+def _one(kind: str) -> str:
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"

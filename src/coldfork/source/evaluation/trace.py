@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from coldfork.model.chains import StepKind
@@ -18,6 +19,14 @@ class Link(NamedTuple):
     module: str | None
     line: int | None
     following: Link | None
+
+    @property
+    def along(self) -> Iterator[Link]:
+        """This frame and those that follow."""
+        link: Link | None = self
+        while link is not None:
+            yield link
+            link = link.following
 
 
 class Wake(NamedTuple):
@@ -142,8 +151,8 @@ class Start(NamedTuple):
     """True inside a `try` that may handle an error."""
     by_default: bool = False
     """True where nobody states the method."""
-    around: bool = False
-    """True in a context manager, which does it for what its caller does inside."""
+    pool: tuple[str, int] | None = None
+    """Module and line at which the pool started that is given something to do in another function."""
 
     @property
     def place(self) -> tuple[str, int, EffectKind, bool]:

@@ -22,6 +22,8 @@ _DECIDING = re.compile(
     rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context)\s*\(|DataLoader\s*[(,)]|"
     rb"[\"'](?:%s)[\"']" % "|".join(sorted(VISIBILITY)).encode()
 )
+#: What imports one of these by another name.
+_RENAMING = re.compile(rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context) as (\w+)")
 #: What asks whether a framework has made a context.
 _ASKING = re.compile(rb"is_initialized|_is_in_bad_fork")
 #: What stands where it is chosen how processes start.
@@ -72,7 +74,7 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         sets_variables(summary.body),
         any(node[0] == nodes.MAIN for node in summary.body),
         any(word in source for word in _STARTING),
-        tuple(_lines(_DECIDING, source)),
+        tuple(_deciding(source)),
         asking if choosing else (),
         choosing if asking else (),
         tuple(sorted(set(_commands(summary, source)))),
@@ -89,6 +91,13 @@ def _commands(summary: Summary, source: bytes) -> Iterator[str]:
             decorators = [nodes.called(node) for node, _ in nodes.decorators_of(payload)]
             if name in handed or any(last_name(node) == _COMMAND for node in decorators):
                 yield name
+
+
+def _deciding(source: bytes) -> Iterator[int]:
+    """The lines about processes, under whatever names a file imports what starts them."""
+    yield from _lines(_DECIDING, source)
+    for found in _RENAMING.finditer(source):
+        yield from _lines(re.compile(rb"\b%s\s*\(" % found[1]), source)
 
 
 def _lines(words: re.Pattern[bytes], source: bytes) -> Iterator[int]:

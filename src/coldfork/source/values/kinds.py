@@ -103,7 +103,7 @@ class Env:
 class Function(Value):
     """A function of which the source is at hand, with what it closes over."""
 
-    __slots__ = ("cached", "code", "context", "env", "line", "module", "name", "owner")
+    __slots__ = ("cached", "code", "context", "env", "line", "module", "name", "named", "owner")
 
     def __init__(
         self,
@@ -122,6 +122,8 @@ class Function(Value):
         self.owner = owner
         self.context = False
         """True behind `contextlib.contextmanager`: the body runs on entering."""
+        self.named = False
+        """True of a local function that goes by a name of its module, by which pickle looks it up."""
 
     @property
     def qualified(self) -> str:

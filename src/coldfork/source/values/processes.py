@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import Keywords, Value
+from coldfork.source.values.kinds import External, Keywords, Method, Value
+
+#: The classes of processes that are started by one method, by their names in `multiprocessing.context`.
+CLASSES = {"ForkProcess": "fork", "SpawnProcess": "spawn", "ForkServerProcess": "forkserver"}
 
 
 class Context(Value):
@@ -66,3 +69,12 @@ class Call:
         self.function = function
         self.positional = positional
         self.keywords = keywords
+
+
+def class_of_processes(value: Value) -> Value:
+    """The class that a context's `Process` is; any other value as it is."""
+    if not isinstance(value, Method) or value.name != "Process" or not isinstance(value.receiver, Context):
+        return value
+    method = "" if value.receiver.by_default else value.receiver.method
+    name = next((name for name, started in CLASSES.items() if started == method), "Process")
+    return External(f"multiprocessing.context.{name}")

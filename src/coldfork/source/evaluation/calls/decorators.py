@@ -145,6 +145,9 @@ def _known(name: str, value: Value) -> Value | None:
         made = Function(value.module, value.line, value.name, value.code, value.env, value.owner)
         made.context = True
         return made
+    if name == "functools.wraps()" and isinstance(value, Function):
+        value.named = True
+        return value
     if name in _DATACLASSES and isinstance(value, ClassRef):
         value.dataclass = True
         return value

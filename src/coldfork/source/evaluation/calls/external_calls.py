@@ -9,7 +9,7 @@ from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.attributes import known_value
-from coldfork.source.evaluation.objects.classes import external_bases
+from coldfork.source.evaluation.objects.classes import external_bases, linear
 from coldfork.source.evaluation.objects.containers import container_method
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import set_attribute
@@ -179,8 +179,7 @@ def _base_method(
         frame.stay((_ACCEPTED,))
     bases = external_bases(ev, receiver.cls if isinstance(receiver, Instance) else receiver.after)
     if isinstance(receiver, Instance):
-        if name == "start" and processes.is_process(bases):
-            processes.start_instance(ev, frame, receiver)
+        if name == "start" and processes.start_instance(ev, frame, receiver, linear(ev, receiver.cls)):
             return NONE
         if torch_modules.is_module(ev, receiver):
             return _module_method(ev, frame, receiver, name, positional, keywords)

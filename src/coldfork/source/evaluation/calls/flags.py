@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from coldfork.source.program.module import Module
@@ -32,7 +33,8 @@ def asked_by(program: Program, module: Module, function: Code) -> Asked | None:
     inside = list(walk(function.block))
     if not any(map(_chooses, inside)):
         return None
-    calls = [node for node in inside if node[0] == nodes.CALL]
+    idle = {call for node in inside for call in _idle(node)}
+    calls = [node for node in inside if node[0] == nodes.CALL and nodes.place_of(node) not in idle]
     if any(_KNOWING.search(last_name(nodes.called(call)) or "") for call in calls):
         return None
     asked = (found for call in calls if (found := _asked(program, module, call)) is not None)
@@ -49,6 +51,25 @@ def _chooses(node: Node) -> bool:
             return method in _METHODS
         case (nodes.IFEXP, _, (nodes.CONST, one), (nodes.CONST, other), *_):
             return one in _METHODS and other in _METHODS
+    return False
+
+
+def _idle(node: Node) -> Iterator[tuple[int, int, int]]:
+    """The places of calls in a test that decides about calls into PyTorch, and about nothing else."""
+    if node[0] != nodes.IF:
+        return
+    _, _, test, body, orelse, _ = node
+    if all(map(_calls_torch, (*body, *orelse))):
+        yield from (nodes.place_of(one) for one in walk((test,)) if one[0] == nodes.CALL)
+
+
+def _calls_torch(statement: Node) -> bool:
+    match statement:
+        case (nodes.EXPR, _, _, (nodes.CALL, _, *_) as call):
+            function = nodes.called(call)
+            while function[0] == nodes.ATTR:
+                _, function, *_ = function
+            return last_name(function) == "torch"
     return False
 
 

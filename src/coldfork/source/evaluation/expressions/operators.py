@@ -32,6 +32,8 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.texts import PartialText, appended, below, is_equal, percent
 from coldfork.source.values.unions import alternatives, each_text, joined, truth
 
+#: What `__name__` is in a process that has imported a program anew.
+_OF_CHILDREN = "__mp_main__"
 _COMPARE_METHODS = {
     "==": "__eq__",
     "!=": "__ne__",
@@ -84,6 +86,8 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     first = plain(left)
     second = plain(right) if first is not None else None
     if first is not None and second is not None:
+        if _OF_CHILDREN in (first.value, second.value):
+            return UNKNOWN  # the name of a program in the processes that it spawns, which import it anew
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
     if name in ("==", "!=") and (isinstance(left, PartialText) or isinstance(right, PartialText)):

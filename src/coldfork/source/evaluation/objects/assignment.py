@@ -23,6 +23,7 @@ from coldfork.source.values.kinds import (
     Const,
     Env,
     External,
+    Function,
     Instance,
     Mapping,
     Property,
@@ -72,6 +73,8 @@ def _belongs_to_others(ev: Interpreter, frame: Frame, name: str) -> None:
 
 def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     """A function rebinds a variable of its module."""
+    if isinstance(value, Function):
+        value.named = True
     key = (frame.module.name, name)
     known = global_value(ev, frame.module, name)
     if frame.conditions or ev.joining:
@@ -192,16 +195,9 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
         isinstance(value, Const) and ev.environment.values.get(name) == value.value
     ):
         end = Link(StepKind.SINK, f'os.environ["{name}"]', None, None, None)
-        start = Start(EffectKind.SETS_VISIBILITY, "", "", name, (), (), end, around=_is_around(frame))
-        note_start(frame, start)
+        note_start(frame, Start(EffectKind.SETS_VISIBILITY, "", "", name, (), (), end))
     ev.environment.set(name, str(value.value) if isinstance(value, Const) and not frame.conditions else None)
     ev.journal.note_peculiar()
-
-
-def _is_around(frame: Frame) -> bool:
-    """Whether a frame is that of a context manager, which goes on when its caller has done something."""
-    function = frame.function
-    return function is not None and (function.context or function.name in ("__enter__", "__aenter__"))
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, right: Node) -> None:

@@ -12,6 +12,7 @@ from coldfork.source.syntax.nodes import Node, last_name
 from coldfork.source.syntax.outline import bases_of
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, ClassMethod, ClassRef, Env, External, Instance, Value
+from coldfork.source.values.processes import class_of_processes
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
@@ -35,7 +36,7 @@ def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
                 pass
             case expression:
                 pass
-        bases.append(_nominal(ev.quietly(cls.module, cls.scope, expression)))
+        bases.append(class_of_processes(_nominal(ev.quietly(cls.module, cls.scope, expression))))
     orders = [linear(ev, base) if isinstance(base, ClassRef) else (base,) for base in bases]
     cls.linear = linearised(cls, bases, orders)
     mask = ev.program.consulted

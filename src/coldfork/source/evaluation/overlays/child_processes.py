@@ -41,6 +41,7 @@ def start(
     condition: Condition | None = None,
     daemonic: bool = False,
     tasks: tuple[Call, ...] = (),
+    pool: tuple[str, int] | None = None,
 ) -> None:
     """Note that processes start here, and what they do with a device: by calls, and by later tasks."""
     if frame.quiet:
@@ -49,7 +50,9 @@ def start(
     looked_at = context.method == "fork" or context.by_default or daemonic
     done = (*calls, *tasks)
     child = _in_child(ev, frame, done) if looked_at else _Child(None, None)
-    target = next(filter(None, (_name(call.function) for call in reversed(done))), "")
+    names = [name for call in reversed(done) if (name := _name(call.function))]
+    using = set() if child.uses is None else {link.symbol for link in child.uses.link.along}
+    target = next((name for name in names if name in using), names[0] if names else "")
     needs = () if condition is None else (condition,)
     used = child.uses if context.method == "fork" or context.by_default else None
     trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
@@ -61,7 +64,7 @@ def start(
         trouble = Trouble(Obstacle.UNPICKLABLE, refused) if refused else None
     kind = EffectKind.FORKS if context.method == "fork" else EffectKind.SPAWNS
     found = Start(kind, context.method, context.chosen, target, needs, (), end, child=used, trouble=trouble)
-    note_start(frame, found._replace(by_default=context.by_default), woken)
+    note_start(frame, found._replace(by_default=context.by_default, pool=pool), woken)
 
 
 def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
@@ -155,6 +158,9 @@ def _held(call: Call) -> Iterator[Value]:
     for value in (call.function, *call.positional, *call.keywords.values()):
         held = value.receiver if isinstance(value, Bound) else value
         yield held
+        if isinstance(held, Partial):
+            yield from held.positional
+            yield from held.keywords.values()
         if isinstance(held, Instance):
             yield from held.attributes.values()
         elif isinstance(held, Sequence):
@@ -167,7 +173,8 @@ def _unpicklable(value: Value) -> str:
     if isinstance(value, Function):
         if value.name == "<lambda>":
             return "a lambda"
-        return f"the local function {value.name}" if value.env is not None and value.owner is None else ""
+        local = value.env is not None and value.owner is None and not value.named
+        return f"the local function {value.name}" if local else ""
     if isinstance(value, Bound):
         return _unpicklable(value.receiver)
     if isinstance(value, ClassRef):

@@ -101,8 +101,10 @@ def _get_start_method(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     allow_none = positional[0] if positional else keywords.get("allow_none", FALSE)
-    if allow_none != FALSE:
-        return UNKNOWN if METHOD_IN_USE in ev.environment.values else NONE
+    if allow_none != FALSE and METHOD_IN_USE not in ev.environment.values:
+        return NONE
+    if allow_none != FALSE and ev.environment.values[METHOD_IN_USE] is None:
+        return UNKNOWN  # it may not have been put to use
     method = in_use(ev, frame).method
     return Const(method) if method else UNKNOWN
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from coldfork.model.effects import EffectKind
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
@@ -16,13 +18,14 @@ from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
     Const,
+    External,
     Instance,
     Keywords,
     Mapping,
     Method,
     Value,
 )
-from coldfork.source.values.processes import Call, Context, Shared, Work
+from coldfork.source.values.processes import CLASSES, Call, Context, Shared, Work
 from coldfork.source.values.wrapped import FUNCTIONS
 
 #: The packages that hold what `multiprocessing` does.
@@ -31,6 +34,7 @@ _PACKAGES = ("multiprocessing", "torch.multiprocessing")
 _ONE_BY_ONE = frozenset({"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async"})
 _AT_ONCE = frozenset({"apply", "apply_async"})
 _OF_EXECUTORS = frozenset({"submit", "map"})
+_EXECUTOR = "ProcessPoolExecutor"
 _OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
 #: What starts processes that know already what to run.
 _ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
@@ -54,17 +58,31 @@ def call_method(
     return UNKNOWN if isinstance(receiver, Shared) else None
 
 
-def start_instance(ev: Interpreter, frame: Frame, process: Instance) -> None:
-    """Start a process of a class that derives from one of multiprocessing's: the child calls `run`."""
+def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iterable[Value]) -> bool:
+    """Start a process of a class that derives from one of multiprocessing's: the child calls `run`.
+
+    Whether it is one.
+    """
+    contexts = [found for base in bases if (found := _context_of(ev, frame, base)) is not None]
+    if not contexts:
+        return False
     run = ev.attribute(frame, process, "run")
     calls = (Call(run, (), {}),) if isinstance(run, Bound) else ()
     daemonic = ev.attribute(frame, process, "daemon") == TRUE
-    start(ev, frame, in_use(ev, frame), calls, sink("Process.start"), daemonic=daemonic)
+    start(ev, frame, contexts[0], calls, sink("Process.start"), daemonic=daemonic)
+    return True
 
 
-def is_process(bases: list[str]) -> bool:
-    """Whether a class without source among the bases of another one is that of processes."""
-    return any(f"{package}.Process" in bases for package in _PACKAGES)
+def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
+    """The context whose processes a class without source is that of; None for any other class."""
+    if not isinstance(base, External):
+        return None
+    package, _, name = base.name.rpartition(".")
+    if package.removesuffix(".context") not in _PACKAGES:
+        return None
+    if name in CLASSES:
+        return Context(CLASSES[name], name)
+    return in_use(ev, frame) if name == "Process" else None
 
 
 # -- what runs in processes ------------------------------------------------------------------------------
@@ -86,8 +104,7 @@ def _pool(
 ) -> Work:
     """`Pool(processes, initializer, initargs)`: its processes start at once."""
     work = Work(context, _initializer(positional, keywords))
-    work.made_at = frame.module.name, frame.symbol, frame.line
-    work.woken = woken_by(frame)
+    _note_made(frame, work)
     work.daemonic = True
     start(ev, frame, context, work.calls, sink("Pool"), daemonic=True)
     return work
@@ -122,19 +139,36 @@ def _work(
     if given is None:
         return UNKNOWN
     hand_to_pool(frame, context, given, sink(name))
-    if name in work.starts:
-        start(ev, frame, context, work.calls, sink(f"ProcessPoolExecutor.{name}"), tasks=(given,))
-    elif work.made_at is not None:
-        module, symbol, line = work.made_at
-        if (module, symbol) == (frame.module.name, frame.symbol):
-            here, frame.line = frame.line, line
-            try:
-                start(ev, frame, context, work.calls, sink("Pool"), work.woken, daemonic=True, tasks=(given,))
-            finally:
-                frame.line = here
-        else:
-            start(ev, frame, context, work.calls, sink(f"Pool.{name}"), daemonic=True, tasks=(given,))
+    if work.made_at is not None:
+        _give(ev, frame, work, context, name, given)
+    elif name in work.starts:
+        start(ev, frame, context, work.calls, sink(f"{_EXECUTOR}.{name}"), tasks=(given,))
+        if context.method == "fork" and not frame.conditions and frame.off is None and not frame.quiet:
+            _note_made(frame, work)  # all of its processes start with the first call
     return UNKNOWN
+
+
+def _note_made(frame: Frame, work: Work) -> None:
+    """Note where the processes of a pool start, and what had been woken by then."""
+    work.made_at = frame.module.name, frame.symbol, frame.line
+    work.woken = woken_by(frame)
+
+
+def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str, given: Call) -> None:
+    """Note what the processes of a pool are given to do, which have started before."""
+    assert work.made_at is not None
+    module, symbol, line = work.made_at
+    what = _EXECUTOR if work.starts == _OF_EXECUTORS else "Pool"
+    if (module, symbol) != (frame.module.name, frame.symbol):
+        pool = module, line
+        end = sink(f"{what}.{name}")
+        start(ev, frame, context, work.calls, end, daemonic=work.daemonic, tasks=(given,), pool=pool)
+        return
+    here, frame.line = frame.line, line
+    try:
+        start(ev, frame, context, work.calls, sink(what), work.woken, daemonic=work.daemonic, tasks=(given,))
+    finally:
+        frame.line = here
 
 
 def _given(name: str, work: Work, positional: tuple[Value, ...], keywords: Keywords) -> Call | None:
@@ -171,6 +205,17 @@ def _default_process(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
     return _process(None, positional, keywords)
+
+
+def _process_of(name: str) -> Model:
+    """`SpawnProcess` and the like, which are started by one method wherever they are."""
+
+    def make(
+        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
+    ) -> Value | None:
+        return _process(Context(CLASSES[name], name), positional, keywords)
+
+    return make
 
 
 def _default_pool(
@@ -241,7 +286,9 @@ _IN_EVERY_PACKAGE: dict[str, Model] = {
     **CONTEXTS,
     "Process": _default_process,
     "context.Process": _default_process,
+    **{f"context.{name}": _process_of(name) for name in CLASSES},
     "Pool": _default_pool,
+    "pool.Pool": _default_pool,
 }
 LOADERS = ("torch.utils.data.DataLoader.__init__", "torch.utils.data.dataloader.DataLoader.__init__")
 _PROGRAMS = (

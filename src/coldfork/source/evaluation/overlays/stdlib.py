@@ -23,6 +23,7 @@ from coldfork.source.values.kinds import (
     Function,
     Keywords,
     Lazy,
+    Mapping,
     Partial,
     Sequence,
     Union,
@@ -177,6 +178,17 @@ def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return UNKNOWN
 
 
+def _update(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+    given = positional[0] if positional else None
+    for key, value in given.items.items() if isinstance(given, Mapping) else ():
+        if isinstance(key, Const):
+            set_environment(ev, frame, str(key.value), value)
+    for name, value in keywords.items():
+        if name is not None:
+            set_environment(ev, frame, name, value)
+    return NONE
+
+
 def _run_coroutine(
     ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
 ) -> Value | None:
@@ -243,6 +255,7 @@ LIBRARY: dict[str, Model] = {
     "os.environ.get": _getenv,
     "os.getenv": _getenv,
     "os.environ.setdefault": _setenv,
+    "os.environ.update": _update,
     "sys.modules.get": _loaded,
     "asyncio.run": _run_coroutine,
     "sys.exit": _exit,

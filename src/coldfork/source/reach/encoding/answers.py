@@ -98,7 +98,7 @@ def _process_start(start: ProcessStart) -> Any:
     met = start.hindrance
     return (
         (start.method, start.chosen, start.target, start.arrival.value, astuple(start.origin)),
-        (start.tasks, start.handled, start.differs),
+        (start.tasks, start.handled, start.differs, start.unguarded),
         start.sure,
         None if met is None else (met.obstacle.value, met.words, _steps(met.chain)),
         _steps(start.way),

@@ -49,7 +49,7 @@ def _start(start: Start) -> Any:
     return (
         (start.does.value, start.method, start.chosen, start.target),
         (start.presumed, start.off, start.sure),
-        (start.tasks, start.handled, start.by_default, start.around),
+        (start.tasks, start.handled, start.by_default, start.pool),
         None if met is None else (met.obstacle.value, met.words, _link(met.link)),
         _conditions(start.conditions),
         _link(start.link),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from coldfork.model.chains import Chain
@@ -55,12 +56,18 @@ class Starts:
     def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
         """The effects of each line of the checked code that starts processes, one of each line."""
         best: dict[tuple[object, ...], tuple[tuple[object, ...], Effect]] = {}
+        unguarded: dict[tuple[object, ...], str] = {}
+        for_children: set[tuple[str, int]] = set()
         for name, result in results.items():
             for site in result.starts:
-                before = self._before(name, result, site)
+                began = _beginning(site, result.starts)
+                before = None if began is None else self._before(name, result, began)
                 start = self._methods.held(name, result, site)
                 told = self._told(name, start, before)
-                if told is None or (before is not None and _for_children(start, result.starts)):
+                if told is None:
+                    continue
+                if before is not None and _for_children(start, result.starts):
+                    for_children.add((told.module, told.line))
                     continue
                 # Of a program more is known than of who calls a function.
                 complete = before is not None and start.child is not None
@@ -69,8 +76,13 @@ class Starts:
                 place = told.module, told.line, start.does, start.tasks, _beside(name, start)
                 if place not in best or order < best[place][0]:
                     best[place] = order, told
-        for _, effect in best.values():
-            yield effect
+                if not is_started(name) and not start.conditions and not start.off:
+                    unguarded.setdefault(place, name)
+        for key, (_, effect) in best.items():
+            assert effect.start is not None
+            if effect.kind is EffectKind.SETS_VISIBILITY and (effect.module, effect.line) in for_children:
+                continue
+            yield replace(effect, start=replace(effect.start, unguarded=unguarded.get(key, "")))
 
     # -- what was before ---------------------------------------------------------------------------------
 
@@ -182,33 +194,41 @@ class Starts:
         return tuple(dict.fromkeys((*start.conditions, *woken, *used)))
 
 
+def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
+    """Where processes have started: a pool's had, before they were given something to do; None if unseen."""
+    if site.start.pool is None:
+        return site
+    made = (one for one in sites if one.start.pool is None and one.start.place[:2] == site.start.pool)
+    return next((one for one in made if one.start.does is site.start.does), None)
+
+
 def _beside(name: str, start: Start) -> bool:
     """Whether a line is told of beside what programs come to: whoever else may call it is concerned, too."""
     return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
 
 
 def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
-    """Whether a function sets devices for the processes that it starts, not for its own.
-
-    A context manager sets them for those that are started inside of it.
-    """
+    """Whether a function, or a helper of it, sets devices for the processes that it starts."""
     if start.does is not EffectKind.SETS_VISIBILITY:
         return False
-    own = list(_links(start.link))[-2 if start.around else -1 :]
-    functions = {(link.module, link.symbol) for link in own}
+    functions = {(link.module, link.symbol) for link in _frames(start.link)[-2:]}
     return any(
-        (link.module, link.symbol) in functions
+        (link.module, link.symbol) in functions and link.symbol not in ("__main__", link.module)
         for site in sites
-        if site.start.does in _STARTING and not site.start.tasks
-        for link in _links(site.start.link)
+        if site.start.does in _STARTING and not site.start.tasks and _is_process(site.start)
+        for link in _frames(site.start.link)
     )
 
 
-def _links(link: Link | None) -> Iterator[Link]:
-    """The frames on the way to a start."""
-    while link is not None and link.module is not None:
-        yield link
-        link = link.following
+def _is_process(start: Start) -> bool:
+    """Whether something was started for its own sake, and not to load what this process works on."""
+    *_, end = start.link.along
+    return not end.symbol.startswith("DataLoader")
+
+
+def _frames(link: Link) -> list[Link]:
+    """The frames on the way to a start that are in a module."""
+    return [one for one in link.along if one.module is not None]
 
 
 def _arrival(name: str) -> Arrival:

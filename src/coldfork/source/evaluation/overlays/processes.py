@@ -67,7 +67,7 @@ def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iter
     if not contexts:
         return False
     run = ev.attribute(frame, process, "run")
-    calls = (Call(run, (), {}),) if isinstance(run, Bound) else ()
+    calls = (Call(run if isinstance(run, Bound) else process, (), {}),)
     daemonic = ev.attribute(frame, process, "daemon") == TRUE
     start(ev, frame, contexts[0], calls, sink("Process.start"), daemonic=daemonic)
     return True

@@ -29,7 +29,7 @@ from coldfork.source.program.keeping import OnDisk, Store
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.neighbours import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
-from coldfork.source.program.project import read_project
+from coldfork.source.program.project import Project, read_project
 from coldfork.source.reach.affected import affected as affected_modules
 from coldfork.source.reach.encoding.answers import Answer
 from coldfork.source.reach.programs.selection import programs
@@ -153,7 +153,7 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
         ready = request.store.ready if request.store is not None else None
         loader = Loader(request.target_version, request.jobs, remembering, reader, ready)
         tops = frozenset(name.partition(".")[0] for name in found.files)
-        project = read_project(found.roots, tops, faults)
+        project = faults.attempt(lambda: read_project(found.roots, tops, faults), Project())
     else:
         found, search, loader = before.found, before.search, before.loader
         finder, project = before.program.finder, before.program.project

@@ -90,10 +90,14 @@ class Reporter:
             for effect in (*self._all(self._own, name, above), *self._all(self._imported, name, above)):
                 self._faults.attempt(partial(_take_in, effect, made), None, name, effect.path, effect.line)
         differ = self.program.project.defaults_differ
-        methods = StartMethods(self.results)
-        starts = Starts(self._quotations, self._reaches, self.found.files, methods, differ)
         started: list[Effect] = []
-        self._faults.attempt(lambda: started.extend(starts.effects(self._starting())), None)
+
+        def tell() -> None:
+            methods = StartMethods(self.results)
+            starts = Starts(self._quotations, self._reaches, self.found.files, methods, differ)
+            started.extend(starts.effects(self._starting()))
+
+        self._faults.attempt(tell, None)
         found = [*made.values(), *started]
         effects = self._faults.attempt(lambda: self._with_counts(found), found)
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))

@@ -29,6 +29,8 @@ class Site:
     file: str
     """Without links on the way."""
     lines: range
+    is_tried: bool = False
+    """Whether it stands in a `try` that may handle what it raises."""
 
     def holds(self, path: str, line: int) -> bool:
         """Whether a frame is at it."""
@@ -44,7 +46,14 @@ def site_of(finding: Finding, file: str) -> Site:
     spans = [_own_lines(node) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     around = [span for span in spans if finding.line in span]
     only = range(finding.line, finding.line + 1)
-    return Site(realpath(file), min(around, key=len, default=only))
+    tried = any(finding.line in _body(node) for node in ast.walk(tree) if isinstance(node, ast.Try))
+    return Site(realpath(file), min(around, key=len, default=only), tried)
+
+
+def _body(statement: ast.Try) -> range:
+    """The lines of which the errors are handled."""
+    end = statement.body[-1].end_lineno or 0
+    return range(statement.body[0].lineno, end + 1 if statement.handlers else 0)
 
 
 def _own_lines(statement: ast.stmt) -> range:
@@ -92,7 +101,7 @@ def without_proof(
     if failed is not None:
         return Confirmed.NOT_TESTABLE, failed
     if finding.rule != _FORKING:
-        return _without_error(seen, ended)
+        return _without_error(site, seen, ended)
     return _without_use(finding, site, seen)
 
 
@@ -211,7 +220,9 @@ def _raising(text: str, here: bool = True) -> Callable[[Finding, Site, Seen], st
     return proof
 
 
-def _without_error(seen: Seen, ended: Ended) -> tuple[Confirmed, str]:
+def _without_error(site: Site, seen: Seen, ended: Ended) -> tuple[Confirmed, str]:
+    if site.is_tried:
+        return Confirmed.NOT_TESTABLE, "an error at this line is handled, and nothing of it is printed"
     if ended.cut:
         return (
             Confirmed.NOT_TESTABLE,

@@ -27,6 +27,11 @@ def executor(i=0):
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
         pool.submit(inner).result()
 
+def without(folder):
+    import pathlib
+    if not pathlib.Path(folder):
+        process()
+
 def program(i=0):
     subprocess.run(["true"], check=True)
 
@@ -50,6 +55,7 @@ FAULTS = {
 SOUND = {
     "no-daemon": DAEMON.format("process", "").replace(", daemon=True", ""),
     "no-children": DAEMON.format("inner", ""),
+    "none-without-a-folder": DAEMON.format("without, args=(__file__,)", ""),
     "another-program": DAEMON.format("program", ""),
     "a-worker-of-an-executor": (
         "with concurrent.futures.ProcessPoolExecutor(1) as workers:\n    workers.submit(process).result()"

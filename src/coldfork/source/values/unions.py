@@ -30,6 +30,8 @@ from coldfork.source.values.texts import PartialText
 from coldfork.source.values.wrapped import Wrapped
 
 _MOST_ALTERNATIVES = 8
+#: Objects that are true whatever they stand for.
+_PATHS = frozenset({"pathlib.Path()", "pathlib.PurePath()"})
 
 
 def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
@@ -85,7 +87,7 @@ def truth(value: Value) -> bool | None:
             return None if value.doubtful else True  # type: ignore[attr-defined]
         return False if value.exact else None  # type: ignore[attr-defined]
     if kind is External:
-        return True if value.is_module else None  # type: ignore[attr-defined]
+        return True if value.is_module or value.name in _PATHS else None  # type: ignore[attr-defined]
     if kind in (Function, ClassRef, ModuleRef, Bound, Method, Partial, Property, Wrapped):
         return True
     if kind is PartialText:

@@ -33,6 +33,14 @@ SOUND = {
         'def main():\n    multiprocessing.set_start_method("fork")\n\n'
         'if __name__ == "__main__":\n    main()\n'
     ),
+    "a-command": (
+        "import argparse\n\ndef run(args: argparse.Namespace) -> None:\n"
+        "    multiprocessing.set_start_method(args.method)\n"
+    ),
+    "a-command-of-a-parser": (
+        "def run(args):\n    multiprocessing.set_start_method(args.method)\n\n"
+        "def add_parser(commands):\n    commands.add_parser('run').set_defaults(func=run)\n"
+    ),
     "a-question": "def use(): multiprocessing.get_start_method(allow_none=True)\n",
 }
 EVERY = {**FAULTS, **SOUND}

@@ -19,6 +19,12 @@ class Defined(NamedTuple):
     """The class that it is a method of."""
 
     @property
+    def name(self) -> str:
+        """What it is called."""
+        _, _, name, *_ = self.node
+        return str(name)
+
+    @property
     def line(self) -> int:
         """Where it begins."""
         return nodes.line_of(self.node)

@@ -31,6 +31,8 @@ _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:st
 
 #: What hands a function to a parser of command lines, which calls it for some of them.
 _HANDING = re.compile(rb"\bset_defaults\(\s*\w+\s*=\s*(\w+)\s*[,)]|\b(?:Fire|app\.run)\(\s*(\w+)\s*[,)]")
+#: A function that is given what was read from a command line.
+_GIVEN = re.compile(rb"^(?:async )?def (\w+)\([^)]*:\s*(?:argparse\.)?Namespace\b", re.MULTILINE)
 #: What decorates a function that is a command.
 _COMMAND = "command"
 
@@ -59,6 +61,8 @@ class Outline(NamedTuple):
     """The lines that name a start method, where the file asks whether a framework has made a context."""
     commands: tuple[str, ...]
     """Its functions that a library calls for some command lines."""
+    given: tuple[str, ...]
+    """Its functions that are given what was read from a command line."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
@@ -78,6 +82,7 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         asking if choosing else (),
         choosing if asking else (),
         tuple(sorted(set(_commands(summary, source)))),
+        tuple(sorted({found[1].decode() for found in _GIVEN.finditer(source)})),
     )
 
 

@@ -86,6 +86,5 @@ def _offered(module: Module) -> list[Defined]:
 
 def _makes_a_loader(one: Defined) -> bool:
     """Whether a function makes an object of a class that derives from one of loaders."""
-    _, _, name, *_ = one.node
-    bases = () if one.owner is None or name != "__init__" else Class._make(one.owner).bases
+    bases = () if one.owner is None or one.name != "__init__" else Class._make(one.owner).bases
     return any((last_name(base) or "").endswith("DataLoader") for base in bases)

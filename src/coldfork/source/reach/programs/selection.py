@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from coldfork.source.files.modules_of_tests import is_test
 from coldfork.source.files.started import command, imported, offering, started
+from coldfork.source.program.defined_functions import defined, holding
+from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 
 
@@ -33,6 +35,16 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
         command(name, function)
         for name, outline in outlines.items()
         if outline.error is None and not is_test(name, modules[name].path)
-        for function in outline.commands
+        for function in _commands(modules[name])
     ]
     return [*map(started, named), *dict.fromkeys([*installed, *handed]), *called]
+
+
+def _commands(module: Module) -> list[str]:
+    """The functions of a module that are commands; one that is only given a command line, if it holds a word."""
+    outline = module.outline
+    names = list(outline.commands)
+    if outline.given and outline.deciding:
+        held = {one.name for one in holding(defined(module), outline.deciding) if one.owner is None}
+        names += sorted(held.intersection(outline.given).difference(names))
+    return names

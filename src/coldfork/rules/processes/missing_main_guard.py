@@ -54,8 +54,8 @@ coldfork offers no automatic fix for this rule: what else belongs below the guar
 ## How it is seen
 
 - **Static**: `coldfork check` follows an import to the line. Only lines that every run comes to are reported,
-  so all findings are `certain`: a test around one, such as `current_process().name == "MainProcess"`, may be
-  a guard of another kind. Notebooks are left out.
+  so all findings are `certain`: a test around one, such as `current_process().name == "MainProcess"` or
+  `__name__ != "__mp_main__"`, may be a guard of another kind. Notebooks are left out.
 - **Runtime**: Python raises the error. `coldfork check --confirm=run` runs the program, and looks for it.
 
 ## References

@@ -46,7 +46,8 @@ context instead.
 ## How it is seen
 
 - **Static**: `coldfork check` follows imports, and calls by itself each function that holds the word. A
-  function that a program of the same project comes to by functions alone is that program's, a method is not.
+  function that a program of the same project comes to by functions alone is that program's, a method is not,
+  and so is one that a parser of command lines calls, or that is given what it has read.
 - **Runtime**: Python raises the error at the second call, and says nothing where the first was overridden.
 
 ## References

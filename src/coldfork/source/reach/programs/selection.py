@@ -41,7 +41,7 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
 
 
 def _commands(module: Module) -> list[str]:
-    """The functions of a module that are commands; one that is only given a command line, if it holds a word."""
+    """The functions of a module that are commands; one that only takes a command line, if it holds a word."""
     outline = module.outline
     names = list(outline.commands)
     if outline.given and outline.deciding:

@@ -55,9 +55,9 @@ coldfork offers no automatic fix for this rule: what the function closes over ha
 
 - **Static**: `coldfork check` follows programs and imports to the line, and knows the method and what is
   handed over. A function that `functools.wraps` has given another's name is taken for what the module has
-  under that name. Which attributes an object holds is not looked at. By default the method is that of the target
-  version: with `target-version = "3.14"` all that rests on `fork` is found. Libraries that pickle by value,
-  such as `cloudpickle`, joblib and `multiprocess`, are not taken for the standard library's.
+  under that name. Which attributes an object holds is not looked at. By default the method is that of the
+  target version: with `target-version = "3.14"` all that rests on `fork` is found. Libraries that pickle by
+  value, such as `cloudpickle`, joblib and `multiprocess`, are not taken for the standard library's.
 - **Runtime**: Python raises the error. `coldfork check --confirm=run` runs the program, and looks for it.
 
 ## References

@@ -42,8 +42,9 @@ coldfork offers no automatic fix for this rule: what else reads the variable is 
 ## How it is seen
 
 - **Static**: `coldfork check` follows programs, imports and functions that hold the variable's name. A
-  function that sets it for processes that it or its caller starts is left out. That a function which wakes the device
-  behind the line is called twice, as in ultralytics 8.4.80, is not seen: most such functions are called once.
+  function that sets it for processes that it or its caller starts is left out. That a function which wakes
+  the device behind the line is called twice, as in ultralytics 8.4.80, is not seen: most such functions are
+  called once.
 - **Runtime**: nothing is raised. `coldfork run` tells where the device was woken.
 
 ## References

@@ -8,8 +8,9 @@ from _thread import get_ident
 
 from coldfork.observe.attribution import thread_name
 from coldfork.observe.forking.child_watch import ChildWatch
-from coldfork.observe.processes.identity import start_of, youngest_child
+from coldfork.observe.processes.identity import youngest_child
 from coldfork.observe.processes.starts import FORK_EXEC, Starts
+from coldfork.observe.processes.table import start_of
 from coldfork.observe.processes.waits import Waits
 from coldfork.observe.recording import redaction
 from coldfork.observe.stacks.frames import current

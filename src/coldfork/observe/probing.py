@@ -139,6 +139,7 @@ def probe() -> NoReturn:
 
 def _go_on_in_a_child(settings: dict[str, Any]) -> None:
     """Fork, and return in the child only; this process ends as the child does."""
+    from coldfork.observe.processes.endings import end_as
     from coldfork.observe.states import remember_for_children
 
     # Without it the child could not tell a cold device from one that was awake here.
@@ -146,10 +147,8 @@ def _go_on_in_a_child(settings: dict[str, Any]) -> None:
     child = os.fork()
     if not child:
         return
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status < 0:
-        os.kill(os.getpid(), -status)
-    os._exit(status & 0xFF)
+    _, status = os.waitpid(child, 0)
+    end_as(status)
 
 
 def describe(error: BaseException) -> Event:

@@ -10,8 +10,9 @@ from coldfork.observe.attribution import Attribution
 from coldfork.observe.forking.touches import WRAPPED
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
-from coldfork.observe.processes.identity import ancestors, command_line, start_of
+from coldfork.observe.processes.identity import ancestors, command_line
 from coldfork.observe.processes.starts import FORK_EXEC
+from coldfork.observe.processes.table import start_of
 from coldfork.observe.recording import redaction
 from coldfork.observe.recording.events import as_event, as_events
 from coldfork.observe.stacks.loads import EndedLoads, Load

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from time import clock_gettime
 
+from coldfork.observe.processes.table import standing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
-#: Where the times stand behind the name in `stat`: user, system, and the same of children waited for.
-_TIMES = slice(11, 15)
-_FAULTS = 7
 _SCHEDULER_CLOCK = 2
 
 
@@ -67,11 +66,8 @@ def anonymous(pid: int) -> int:
 
 def faulted(pid: int) -> int:
     """The bytes of all small pages that the kernel has ever had to give a process, or to copy for it."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", 0) as stream:
-            return int(stream.read(4096).rpartition(b")")[2].split()[_FAULTS]) * _PAGE
-    except (OSError, ValueError, IndexError):
-        return 0
+    found = standing(pid)
+    return 0 if found is None else found.faults * _PAGE
 
 
 def processor_seconds(pid: int) -> tuple[float, float] | None:
@@ -79,14 +75,11 @@ def processor_seconds(pid: int) -> tuple[float, float] | None:
 
     A zombie still has its own. That of a child whose parent does not wait for it is lost with it.
     """
-    try:
-        with open(f"/proc/{pid}/stat", "rb", 0) as stream:
-            fields = stream.read(4096).rpartition(b")")[2].split()
-        user, system, *of_children = map(int, fields[_TIMES])
-        own = max((user + system) * _TICK_SECONDS, _on_its_clock(pid))
-        return own, sum(of_children) * _TICK_SECONDS
-    except (OSError, ValueError):
+    found = standing(pid)
+    if found is None:
         return None
+    own, of_children = found.times
+    return max(own * _TICK_SECONDS, _on_its_clock(pid)), of_children * _TICK_SECONDS
 
 
 def _on_its_clock(pid: int) -> float:

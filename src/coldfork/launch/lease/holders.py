@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from coldfork.observe.processes.identity import command_line, start_of
+from coldfork.observe.processes.identity import command_line
+from coldfork.observe.processes.table import start_of
 
 _MOST = 4096
 

@@ -8,48 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from coldfork.observe.probes.maps import contents
+from coldfork.observe.processes.table import Standing, contents
 
-_KERNEL_THREAD = 0x00200000
-_FORKED_WITHOUT_EXEC = 0x40
 _CLOSE_ON_EXEC = 0o2000000
-_ENDED = "ZXx"
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What the kernel notes of a process, or of one of its threads."""
-
-    pid: int
-    name: str
-    state: str
-    parent: int
-    flags: int
-    threads: int
-    start: int
-    """When it was started, in ticks of the kernel's clock since the machine was."""
-    layout: tuple[int, ...]
-    """Where its program, its stack and its arguments lie: drawn anew by each exec, copied by each fork.
-
-    Zeros where this user may not know it.
-    """
-
-    @property
-    def is_program(self) -> bool:
-        """False for threads of the kernel and for what has ended and waits for its parent to hear of it."""
-        return not self.flags & _KERNEL_THREAD and self.state not in _ENDED
-
-    @property
-    def forked(self) -> bool:
-        """Whether it is a fork that has run no program of its own."""
-        return bool(self.flags & _FORKED_WITHOUT_EXEC)
-
-    def is_copy_of(self, other: Standing) -> bool:
-        """Whether one of the two was forked from the other, or both from a third."""
-        return any(self.layout) and self.layout == other.layout
 
 
 class ProcessFolder:
@@ -136,22 +99,10 @@ class ProcessFolder:
         return 0
 
     def _standing(self, place: str) -> Standing:
-        head, _, tail = self._read(place).rpartition(b")")
-        number, _, name = head.partition(b" (")
-        fields = tail.split()
-        if len(fields) < 20:
-            raise ProcessLookupError(f"{place} holds nothing")
-        layout = (23, 24, 25, 45, 46)
-        return Standing(
-            pid=int(number),
-            name=name.decode("utf-8", "backslashreplace"),
-            state=fields[0].decode("ascii"),
-            parent=int(fields[1]),
-            flags=int(fields[6]),
-            threads=int(fields[17]),
-            start=int(fields[19]),
-            layout=tuple(int(fields[place]) if place < len(fields) else 0 for place in layout),
-        )
+        try:
+            return Standing(self._read(place))
+        except ValueError:
+            raise ProcessLookupError(f"{place} holds nothing") from None
 
     def _numbers(self, place: str) -> Iterator[int]:
         return (int(entry.name) for entry in (self._root / place).iterdir() if entry.name.isdecimal())

@@ -7,8 +7,9 @@ import os
 from typing import Protocol
 
 from coldfork.observe.probes.loader import Loader
-from coldfork.observe.probes.maps import Maps, contents
+from coldfork.observe.probes.maps import Maps
 from coldfork.observe.probes.threads import NativeThread, ThreadReader
+from coldfork.observe.processes.table import contents
 
 _KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "loongarch64": 272, "ppc64le": 354, "s390x": 343}
 _FILES = 0

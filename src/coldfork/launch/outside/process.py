@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from coldfork.launch.outside.folder import ProcessFolder, Standing
+from coldfork.launch.outside.folder import ProcessFolder
 from coldfork.launch.outside.kernel import Kernel
 from coldfork.observe.probes.maps import Maps
 from coldfork.observe.probes.process import ProbedProcess
+from coldfork.observe.processes.table import Standing
 
 if TYPE_CHECKING:
     from coldfork.observe.probes.threads import NativeThread

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.launch.outside.folder import ProcessFolder, Standing
+from coldfork.launch.outside.folder import ProcessFolder
 from coldfork.launch.outside.kernel import Kernel
 from coldfork.launch.outside.process import OutsideProcess
+from coldfork.observe.processes.table import Standing
 
 
 class Relatives:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from coldfork.launch.outside.folder import Standing
 from coldfork.model.running.processes import StartedBy
+from coldfork.observe.processes.table import Standing
 
 # What multiprocessing, billiard, multiprocess and loky give to `python -c` or `-m`.
 _SPAWNED = re.compile(r"from [\w.]+\.spawn import spawn_main\b|\A[\w.]+\.popen_loky_posix\Z")
@@ -34,10 +34,10 @@ def how_started(standing: Standing, words: Sequence[str], parent: Standing | Non
     that they were forked by it.
     """
     # Where the kernel keeps no such note, a copy still has the addresses that an exec would have drawn anew.
-    copied = standing.forked or (not standing.flags and parent is not None and standing.is_copy_of(parent))
+    copied = standing.forked or (not standing.is_noted and parent is not None and standing.is_copy_of(parent))
     if copied:
         return StartedBy.FORKSERVER if role(words) == FORKSERVER else StartedBy.FORK
-    if not standing.flags and (parent is None or not any(standing.layout)):
+    if not standing.is_noted and (parent is None or not any(standing.layout)):
         return StartedBy.UNKNOWN
     return StartedBy.SPAWN if _is_spawned(words) else StartedBy.EXEC
 

@@ -6,8 +6,6 @@ loops: who has one waits for the socket himself.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import signal
 import socket
@@ -19,16 +17,15 @@ from typing import Any
 
 from coldfork.launch import memory_file
 from coldfork.launch.supervisor import kernel
+from coldfork.launch.supervisor.descriptors import lifted
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, MARK, PLAN
 from coldfork.model.errors import UsageError
+from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import decode, encode
 
-_ROOT = str(Path(__file__).resolve().parents[3])
 _PROGRAM = (
-    f"import sys; sys.path.insert(0, {_ROOT!r}); from coldfork.launch.supervisor.main import main; main()"
+    f"import sys; sys.path.insert(0, {ROOT!r}); from coldfork.launch.supervisor.main import main; main()"
 )
-#: Above every number that a supervisor is given.
-_ABOVE = 10
 _LAST_SECONDS = 5.0
 """How long a supervisor that has said its last word may take to end."""
 
@@ -152,29 +149,14 @@ def start(
         wanted = {CONTROL: theirs.fileno(), PLAN: memory, LOCK: lock}
         if given is not None:
             wanted |= {0: given, 1: theirs.fileno(), 2: theirs.fileno()}
-        lifted = {}
-        for number, descriptor in wanted.items():
-            lifted[number] = duplicate(descriptor, _ABOVE)
-            opened.callback(os.close, lifted[number])
+        copies = opened.enter_context(lifted(wanted))
+        command = [python, "-I", "-S", "-X", "utf8", "-c", _PROGRAM]
         try:
-            pid = spawn(
-                [python, "-I", "-S", "-X", "utf8", "-c", _PROGRAM], _variables(), lifted, own_session=captured
-            )
+            pid = spawn(command, own_variables(), copies, own_session=captured)
         except OSError as error:
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         failed.pop_all()
     return Supervised(pid, ours, mark)
-
-
-def duplicate(descriptor: int, lowest: int) -> int:
-    """The same descriptor once more, under a number that is not below this one."""
-    try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-        # This process may have no number as high as that: to whoever waits, that is the same trouble.
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
 
 
 def own_interpreter(other: str) -> str:
@@ -188,7 +170,7 @@ def input_of(given: bytes) -> int:
     return memory_file.holding("stdin", given)
 
 
-def _variables() -> dict[str, str]:
+def own_variables() -> dict[str, str]:
     """The supervisor's own environment: what Python and the dynamic loader need to start."""
     kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
     return {name: os.environ[name] for name in kept if name in os.environ}

@@ -7,6 +7,8 @@ import os
 import struct
 import sys
 
+from coldfork.observe.processes.table import standing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -123,35 +125,22 @@ def _by_parents() -> dict[int, list[int]]:
     """The children of each process, from every process's own word about its parent."""
     children: dict[int, list[int]] = {}
     for pid in processes():
-        parent = _parent(pid)
-        if parent is not None:
-            children.setdefault(parent, []).append(pid)
+        found = standing(pid)
+        if found is not None:
+            children.setdefault(found.parent, []).append(pid)
     return children
-
-
-def _parent(pid: int) -> int | None:
-    said = _said_of(pid)
-    return int(said[1]) if len(said) > 1 else None
 
 
 def stands_still(pid: int) -> bool:
     """Whether a process was stopped, by a signal or by who traces it."""
-    return _said_of(pid)[:1] in ([b"T"], [b"t"])
+    found = standing(pid)
+    return found is not None and found.is_stopped
 
 
 def runs(pid: int) -> bool:
     """Whether a process is there and has not ended; a zombie has."""
-    return _said_of(pid)[:1] not in ([], [b"Z"], [b"X"])
-
-
-def _said_of(pid: int) -> list[bytes]:
-    """What the kernel says of a process: its state, its parent and more; nothing of one that is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            # The name before the parenthesis may hold anything.
-            return stream.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
+    found = standing(pid)
+    return found is not None and not found.has_ended
 
 
 def processes() -> Iterator[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 
+from coldfork.launch.supervisor.descriptors import duplicate
 from coldfork.observe.recording.events import decode
 
 TYPE_CHECKING = False
@@ -167,7 +168,7 @@ def _lifted(descriptor: int) -> int:
     """The same descriptor under a high number, as high as this process may have one."""
     most = os.sysconf("SC_OPEN_MAX")
     try:
-        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH if most < 0 else min(_HIGH, most - 1))
+        high = duplicate(descriptor, _HIGH if most < 0 else min(_HIGH, most - 1))
     except OSError:
         return descriptor
     os.close(descriptor)

@@ -18,6 +18,7 @@ from typing import NoReturn, Protocol
 from coldfork.launch.supervisor import kernel
 from coldfork.launch.terminal.group_witness import GroupWitness
 from coldfork.model.errors import UsageError
+from coldfork.observe.processes.endings import die_of
 
 #: What these tell concerns the process that caused them.
 _FAULTS = {
@@ -116,17 +117,7 @@ def end_like(ending: Ending) -> int:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    with suppress(OSError, ValueError, ImportError):
-        # The program has left its core file, and a second one would only be in the way.
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    with suppress(OSError, ValueError):
-        signal.signal(ending.signal, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {ending.signal})
-    os.kill(os.getpid(), ending.signal)
-    # Only who may not die of it, the first process of a container, comes here.
-    return 128 + ending.signal
+    return die_of(ending.signal)
 
 
 class Signals:

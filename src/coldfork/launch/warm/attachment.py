@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.launch import memory_file
 from coldfork.launch.readiness import readable
-from coldfork.launch.supervisor.client import Supervised, duplicate, own_interpreter
+from coldfork.launch.supervisor.client import Supervised, own_interpreter, own_variables
+from coldfork.launch.supervisor.descriptors import lifted
 from coldfork.launch.supervisor.posix_spawn import spawn
 from coldfork.launch.supervisor.protocol import outside
 from coldfork.launch.warm import place, protocol
@@ -26,6 +27,7 @@ from coldfork.launch.warm.terms import Wanted
 from coldfork.launch.zygote import messages
 from coldfork.launch.zygote.circumstances import Circumstances
 from coldfork.model.errors import UsageError
+from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import encode
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ TRIES = 3
 """So many keepers may say one after the other that they are of another version."""
 PATIENCE = 5.0
 """How long a start is waited for before the script is started in the usual way."""
-_ROOT = str(Path(__file__).resolve().parents[3])
-_ABOVE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,20 +237,16 @@ def _started(folder: str, idle: float) -> socket.socket:
 
 def _spawn(folder: str, idle: float, listening: int) -> None:
     program = (
-        f"import sys; sys.path.insert(0, {_ROOT!r}); "
+        f"import sys; sys.path.insert(0, {ROOT!r}); "
         f"from coldfork.launch.warm.keeper import main; main({folder!r}, {idle!r})"
     )
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    lifted = {}
     try:
-        for number, descriptor in {0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}.items():
-            lifted[number] = duplicate(descriptor, _ABOVE)
-        python = own_interpreter(sys.executable)
-        kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
-        variables = {name: os.environ[name] for name in kept if name in os.environ}
-        pid = spawn([python, "-I", "-S", "-X", "utf8", "-c", program], variables, lifted, own_session=True)
+        with lifted({0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}) as given:
+            python = own_interpreter(sys.executable)
+            command = [python, "-I", "-S", "-X", "utf8", "-c", program]
+            pid = spawn(command, own_variables(), given, own_session=True)
         # It leaves at once, and what it has forked is nobody's child.
         os.waitpid(pid, 0)
     finally:
-        for descriptor in (nowhere, *lifted.values()):
-            os.close(descriptor)
+        os.close(nowhere)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 from contextlib import ExitStack, suppress
@@ -11,11 +10,14 @@ from signal import SIGKILL
 from time import monotonic, time
 
 from coldfork.launch import memory_file
+from coldfork.launch.caps.usage import proportional
 from coldfork.launch.supervisor import kernel
+from coldfork.launch.supervisor.descriptors import lifted
 from coldfork.launch.supervisor.posix_spawn import spawn
 from coldfork.launch.warm import freshness, protocol
 from coldfork.launch.warm.terms import read_otherwise, stand_in
 from coldfork.launch.zygote import messages
+from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
@@ -26,13 +28,11 @@ if TYPE_CHECKING:
     from coldfork.launch.warm.terms import Facts
     from coldfork.launch.zygote.messages import Message
 
-_ROOT = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
 _PROGRAM = (
     "import sys; at_start = frozenset(sys.modules); path = [entry for entry in sys.path if entry]; "
-    f"sys.path[:] = [{_ROOT!r}, *path]; "
+    f"sys.path[:] = [{ROOT!r}, *path]; "
     "from coldfork.launch.warm.serving.main import main; main(path, at_start)"
 )
-_ABOVE = 20
 
 
 class State(StrEnum):
@@ -92,17 +92,13 @@ class HeldServer:
             # Up to five are kept for what a supervisor has there.
             given = {**dict.fromkeys(range(protocol.KEEPER), nowhere), 1: log, 2: log}
             given |= {protocol.KEEPER: theirs.fileno(), protocol.TERMS: plan}
-            lifted = {}
-            for number, descriptor in given.items():
-                lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
-                opened.callback(os.close, lifted[number])
+            copies = opened.enter_context(lifted(given))
             environment = {**facts.server_environment, protocol.SPARE: self._mark}
             here = os.getcwd()
             try:
                 os.chdir(facts.cwd)
-                pid = spawn(
-                    [facts.python, "-c", _PROGRAM, " " * protocol.ROOM], environment, lifted, own_session=True
-                )
+                command = [facts.python, "-c", _PROGRAM, " " * protocol.ROOM]
+                pid = spawn(command, environment, copies, own_session=True)
             finally:
                 os.chdir(here)
             failed.pop_all()
@@ -203,22 +199,10 @@ class HeldServer:
             "ready_after_seconds": None if self.ready_after is None else round(self.ready_after, 3),
             "idle_seconds": round(monotonic() - self.last_used, 3),
             "scripts": self.starts,
-            "pss_bytes": _pss(self.pid),
+            "pss_bytes": proportional(self.pid),
         }
 
 
 def _configuration(python: str) -> str:
     """The file that says of what a virtual environment was made."""
     return os.path.join(os.path.dirname(os.path.dirname(python)), "pyvenv.cfg")
-
-
-def _pss(pid: int) -> int | None:
-    """The server's share of memory, what others share with it divided among them."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as stream:
-            for line in stream:
-                if line.startswith(b"Pss:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None

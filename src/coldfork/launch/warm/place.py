@@ -9,13 +9,13 @@ import struct
 from binascii import crc32
 
 from coldfork.model.errors import UsageError
+from coldfork.observe.installation import ROOT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_HERE = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
-_INSTALLATION = f"{crc32(os.fsencode(_HERE)):08x}"
+_INSTALLATION = f"{crc32(os.fsencode(ROOT)):08x}"
 """Every installation of coldfork has a keeper of its own: another may be of another version."""
 NAME = f"{_INSTALLATION}.sock"
 LOCK = f"{_INSTALLATION}.lock"

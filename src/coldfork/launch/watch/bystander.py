@@ -18,8 +18,9 @@ from typing import Any
 from coldfork.launch.supervisor.kernel import children
 from coldfork.launch.watch.ends import Ended, Ends, chosen
 from coldfork.observe.bootstrap import VARIABLE
-from coldfork.observe.processes.identity import Kin, command_line, environment, executable, has_executed, kin
+from coldfork.observe.processes.identity import command_line, environment, executable
 from coldfork.observe.processes.programs import is_own, is_python, locked_out
+from coldfork.observe.processes.table import Standing, has_executed, standing
 from coldfork.observe.recording import redaction
 from coldfork.observe.recording.events import decode
 
@@ -37,7 +38,7 @@ _BULKY = b'{"event":"import"'
 class _Seen:
     """A process of the program, as far as it is known here."""
 
-    kin: Kin
+    kin: Standing
     at: float
     heard: bool = False
     """Whether it tells of itself."""
@@ -138,7 +139,7 @@ class Bystander:
                 waiting.extend(children(pid))
 
     def _met(self, pid: int) -> _Seen | None:
-        found = kin(pid)
+        found = standing(pid)
         if found is None or pid == self._root or (pid, found.start) in self._gone:
             return None
         seen = self._known[pid] = _Seen(found, monotonic() - self._began, pid in self._heard)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from coldfork.observe.probes.maps import contents
+from coldfork.observe.processes.table import standing
 
 # linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), of which the first version has 64 bytes.
 _INFO = struct.Struct("=Q52xi")
@@ -128,11 +128,8 @@ class KernelQueue:
 
 def _of_zombie(pid: int) -> int | None:
     """The status of a process that ended and was not waited for yet: the last thing in its line."""
-    try:
-        fields = contents(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return int(fields[-1]) if fields and fields[0] in (b"Z", b"X") else None
+    found = standing(pid)
+    return None if found is None else found.status
 
 
 def _of_reaped(descriptor: int) -> int | None:

@@ -16,7 +16,7 @@ from coldfork.launch.terminal import supervision
 from coldfork.launch.terminal.supervision import Ending
 from coldfork.launch.watch.bystander import Bystander
 from coldfork.launch.watch.python_command_line import PythonLine
-from coldfork.observe.processes.identity import start_of
+from coldfork.observe.processes.table import start_of
 from coldfork.observe.recording.events import encode
 
 SMALLEST_LIMIT = 16 * 1024

@@ -12,6 +12,7 @@ from coldfork.launch.readiness import readable
 from coldfork.launch.zygote import messages, variables
 from coldfork.launch.zygote.circumstances import identity
 from coldfork.model.errors import ZygoteError
+from coldfork.observe.processes.table import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,12 +112,9 @@ def _which(pid: int | None) -> str:
 
 def _state(pid: int | None) -> str:
     """What the kernel says of a process that does not answer."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            letter = stream.read().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return ""
-    return "; it is stopped, and SIGCONT lets it go on" if letter in (b"T", b"t") else ""
+    found = None if pid is None else standing(pid)
+    stopped = found is not None and found.is_stopped
+    return "; it is stopped, and SIGCONT lets it go on" if stopped else ""
 
 
 def is_open(descriptor: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -16,11 +15,13 @@ from time import monotonic
 
 from coldfork.launch import memory_file
 from coldfork.launch.readiness import readable
+from coldfork.launch.supervisor.descriptors import lifted
 from coldfork.launch.supervisor.posix_spawn import spawn
 from coldfork.launch.zygote import messages, variables
 from coldfork.launch.zygote.circumstances import identity
 from coldfork.launch.zygote.requests import GoneError, Started, answered, ask, request, why_unfit
 from coldfork.model.errors import UsageError, ZygoteError
+from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
@@ -31,14 +32,11 @@ if TYPE_CHECKING:
     from coldfork.launch.zygote.messages import Message
     from coldfork.launch.zygote.requests import Contents
 
-_ROOT = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
 _PROGRAM = (
     # Not from the working directory: a file there may have the name of a module that the server needs.
-    f"import sys; sys.path[:] = [{_ROOT!r}, *filter(None, sys.path)]; "
+    f"import sys; sys.path[:] = [{ROOT!r}, *filter(None, sys.path)]; "
     "from coldfork.launch.zygote.serving.main import main; main()"
 )
-_ABOVE = 20
-"""Above every number that a server is given."""
 _A_MOMENT = 1.0
 """How long a spare whose server has died may take to answer."""
 _MOST_LOST = 5
@@ -86,16 +84,13 @@ class RunningServer:
             opened.callback(os.close, plan)
             # In the order of the server's DESCRIPTORS.
             given = (status.fileno(), requests.fileno(), errands.fileno(), caller, plan, self.asking.fileno())
-            lifted = {}
-            for number, descriptor in enumerate(given, 3):
-                lifted[number] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
-                opened.callback(os.close, lifted[number])
+            copies = opened.enter_context(lifted(dict(enumerate(given, 3))))
             python = os.fsdecode(interpreter.get_executable())
             flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
             asked = variables.changed(os.environ, self._terms.get("environment"))
             environment = variables.for_server(asked, self.mark)
             try:
-                self.pid = spawn([python, *flags, "-c", _PROGRAM], environment, lifted, own_session=False)
+                self.pid = spawn([python, *flags, "-c", _PROGRAM], environment, copies, own_session=False)
             except OSError as error:
                 raise UsageError(f"cannot start {python}: {error.strerror}") from None
         self._process = os.pidfd_open(self.pid)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from coldfork.observe.installation import ROOT
 from coldfork.observe.processes.programs import OWN
 
 TYPE_CHECKING = False
@@ -33,9 +34,8 @@ def environment() -> dict[str, str]:
     }
     name, _, value = OWN.partition("=")
     kept[name] = value
-    ours = os.path.abspath(__file__).rpartition(f"{os.sep}coldfork{os.sep}")[0]
     before = kept.get("PYTHONPATH")
-    kept["PYTHONPATH"] = f"{ours}{os.pathsep}{before}" if before else ours
+    kept["PYTHONPATH"] = f"{ROOT}{os.pathsep}{before}" if before else ROOT
     return kept
 
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import os
 
-_CHUNK = 1 << 16
+from coldfork.observe.processes.table import contents
+
 _EXECUTABLE = ord("x")
-
-
-def contents(path: str) -> bytes:
-    """The whole of a file of `/proc`; `OSError` where it is missing or forbidden."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        pieces = []
-        while piece := os.read(descriptor, _CHUNK):
-            pieces.append(piece)
-    finally:
-        os.close(descriptor)
-    return b"".join(pieces)
 
 
 def mapped() -> bytes:

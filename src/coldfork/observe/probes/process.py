@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from coldfork.observe.probes.maps import Maps, contents, mapped
+from coldfork.observe.probes.maps import Maps, mapped
 from coldfork.observe.probes.modules import namespace
+from coldfork.observe.processes.table import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.observe.probes.threads import NativeThread, ThreadReader
-
-_FORKED_WITHOUT_EXEC = 0x40
 
 
 class ProbedProcess:
@@ -81,8 +80,5 @@ class ProbedProcess:
 
 def forked_without_exec() -> bool | None:
     """What the kernel notes of a process: forked, and `exec` not called since; None where it does not say."""
-    try:
-        fields = contents("/proc/self/stat").rpartition(b")")[2].split()
-        return bool(int(fields[6]) & _FORKED_WITHOUT_EXEC)
-    except (OSError, ValueError, IndexError):
-        return None
+    own = standing()
+    return None if own is None else own.forked

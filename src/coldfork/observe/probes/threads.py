@@ -13,7 +13,8 @@ from _thread import _count as python_threads
 from _thread import get_ident
 from time import sleep
 
-from coldfork.observe.probes.maps import Maps, contents
+from coldfork.observe.probes.maps import Maps
+from coldfork.observe.processes.table import contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import sys
 from _thread import get_ident
 from time import monotonic
 
-from coldfork.observe.processes.identity import start_of
 from coldfork.observe.processes.programs import is_own, locked_out, python_of
+from coldfork.observe.processes.table import start_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
-from coldfork.observe.processes.identity import kin
 from coldfork.observe.processes.programs import is_python
+from coldfork.observe.processes.table import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Waits:
                 return None
         except OSError:
             return None
-        found = kin(child)
+        found = standing(child)
         return None if found is None else found.name
 
     def _told(self, result: Any, last: str | None) -> None:

@@ -14,6 +14,8 @@ import os
 from _thread import _count, get_ident, get_native_id
 from time import process_time_ns, thread_time_ns
 
+from coldfork.observe.processes.table import Standing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Mark = int | tuple[int, int]
@@ -146,5 +148,4 @@ def _status(task: str) -> str:
         said = os.read(descriptor, 1024)
     finally:
         os.close(descriptor)
-    # The name stands in brackets and may hold anything, brackets included.
-    return said.rpartition(b") ")[2][:1].decode("ascii")
+    return Standing(said).state

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import signal
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import NoReturn
 
 from coldfork.launch.readiness import readable
 from coldfork.launch.supervisor import kernel
+from coldfork.observe.processes.endings import end_as
 
 _PATIENCE = 5.0
 """So long processes may take to end that were killed."""
@@ -43,7 +42,7 @@ def keep(caller: int) -> None:
     except BaseException:
         _end_all()
         os._exit(1)
-    _end_as(status)
+    end_as(status)
 
 
 def _watched(worker: int, caller: int) -> int:
@@ -111,15 +110,3 @@ def _end_all() -> None:
         except ChildProcessError:
             return
         sleep(0.001)
-
-
-def _end_as(status: int) -> NoReturn:
-    """End as the worker has."""
-    code = os.waitstatus_to_exitcode(status)
-    if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if -code != signal.SIGKILL:
-            signal.signal(-code, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
-        os.kill(os.getpid(), -code)
-    os._exit(code if code >= 0 else 1)

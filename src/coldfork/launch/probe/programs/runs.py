@@ -30,7 +30,7 @@ from coldfork.model.errors import ColdforkError
 from coldfork.model.findings import Confirmed, Finding
 from coldfork.model.observations import Progress
 from coldfork.model.timelines import Recording
-from coldfork.observe.processes.identity import start_of
+from coldfork.observe.processes.table import start_of
 from coldfork.report.recordings.assembly.files import read
 
 _TOO_EARLY = "the runs were interrupted before its turn ended"

@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, quote_plus, unquote
 
+from coldfork.launch.supervisor.report_file import SHORTEST
 from coldfork.observe.recording import redaction
 from coldfork.observe.secrets.names import is_secret
 from coldfork.observe.secrets.texts import secret_spans
 from coldfork.observe.secrets.words import in_words
 
 _SHORTEST_LINE = 12
-SHORTEST = 6
-"""A shorter value would be found inside of ordinary words."""
 _BETWEEN_CRUMBS = ";"
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from coldfork.observe.processes.table import Standing, contents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ARGUMENTS = 45
-_ENVIRONMENT = 47
 """Where the addresses stand in the kernel's account of a process, counted from its state."""
 
 
@@ -28,8 +28,8 @@ class Place:
 
 def place_of(variable: str) -> Place:
     """The place of a variable that this process was started with; `ValueError` without it."""
-    begin, _ = _range(_ENVIRONMENT)
-    carried = _read("/proc/self/environ")
+    begin, _ = _own().environment
+    carried = contents("/proc/self/environ")
     at = carried.index(f"{variable}=".encode())
     return Place(begin + at, carried.index(b"\0", at) - at)
 
@@ -41,19 +41,13 @@ def mark(place: Place, variable: str, value: str) -> None:
 
 def entitle(words: Sequence[str]) -> None:
     """Show a command line, as much of it as there is room for."""
-    begin, end = _range(_ARGUMENTS)
+    begin, end = _own().arguments
     text = b"\0".join(map(os.fsencode, words)) + b"\0"
     _write(begin, text[: end - begin - 1].ljust(end - begin, b"\0"))
 
 
-def _range(field: int) -> tuple[int, int]:
-    fields = _read("/proc/self/stat").rpartition(b")")[2].split()
-    return int(fields[field]), int(fields[field + 1])
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read()
+def _own() -> Standing:
+    return Standing(contents("/proc/self/stat"))
 
 
 def _write(address: int, content: bytes) -> None:

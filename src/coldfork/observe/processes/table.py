@@ -1,0 +1,156 @@
+"""The kernel's table of processes, `/proc`: its files, and its line about each process or thread."""
+
+from __future__ import annotations
+
+import os
+
+#: Fields, counted from behind the name, which stands in brackets and may hold anything.
+_STATE, _PARENT, _FLAGS, _FAULTS, _THREADS, _START = 0, 1, 6, 7, 17, 19
+_TIMES = slice(11, 15)
+_LAYOUT = (23, 24, 25, 45, 46)
+_ARGUMENTS, _ENVIRONMENT = slice(45, 47), slice(47, 49)
+_FEWEST = 20
+_CHUNK = 1 << 16
+_KERNEL_THREAD = 0x00200000
+_FORKED_WITHOUT_EXEC = 0x40
+_ENDED = ("Z", "X", "x")
+
+
+def contents(path: str) -> bytes:
+    """The whole of a file of `/proc`; `OSError` where it is missing or forbidden."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pieces = []
+        while piece := os.read(descriptor, _CHUNK):
+            pieces.append(piece)
+    finally:
+        os.close(descriptor)
+    return b"".join(pieces)
+
+
+class Standing:
+    """What the kernel notes of a process at one moment."""
+
+    __slots__ = ("_fields", "name", "pid")
+
+    def __init__(self, said: bytes) -> None:
+        """Read the line; `ValueError` for what is none."""
+        before, _, after = said.rpartition(b")")
+        number, _, name = before.partition(b" (")
+        self.pid = int(number)
+        self.name = name.decode("utf-8", "backslashreplace")
+        """The file that it executes, cut to fifteen letters; still there when the process has ended."""
+        self._fields = after.split()
+        if len(self._fields) < _FEWEST:
+            raise ValueError("not a line about a process")
+
+    @property
+    def state(self) -> str:
+        """A letter: `R` runs, `S` waits, `Z` has ended, and so on."""
+        return self._fields[_STATE].decode("ascii")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, and waits for its parent to hear of it."""
+        return self.state in _ENDED
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was stopped, by a signal or by who traces it."""
+        return self.state in ("T", "t")
+
+    @property
+    def is_program(self) -> bool:
+        """False for threads of the kernel and for what has ended."""
+        return not self.flags & _KERNEL_THREAD and not self.has_ended
+
+    @property
+    def parent(self) -> int:
+        """The number of the process above it."""
+        return int(self._fields[_PARENT])
+
+    @property
+    def flags(self) -> int:
+        """The kernel's own notes."""
+        return int(self._fields[_FLAGS])
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether the kernel says more than nothing of how it was started."""
+        return self.flags != 0
+
+    @property
+    def forked(self) -> bool:
+        """Whether it was forked, and has not become a program of its own by `exec` since."""
+        return bool(self.flags & _FORKED_WITHOUT_EXEC)
+
+    @property
+    def threads(self) -> int:
+        """How many threads it has."""
+        return int(self._fields[_THREADS])
+
+    @property
+    def start(self) -> int:
+        """When it was started, in the kernel's ticks since the machine was; `exec` leaves that as it is."""
+        return int(self._fields[_START])
+
+    @property
+    def faults(self) -> int:
+        """How many pages the kernel has given it, or copied for it."""
+        return int(self._fields[_FAULTS])
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """Its processor time, and that of the children it has waited for, in ticks."""
+        user, system, *of_children = map(int, self._fields[_TIMES])
+        return user + system, sum(of_children)
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Where its program, its stack and its arguments lie: drawn anew by each exec, copied by each fork.
+
+        Zeros where this user may not know it.
+        """
+        fields = self._fields
+        return tuple([int(fields[place]) if place < len(fields) else 0 for place in _LAYOUT])
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """Where its command line begins and ends in its memory."""
+        begin, end = map(int, self._fields[_ARGUMENTS])
+        return begin, end
+
+    @property
+    def environment(self) -> tuple[int, int]:
+        """Where its variables begin and end in its memory."""
+        begin, end = map(int, self._fields[_ENVIRONMENT])
+        return begin, end
+
+    @property
+    def status(self) -> int | None:
+        """How it ended, as `wait` tells it; None of one that has not, or has been waited for."""
+        return int(self._fields[-1]) if self.has_ended else None
+
+    def is_copy_of(self, other: Standing) -> bool:
+        """Whether one of the two was forked from the other, or both from a third."""
+        return any(self.layout) and self.layout == other.layout
+
+
+def standing(pid: int | str = "self") -> Standing | None:
+    """A process by its number; None where it is gone, or the system has no such table."""
+    try:
+        return Standing(contents(f"/proc/{pid}/stat"))
+    except (OSError, ValueError):
+        return None
+
+
+def start_of(pid: int | str = "self") -> int | None:
+    """The start of a process, in the kernel's ticks."""
+    found = standing(pid)
+    return None if found is None else found.start
+
+
+def has_executed(pid: int) -> bool:
+    """Whether a process has become a program of its own since it was forked; True where nobody knows."""
+    found = standing(pid)
+    return found is None or not found.forked

@@ -227,6 +227,7 @@ MAY_LOAD = {
     "coldfork.observe.probes.maps",
     "coldfork.observe.processes",
     "coldfork.observe.processes.identity",
+    "coldfork.observe.processes.table",
     "coldfork.observe.processes.programs",
     "coldfork.observe.processes.starts",
     "coldfork.observe.processes.waits",

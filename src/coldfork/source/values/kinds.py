@@ -114,9 +114,7 @@ class Function(Value):
         env: Env | None = None,
         owner: ClassRef | None = None,
     ) -> None:
-        self.module = module
-        self.line = line
-        self.name = name
+        self.module, self.line, self.name = module, line, name
         self.code = code
         self.env = env
         self.owner = owner

@@ -17,6 +17,18 @@ from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
 #: One of these stands in every file that starts processes by what is known to start some.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
+#: One of these stands in every file of which a line is about processes: looking for them takes no time.
+_WORDS_ABOUT_PROCESSES = (
+    b"Process(",
+    b"Process as ",
+    b"Pool(",
+    b"Pool as ",
+    b"ProcessPoolExecutor",
+    b"DataLoader",
+    b"set_start_method",
+    b"get_context",
+    *(name.encode() for name in sorted(VISIBILITY)),
+)
 #: What a line holds that starts processes, or decides how they start and which devices they see.
 _DECIDING = re.compile(
     rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context)\s*\(|DataLoader\s*[(,)]|"
@@ -67,7 +79,8 @@ class Outline(NamedTuple):
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
     """The outline of a file."""
-    asking = tuple(_lines(_ASKING, source))
+    asks = b"is_initialized" in source or b"_is_in_bad_fork" in source
+    asking = tuple(_lines(_ASKING, source)) if asks else ()
     choosing = tuple(_lines(_CHOOSING, source)) if asking else ()
     return Outline(
         summary.imports,
@@ -82,12 +95,14 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
         asking if choosing else (),
         choosing if asking else (),
         tuple(sorted(set(_commands(summary, source)))),
-        tuple(sorted({found[1].decode() for found in _GIVEN.finditer(source)})),
+        _given(source),
     )
 
 
 def _commands(summary: Summary, source: bytes) -> Iterator[str]:
     """The functions of a file that are commands by a decorator, or by what they are handed to."""
+    if not any(word in source for word in (b"command", b"set_defaults(", b"Fire(", b"app.run(")):
+        return
     handed = {(found[1] or found[2]).decode() for found in _HANDING.finditer(source)}
     for name, entries in summary.binds.items():
         for how, payload, _line, _guards in entries:
@@ -98,8 +113,17 @@ def _commands(summary: Summary, source: bytes) -> Iterator[str]:
                 yield name
 
 
+def _given(source: bytes) -> tuple[str, ...]:
+    """The functions that are given what was read from a command line."""
+    if b"Namespace" not in source:
+        return ()
+    return tuple(sorted({found[1].decode() for found in _GIVEN.finditer(source)}))
+
+
 def _deciding(source: bytes) -> Iterator[int]:
     """The lines about processes, under whatever names a file imports what starts them."""
+    if not any(word in source for word in _WORDS_ABOUT_PROCESSES):
+        return
     yield from _lines(_DECIDING, source)
     for found in _RENAMING.finditer(source):
         yield from _lines(re.compile(rb"\b%s\s*\(" % found[1]), source)

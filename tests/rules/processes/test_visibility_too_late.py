@@ -91,6 +91,14 @@ def test_a_context_manager_sets_it_for_what_is_started_inside(
     assert bool(lines_of(RULE, tmp_path, "3.11")) is late
 
 
+def test_the_lines_of_a_program_set_it_for_the_processes_that_they_start(tmp_path: Path) -> None:
+    start = "subprocess.run([sys.executable, '-c', 'pass'], check=True)"
+    (tmp_path / "run.py").write_text(
+        f"{HEAD}if __name__ == '__main__':\n    torch.cuda.init()\n    {HIDE}\n    {start}\n"
+    )
+    assert lines_of(RULE, tmp_path, "3.11") == []
+
+
 @pytest.mark.parametrize("body", MODULES)
 def test_an_import_that_wakes_the_driver_is_too_early(body: str, tmp_path: Path) -> None:
     late = MODULES[body] == "seen\n"

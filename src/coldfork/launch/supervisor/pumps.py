@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 
-from coldfork.launch.supervisor.descriptors import duplicate
 from coldfork.observe.recording.events import decode
 
 TYPE_CHECKING = False
@@ -168,7 +167,7 @@ def _lifted(descriptor: int) -> int:
     """The same descriptor under a high number, as high as this process may have one."""
     most = os.sysconf("SC_OPEN_MAX")
     try:
-        high = duplicate(descriptor, _HIGH if most < 0 else min(_HIGH, most - 1))
+        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH if most < 0 else min(_HIGH, most - 1))
     except OSError:
         return descriptor
     os.close(descriptor)

@@ -14,8 +14,6 @@ import os
 from _thread import _count, get_ident, get_native_id
 from time import process_time_ns, thread_time_ns
 
-from coldfork.observe.processes.table import Standing
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Mark = int | tuple[int, int]
@@ -148,4 +146,5 @@ def _status(task: str) -> str:
         said = os.read(descriptor, 1024)
     finally:
         os.close(descriptor)
-    return Standing(said).state
+    # The name stands in brackets and may hold anything, brackets included.
+    return said.rpartition(b") ")[2][:1].decode("ascii")

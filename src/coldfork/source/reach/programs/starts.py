@@ -211,9 +211,12 @@ def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
     """Whether a function, or a helper of it, sets devices for the processes that it starts."""
     if start.does is not EffectKind.SETS_VISIBILITY:
         return False
-    functions = {(link.module, link.symbol) for link in _frames(start.link)[-2:]}
+    *callers, own = _frames(start.link)
+    # All of a program happens in its module: who calls a helper there may start processes for any reason.
+    above = [link for link in callers[-1:] if link.symbol not in ("__main__", link.module)]
+    functions = {(link.module, link.symbol) for link in (own, *above)}
     return any(
-        (link.module, link.symbol) in functions and link.symbol not in ("__main__", link.module)
+        (link.module, link.symbol) in functions
         for site in sites
         if site.start.does in _STARTING and not site.start.tasks and _is_process(site.start)
         for link in _frames(site.start.link)

@@ -29,7 +29,7 @@ def contents(path: str) -> bytes:
 
 
 class Standing:
-    """What the kernel notes of a process at one moment."""
+    """A process, or a thread, as the kernel sees it at one moment."""
 
     __slots__ = ("_fields", "name", "pid")
 

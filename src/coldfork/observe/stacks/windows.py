@@ -146,5 +146,6 @@ def _status(task: str) -> str:
         said = os.read(descriptor, 1024)
     finally:
         os.close(descriptor)
-    # The name stands in brackets and may hold anything, brackets included.
+    # The name stands in brackets and may hold anything, brackets included. Asked of every thread inside of
+    # what is measured, so no more of the line is looked at than this.
     return said.rpartition(b") ")[2][:1].decode("ascii")

@@ -9,7 +9,6 @@ from coldfork.model.effects import WAKING, EffectKind
 from coldfork.model.positions import Position
 from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, SiteEdge, SiteStart, Start, Wake
 from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
-from coldfork.source.files.started import imported
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, Conditions, either, presumed_together
@@ -150,7 +149,7 @@ class Frame:
         self.starts: dict[tuple[str, int, EffectKind, bool], Start] = {}
         self.site_starts: list[SiteStart] = []
         self.position: Position = Position.MODULE
-        self.symbol = "__main__" if module.is_main else imported(module.name)
+        self.symbol = "__main__" if module.is_main else module.plain
         self.step_kind = StepKind.CALL
         self.line = 0
         self.end_line = 0

@@ -20,7 +20,7 @@ class Defined(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name that it is defined by."""
         _, _, name, *_ = self.node
         return str(name)
 

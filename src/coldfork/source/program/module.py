@@ -48,6 +48,7 @@ class Module:
         "own",
         "package",
         "path",
+        "plain",
         "summary",
     )
 
@@ -63,6 +64,8 @@ class Module:
         self.path = located.path or ""
         self.own = located.own
         plain = name if ":" not in name else imported(name)  # thousands are made for every answer
+        self.plain = plain
+        """The name by which it is imported."""
         self.package = plain if located.is_package else plain.rpartition(".")[0]
         self.is_started = plain is not name and is_started(name)
         self.is_main = plain is not name and is_main(name)

@@ -17,27 +17,21 @@ from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
 #: One of these stands in every file that starts processes by what is known to start some.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
+#: What starts processes, or decides how they start, where it is called.
+_CALLED = (b"Process", b"Pool", b"ProcessPoolExecutor", b"set_start_method", b"get_context")
+_ANY_CALLED = b"|".join(_CALLED)
+_VARIABLES = tuple(name.encode() for name in sorted(VISIBILITY))
 #: One of these stands in every file of which a line is about processes: looking for them takes no time.
-_WORDS_ABOUT_PROCESSES = (
-    b"Process(",
-    b"Process as ",
-    b"Pool(",
-    b"Pool as ",
-    b"ProcessPoolExecutor",
-    b"DataLoader",
-    b"set_start_method",
-    b"get_context",
-    *(name.encode() for name in sorted(VISIBILITY)),
-)
+_ABOUT_PROCESSES = (b"DataLoader", *_VARIABLES, *(name + end for name in _CALLED for end in (b"(", b" ")))
 #: What a line holds that starts processes, or decides how they start and which devices they see.
 _DECIDING = re.compile(
-    rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context)\s*\(|DataLoader\s*[(,)]|"
-    rb"[\"'](?:%s)[\"']" % "|".join(sorted(VISIBILITY)).encode()
+    rb"\b(?:%s)\s*\(|DataLoader\s*[(,)]|[\"'](?:%s)[\"']" % (_ANY_CALLED, b"|".join(_VARIABLES))
 )
 #: What imports one of these by another name.
-_RENAMING = re.compile(rb"\b(?:Process|Pool|ProcessPoolExecutor|set_start_method|get_context) as (\w+)")
+_RENAMING = re.compile(rb"\b(?:%s) as (\w+)" % _ANY_CALLED)
 #: What asks whether a framework has made a context.
-_ASKING = re.compile(rb"is_initialized|_is_in_bad_fork")
+_ASKING = (b"is_initialized", b"_is_in_bad_fork")
+_ANY_ASKING = re.compile(b"|".join(_ASKING))
 #: What stands where it is chosen how processes start.
 _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
@@ -79,8 +73,7 @@ class Outline(NamedTuple):
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
     """The outline of a file."""
-    asks = b"is_initialized" in source or b"_is_in_bad_fork" in source
-    asking = tuple(_lines(_ASKING, source)) if asks else ()
+    asking = tuple(_lines(_ANY_ASKING, source)) if any(word in source for word in _ASKING) else ()
     choosing = tuple(_lines(_CHOOSING, source)) if asking else ()
     return Outline(
         summary.imports,
@@ -122,7 +115,7 @@ def _given(source: bytes) -> tuple[str, ...]:
 
 def _deciding(source: bytes) -> Iterator[int]:
     """The lines about processes, under whatever names a file imports what starts them."""
-    if not any(word in source for word in _WORDS_ABOUT_PROCESSES):
+    if not any(word in source for word in _ABOUT_PROCESSES):
         return
     yield from _lines(_DECIDING, source)
     for found in _RENAMING.finditer(source):

@@ -15,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-"""Where the addresses stand in the kernel's account of a process, counted from its state."""
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -42,6 +42,16 @@ def _tells(value: Union) -> bool:
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 
+def unknown_arguments(parameters: Parameters, optional: bool) -> tuple[tuple[Value, ...], Keywords]:
+    """Arguments of which nothing is known: for all parameters, or for those without a default."""
+    left_out = 0 if optional else len(parameters.defaults)
+    named = zip(parameters.keyword_only, parameters.keyword_defaults, strict=True)
+    return (
+        (UNKNOWN,) * (len(parameters.positional) - left_out),
+        {name: UNKNOWN for name, default in named if optional or default is None},
+    )
+
+
 def bind_arguments(
     ev: Interpreter,
     inner: Frame,

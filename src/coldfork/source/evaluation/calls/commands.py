@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from coldfork.source.evaluation.calls.argument_binding import unknown_arguments
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax import nodes
-from coldfork.source.values.kinds import UNKNOWN, Bound, Function
+from coldfork.source.values.kinds import Bound, Function
 
 
 def call(ev: Interpreter, frame: Frame, dotted: str) -> None:
@@ -23,20 +24,14 @@ def call(ev: Interpreter, frame: Frame, dotted: str) -> None:
     elif written is not None:
         frame.at(written.line, written.line)
     frame.symbol = dotted
-    if isinstance(value, Function):
-        ev.call(frame, value, tuple([UNKNOWN] * _needed(ev, value)))
-    elif isinstance(value, Bound) or written is None:
+    function = value if isinstance(value, Function) else written
+    if isinstance(value, Bound) or function is None:
         ev.call(frame, value)
-    else:
-        code = ev.definitions.code_of(written)
-        known = () if code is None else code.parameters.positional
-        ev.call(frame, written, tuple([UNKNOWN] * len(known)))
-
-
-def _needed(ev: Interpreter, function: Function) -> int:
-    """How many arguments a function does not do without: what has read the command line gives them."""
+        return
+    # What a parser has read is given for what it knows of; the script that an installer writes gives nothing.
     code = ev.definitions.code_of(function)
-    return 0 if code is None else len(code.parameters.positional) - len(code.parameters.defaults)
+    given, keywords = ((), {}) if code is None else unknown_arguments(code.parameters, function is not value)
+    ev.call(frame, function, given, keywords)
 
 
 def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from coldfork.model.chains import StepKind
 from coldfork.model.effects import EffectKind
+from coldfork.source.evaluation.calls.argument_binding import unknown_arguments
 from coldfork.source.evaluation.calls.flags import asked_by
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.starting import note_start
 from coldfork.source.evaluation.trace import Link, Start
-from coldfork.source.files.started import imported
 from coldfork.source.program.defined_functions import Defined, defined, holding
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Class, Code, Node, last_name
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Function, Instance, Keywords, Value
+from coldfork.source.values.kinds import ClassRef, Function, Instance, Value
 
 
 def call(ev: Interpreter, frame: Frame) -> None:
@@ -44,15 +44,12 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
     frame.at(function.line, function.line)
     frame.symbol = function.qualified
     _note_choice(ev, frame, code)
-    names, optional = code.parameters.positional, len(code.parameters.defaults)
-    named = zip(code.parameters.keyword_only, code.parameters.keyword_defaults, strict=True)
     # Nobody but the program itself calls the functions of a script: what it leaves out is what it says.
-    script = frame.module.outline.is_program and "." not in imported(frame.module.name)
-    given: list[Value] = [UNKNOWN] * (len(names) - (optional if script else 0))
+    script = frame.module.outline.is_program and "." not in frame.module.plain
+    given, keywords = unknown_arguments(code.parameters, optional=not script)
     if owner is not None and given and (receiver := _receiver(function, owner, one.node)) is not None:
-        given[0] = receiver
-    keywords: Keywords = {name: UNKNOWN for name, default in named if default is None or not script}
-    ev.call(frame, function, tuple(given), keywords)
+        given = (receiver, *given[1:])
+    ev.call(frame, function, given, keywords)
 
 
 def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:

@@ -9,7 +9,6 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.bindings import bindings_before, bound, looked_up, remembered
 from coldfork.source.evaluation.objects.exports import module_object, star_names
-from coldfork.source.files.started import imported
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding
@@ -45,7 +44,7 @@ def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
     if found is not None:
         return found
     if name == "__name__":
-        return Const("__main__" if module.is_main else imported(module.name))
+        return Const("__main__" if module.is_main else module.plain)
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":

@@ -12,7 +12,6 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.files.started import imported
 from coldfork.source.syntax.nodes import Block, Node, last_line
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Sequence
@@ -56,7 +55,7 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
     if type(value) is Sequence and not exact and not value.doubtful:
         items, exact = (union(items),), True
     if not exact:
-        words = f"the loop at line {line} of {imported(frame.module.name)} runs"
+        words = f"the loop at line {line} of {frame.module.plain} runs"
         branches = Branches(ev, frame)
 
         def around() -> int:

@@ -34,9 +34,9 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
     handed = [
         command(name, function)
         for name, outline in outlines.items()
-        if (outline.commands or (outline.given and outline.deciding)) and outline.error is None
-        if not is_test(name, modules[name].path)
+        if outline.error is None
         for function in _commands(modules[name])
+        if not is_test(name, modules[name].path)
     ]
     return [*map(started, named), *dict.fromkeys([*installed, *handed]), *called]
 

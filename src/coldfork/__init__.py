@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from coldfork.checking.session import CheckSession, check
     from coldfork.launch.contexts import get_context
     from coldfork.launch.figures.figures import Figures
-    from coldfork.launch.inside.entry_point import progress
     from coldfork.launch.lease.alone import lease
     from coldfork.launch.lease.lease import Lease
     from coldfork.launch.lease.wishes import FreeDevices
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from coldfork.launch.script.async_call import arun_script
     from coldfork.launch.script.call import run_script
     from coldfork.launch.script.result import ScriptError, ScriptResult
-    from coldfork.launch.zygote.handle import Zygote, zygote
+    from coldfork.launch.server.zygote.handle import Zygote, zygote
+    from coldfork.launch.supervisor.inside.entry_point import progress
     from coldfork.model.decisions import Decision
     from coldfork.model.errors import (
         CheckCancelledError,
@@ -109,7 +109,7 @@ _HOME_OF = {
     "arun_script": "coldfork.launch.script.async_call",
     "get_context": "coldfork.launch.contexts",
     "lease": "coldfork.launch.lease.alone",
-    "progress": "coldfork.launch.inside.entry_point",
+    "progress": "coldfork.launch.supervisor.inside.entry_point",
     "run_script": "coldfork.launch.script.call",
     "CheckCancelledError": "coldfork.model.errors",
     "CheckSession": "coldfork.checking.session",
@@ -119,14 +119,14 @@ _HOME_OF = {
     "Decision": "coldfork.model.decisions",
     "Report": "coldfork.model.findings",
     "UnsafeForkError": "coldfork.model.errors",
-    "Zygote": "coldfork.launch.zygote.handle",
+    "Zygote": "coldfork.launch.server.zygote.handle",
     "ZygoteError": "coldfork.model.errors",
     "allow_fork": "coldfork.start.guard",
     "canary": "coldfork.start.canary",
     "decide": "coldfork.start.decide",
     "guard": "coldfork.start.guard",
     "state": "coldfork.start.states",
-    "zygote": "coldfork.launch.zygote.handle",
+    "zygote": "coldfork.launch.server.zygote.handle",
 }
 _HOOKS = {
     "load_ipython_extension": "coldfork.plugins.notebook",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.questions import apart, ask
+from coldfork.launch.plumbing.ask import apart, ask
 
 
 def test_what_a_command_answers() -> None:

@@ -19,11 +19,11 @@ import pytest
 if not sys.platform.startswith("linux"):
     pytest.skip("scripts are isolated on Linux", allow_module_level=True)
 
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.script.async_call import arun_script
 from coldfork.launch.script.call import ScriptResult, run_script
 from coldfork.launch.script.own_clock import OwnClock
 from coldfork.launch.script.result import Outcome
-from coldfork.launch.supervisor import kernel
 from coldfork.model.errors import ColdforkError
 from tests.launch.scripting import SECONDS, Bench, alive, until, variables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from coldfork.launch.supervisor.kernel import signal_name
+from coldfork.launch.plumbing.linux.kernel import signal_name
 
 
 def test_every_signal_has_its_usual_name() -> None:

@@ -12,7 +12,7 @@ from coldfork.start import contexts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coldfork.launch.zygote.processes import ZygoteContext
+    from coldfork.launch.server.zygote.processes import ZygoteContext
     from coldfork.start.static_reach.answers import Reach
 
 ZYGOTE = "zygote"
@@ -51,8 +51,8 @@ def get_context(
 
 
 def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str) -> ZygoteContext:
-    from coldfork.launch.zygote.handle import zygote
-    from coldfork.launch.zygote.processes import registered
+    from coldfork.launch.server.zygote.handle import zygote
+    from coldfork.launch.server.zygote.processes import registered
 
     known = registered()
     if known is not None and not known.zygote.closed:
@@ -64,6 +64,6 @@ def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str
 
 def _named(preload: Sequence[str] | os.PathLike[str]) -> tuple[str, ...]:
     """The modules that are asked for, by name or by the file that lists them."""
-    from coldfork.launch.zygote.terms import terms
+    from coldfork.launch.server.zygote.terms import terms
 
     return tuple(terms(preload, "fail")["preload"])

@@ -13,8 +13,8 @@ from enum import Enum
 from time import monotonic, sleep
 from typing import Any
 
-from coldfork.launch.readiness import readable
-from coldfork.launch.supervisor.kernel import signal_name
+from coldfork.launch.plumbing.linux.kernel import signal_name
+from coldfork.launch.plumbing.loop import readable
 from coldfork.model.errors import UsageError
 from coldfork.observe import bootstrap
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from coldfork.launch.caps import usage
+from coldfork.launch.supervisor.caps import usage
 
 pytestmark = [
     pytest.mark.once,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coldfork.launch.caps.sizes import parse_size
 from coldfork.launch.pool.errors import MemoryCapError
 from coldfork.launch.pool.pool import WorkerPool
+from coldfork.launch.supervisor.caps.sizes import parse_size
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
 

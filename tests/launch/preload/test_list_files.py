@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import coldfork
-from coldfork.launch.zygote.handle import zygote
-from coldfork.launch.zygote.preload_list import PreloadList, read, write
-from coldfork.launch.zygote.variables import too_late
-from coldfork.launch.zygote.working import seeds
+from coldfork.launch.server.zygote.handle import zygote
+from coldfork.launch.server.zygote.preload_list import PreloadList, read, write
+from coldfork.launch.server.zygote.variables import too_late
+from coldfork.launch.server.zygote.working import seeds
 from coldfork.model.errors import UsageError
 from tests.launch.preload.conftest import Fill
 from tests.launch.zygote import targets

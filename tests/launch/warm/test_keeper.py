@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.warm import attachment, control, place, protocol
-from coldfork.launch.zygote import messages
+from coldfork.launch.plumbing import channel
+from coldfork.launch.server.warm import attachment, control, place, protocol
 from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, SOURCE, alive, until, variables
 from tests.launch.warm.conftest import WarmBench
@@ -149,8 +149,8 @@ def test_who_speaks_another_version_meets_a_new_keeper(bench: WarmBench) -> None
     connection = attachment.existing()
     assert connection is not None
     with connection:
-        messages.send(connection, {"is": "status", "version": protocol.PRESENT + 1})
-        received = messages.receive(connection)
+        channel.send(connection, {"is": "status", "version": protocol.PRESENT + 1})
+        received = channel.receive(connection)
     assert received is not None
     assert received[0]["is"] == "again"
     until(lambda: control.status().keeper is None, "the keeper's end")
@@ -243,8 +243,8 @@ def test_a_socket_is_no_way_in_for_more_than_was_asked(bench: WarmBench) -> None
     assert connection is not None
     with connection:
         request = {"is": "start", "version": protocol.PRESENT, "mark": "x", "numbers": []}
-        messages.send(connection, request, [0])
-        received = messages.receive(connection)
+        channel.send(connection, request, [0])
+        received = channel.receive(connection)
     assert received is not None
     assert received[0]["is"] == "cold"
     assert alive(server.pid)
@@ -265,7 +265,7 @@ def test_a_keeper_of_another_version_gives_way_to_one_of_this(bench: WarmBench) 
 
     assert "json ready" in coldfork("start", "json")
     first = json.loads(coldfork("status", "--format", "json"))["keeper"]
-    changed = copy / "launch" / "warm" / "place.py"
+    changed = copy / "launch" / "server" / "warm" / "place.py"
     changed.write_text(changed.read_text(encoding="utf-8") + "# of another version\n", encoding="utf-8")
     assert "json ready" in coldfork("start", "json")
     assert json.loads(coldfork("status", "--format", "json"))["keeper"] != first

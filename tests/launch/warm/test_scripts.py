@@ -261,7 +261,7 @@ def test_a_killed_caller_leaves_nothing(ready: WarmBench, tmp_path: Path) -> Non
 
 @pytest.mark.once
 def test_a_hundred_starts_leave_nothing(ready: WarmBench) -> None:
-    from coldfork.launch.warm import control
+    from coldfork.launch.server.warm import control
 
     def held() -> list[int]:
         servers = control.status()

@@ -78,7 +78,7 @@ def test_nor_does_it_hold_up_exec(bench: WarmBench, tmp_path: Path, monkeypatch:
 FILLING = """
 import coldfork
 from coldfork.launch.script import environment
-from coldfork.launch.warm import control
+from coldfork.launch.server.warm import control
 control.prepare(["json"], environment.build("spawn").variables)
 fill()
 (disk / "filler").unlink()
@@ -116,7 +116,7 @@ def test_a_full_disk_for_the_keepers_own_files(bench: WarmBench, tmp_path: Path,
     program = """
         import coldfork
         from coldfork.launch.script import environment
-        from coldfork.launch.warm import control
+        from coldfork.launch.server.warm import control
         try:
             control.prepare(["json"], environment.build("spawn").variables)
         except coldfork.ColdforkError as error:
@@ -143,7 +143,7 @@ def test_few_descriptors_are_enough_or_the_start_is_cold(bench: WarmBench) -> No
         import json, os, resource, sys
         from coldfork import ColdforkError, run_script
         from coldfork.launch.script import environment
-        from coldfork.launch.warm import control
+        from coldfork.launch.server.warm import control
         control.prepare(["json"], environment.build("spawn").variables)
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         taken = []

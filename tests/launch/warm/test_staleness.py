@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.launch.script.call import run_script
-from coldfork.launch.warm import control
+from coldfork.launch.server.warm import control
 from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, marked, until, variables
 from tests.launch.warm.conftest import WarmBench

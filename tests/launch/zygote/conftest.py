@@ -10,8 +10,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("a zygote needs Linux", allow_module_level=True)
 
-from coldfork.launch.zygote.handle import Zygote, zygote
-from coldfork.launch.zygote.processes import ZygoteContext
+from coldfork.launch.server.zygote.handle import Zygote, zygote
+from coldfork.launch.server.zygote.processes import ZygoteContext
 from tests.launch.pool.faults.leftovers import not_ended
 
 LIMIT = 60.0

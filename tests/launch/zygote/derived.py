@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import coldfork
-from coldfork.launch.zygote.processes import ZygoteContext
+from coldfork.launch.server.zygote.processes import ZygoteContext
 
 _CONTEXT = coldfork.get_context("zygote")
 assert isinstance(_CONTEXT, ZygoteContext)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import coldfork
-from coldfork.launch.zygote.handle import Zygote
+from coldfork.launch.server.zygote.handle import Zygote
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 

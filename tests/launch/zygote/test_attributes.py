@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.zygote.handle import Zygote
-from coldfork.launch.zygote.processes import ZygoteContext
+from coldfork.launch.server.zygote.handle import Zygote
+from coldfork.launch.server.zygote.processes import ZygoteContext
 from tests.launch.zygote import targets
 from tests.launch.zygote.attributes import READ, tell
 from tests.launch.zygote.conftest import LIMIT

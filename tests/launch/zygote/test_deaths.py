@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.zygote import handle
-from coldfork.launch.zygote.handle import zygote
+from coldfork.launch.server.zygote import handle
+from coldfork.launch.server.zygote.handle import zygote
 from coldfork.model.errors import ZygoteError
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.zygote.handle import zygote
+from coldfork.launch.server.zygote.handle import zygote
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 from tests.launch.zygote.test_deaths import children

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.zygote.handle import ZygoteWarning, zygote
+from coldfork.launch.server.zygote.handle import ZygoteWarning, zygote
 from coldfork.model.errors import ColdforkError, UsageError, ZygoteError
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT

@@ -11,8 +11,8 @@ from multiprocessing.connection import wait
 import pytest
 
 import coldfork
-from coldfork.launch.zygote.handle import Zygote
-from coldfork.launch.zygote.processes import ZygoteContext, registered
+from coldfork.launch.server.zygote.handle import Zygote
+from coldfork.launch.server.zygote.processes import ZygoteContext, registered
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from coldfork.launch.zygote.handle import Zygote, zygote
+from coldfork.launch.server.zygote.handle import Zygote, zygote
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.zygote import variables
-from coldfork.launch.zygote.handle import zygote
+from coldfork.launch.server.zygote import variables
+from coldfork.launch.server.zygote.handle import zygote
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 

@@ -192,9 +192,9 @@ def exec_(
     engines start their workers safely, and in a process tree that is ended with it. What it did to
     accelerators and how it ended is left in a run directory.
     """
+    from coldfork.launch.plumbing import terminal
     from coldfork.launch.script import foreground
     from coldfork.launch.script.plan import ScriptRequest
-    from coldfork.launch.terminal import supervision
     from coldfork.report.shared.progress import ProgressBar
 
     request = ScriptRequest(
@@ -229,7 +229,7 @@ def exec_(
         context.exit(TIMED_OUT)
     if done.outcome == "over-memory":
         context.exit(OVER_MEMORY)
-    context.exit(supervision.end_like(done.ending))
+    context.exit(terminal.end_like(done.ending))
 
 
 def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:

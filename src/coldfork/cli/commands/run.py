@@ -132,8 +132,8 @@ def run(
 
     require_watching("run")
     from coldfork.launch import state_folder
-    from coldfork.launch.interpreter import find_interpreter
-    from coldfork.launch.terminal import supervision
+    from coldfork.launch.plumbing import terminal
+    from coldfork.launch.plumbing.ask import find_interpreter
     from coldfork.launch.watch import run
 
     if virtual:
@@ -156,7 +156,7 @@ def run(
     except KeyboardInterrupt:
         # Whoever interrupts us here does not want to read the verdict; the program has ended already.
         pass
-    status = supervision.end_like(done.ending)
+    status = terminal.end_like(done.ending)
     context.exit(status or (FINDINGS if found and strict else 0))
 
 

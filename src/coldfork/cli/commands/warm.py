@@ -56,7 +56,7 @@ def start(modules: tuple[str, ...], python: str | None, idle: float | None) -> N
     """Have a server import MODULE..., in this order, and wait until it is ready."""
     from coldfork.launch.script import environment
     from coldfork.launch.script.plan import module_names
-    from coldfork.launch.warm import control
+    from coldfork.launch.server.warm import control
     from coldfork.report.shared.terminals import is_terminal
 
     def tell(module: str) -> None:
@@ -83,7 +83,7 @@ def _ready(server: WarmServer) -> str:
 @debug_option
 def status(form: str, target: str | None, colour: str) -> None:
     """Show which servers are ready, and what they cost."""
-    from coldfork.launch.warm import control
+    from coldfork.launch.server.warm import control
 
     settings = {"format": form, "output": target, "color": colour}
     deliver(renderer("servers", form)(control.status(), rendering(settings)), settings)
@@ -93,7 +93,7 @@ def status(form: str, target: str | None, colour: str) -> None:
 @debug_option
 def stop() -> None:
     """End all servers and their keeper; scripts that run go on."""
-    from coldfork.launch.warm import control
+    from coldfork.launch.server.warm import control
 
     ended = control.stop()
     output.write("No warm server ran.\n" if ended is None else f"Ended {plural(ended, 'server')}.\n")

@@ -15,7 +15,7 @@ from typing import Any
 
 from coldfork.launch.devices import answers
 from coldfork.launch.devices.management import Device, Instance, Management, Touched
-from coldfork.launch.questions import ask
+from coldfork.launch.plumbing.ask import ask
 
 _SECONDS = 10.0
 _TOUCH_SECONDS = 60.0

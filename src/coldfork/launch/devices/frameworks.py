@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coldfork.launch.questions import ask
+from coldfork.launch.plumbing.ask import ask
 
 _SECONDS = 20.0
 #: What an interpreter is asked; nothing of theirs is imported. The key is sought in torch's own headers,

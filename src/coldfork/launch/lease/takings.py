@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from coldfork.launch.caps.sizes import spoken
 from coldfork.launch.devices.sight import Seen
 from coldfork.launch.lease import holders, locks
 from coldfork.launch.lease.locks import Lock
 from coldfork.launch.lease.wishes import Wish
+from coldfork.launch.supervisor.caps.sizes import spoken
 from coldfork.model.errors import LeaseError
 
 

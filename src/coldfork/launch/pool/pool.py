@@ -16,7 +16,6 @@ from multiprocessing import process
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.caps.sizes import parse_size
 from coldfork.launch.pool.backends import LOCAL, check, opened, usual_workers
 from coldfork.launch.pool.calls import awaited, call_all, chunked, mapped, streamed
 from coldfork.launch.pool.errors import PoolError
@@ -25,6 +24,7 @@ from coldfork.launch.pool.terms import PoolTerms
 from coldfork.launch.pool.transport.payloads import pack
 from coldfork.launch.pool.transport.pickling import by_reference, by_value
 from coldfork.launch.pool.working.main_module import preparation
+from coldfork.launch.supervisor.caps.sizes import parse_size
 from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False

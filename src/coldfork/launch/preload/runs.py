@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from coldfork.launch.probe.trial import ProbeSetup
+from coldfork.launch.server.zygote.variables import while_importing
 from coldfork.launch.watched_process import Ended, environment, until_its_end
-from coldfork.launch.zygote.variables import while_importing
 from coldfork.observe.recording import events
 
 _PROGRAM = "from coldfork.launch.preload.trying.main import main; main()"

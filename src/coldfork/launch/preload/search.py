@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
+from coldfork.launch.plumbing.ask import apart
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.preload import runs
 from coldfork.launch.preload.reading import Reading
 from coldfork.launch.preload.runs import Event, Run
@@ -15,9 +17,7 @@ from coldfork.launch.preload.sources import Sources, read_sources
 from coldfork.launch.probe import machine
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.launch.questions import apart
-from coldfork.launch.supervisor import kernel
-from coldfork.launch.zygote.variables import pretended, while_importing
+from coldfork.launch.server.zygote.variables import pretended, while_importing
 from coldfork.model.errors import UsageError
 from coldfork.model.forking.preloads import LeftOut, Preloading
 from coldfork.model.observations import Progress

@@ -11,8 +11,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from coldfork.launch.plumbing.ask import LOOK_SECONDS
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.launch.questions import LOOK_SECONDS
 from coldfork.model.forking.preloads import Doubt
 from coldfork.start.static_reach.check_process import COMMAND, RULES, WAKING
 

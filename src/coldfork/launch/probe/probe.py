@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
-from coldfork.launch.interpreter import find_interpreter
+from coldfork.launch.plumbing.ask import LOOK_SECONDS, apart, ask, find_interpreter
 from coldfork.launch.probe import machine, module_listing
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.launch.probe.trial import ImportTrial, ProbeSetup, run_trial
@@ -27,7 +27,6 @@ from coldfork.launch.probe.verdicts import (
     shared_way,
     with_exact_line,
 )
-from coldfork.launch.questions import LOOK_SECONDS, apart, ask
 from coldfork.launch.watched_process import Interrupted, require_watching
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Progress

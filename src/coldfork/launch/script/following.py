@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from coldfork.launch.readiness import readable
+from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.script.attempts import warn
 from coldfork.launch.script.descriptors import OUT_OF_DESCRIPTORS, told_of_descriptors, too_few
 from coldfork.launch.script.kept import run_directory
@@ -203,7 +203,7 @@ def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | Non
     wanted, directory = prepared.wanted, prepared.directory
     if wanted is None:
         return None
-    from coldfork.launch.warm.attachment import Cold, Handover, attach
+    from coldfork.launch.server.warm.attachment import Cold, Handover, attach
 
     prepared.report["warm"] = {"modules": list(wanted.modules), "cold_because": None}
     handover = Handover(prepared.job, directory.mark, directory.lock, given, mask)

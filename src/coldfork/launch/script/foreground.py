@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coldfork.launch.plumbing.terminal import Continued, Ending, Signals, Stopped, attend
 from coldfork.launch.script import standard_input
 from coldfork.launch.script.attempts import Attempts
 from coldfork.launch.script.descriptors import told_of_descriptors
 from coldfork.launch.script.following import Following, Progress, start
 from coldfork.launch.script.plan import ScriptRequest, prepare
 from coldfork.launch.script.result import Outcome, explained, troubles_of
-from coldfork.launch.terminal.supervision import Continued, Ending, Signals, Stopped, attend
 
 if TYPE_CHECKING:
     from coldfork.knowledge.troubles import Trouble

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coldfork.launch.caps.sizes import parse_size
+from coldfork.launch.supervisor.caps.sizes import parse_size
 from coldfork.model.errors import UsageError
 
 SWITCH = "COLDFORK_CAPS"

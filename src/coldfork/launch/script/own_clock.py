@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from time import monotonic, sleep
 
-from coldfork.launch.supervisor import kernel
+from coldfork.launch.plumbing.linux import kernel
 
 SLACK_SECONDS = 0.25
 """So much later than the supervisor's clock is ours; who is slow, and does not stand still, loses nothing."""

@@ -11,8 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from coldfork.launch.caps.sizes import parse_size
-from coldfork.launch.interpreter import find_interpreter
+from coldfork.launch.plumbing.ask import find_interpreter
 from coldfork.launch.script import environment, limits
 from coldfork.launch.script.environment import Devices, ScriptEnvironment
 from coldfork.launch.script.kept import run_directory
@@ -20,11 +19,12 @@ from coldfork.launch.script.kept.old_runs import Kept
 from coldfork.launch.script.kept.run_directory import RunDirectory
 from coldfork.launch.script.kept.secret_search import secrets
 from coldfork.launch.script.limits import Limits
+from coldfork.launch.server.warm.terms import Wanted
 from coldfork.launch.supervisor import report_file
+from coldfork.launch.supervisor.caps.sizes import parse_size
 from coldfork.launch.supervisor.client import require_supervision
 from coldfork.launch.supervisor.protocol import MARK, inside, stamp
 from coldfork.launch.supervisor.report_file import Veil
-from coldfork.launch.warm.terms import Wanted
 from coldfork.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 GRACE_SECONDS = 5.0
 MOST_OUTPUT = 256 * 1024 * 1024
-_ENTRY_POINT = "coldfork.launch.inside.entry_point:begin"
+_ENTRY_POINT = "coldfork.launch.supervisor.inside.entry_point:begin"
 
 Words = Sequence[str | os.PathLike[str]]
 

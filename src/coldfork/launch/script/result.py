@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coldfork.launch.caps.sizes import spoken, spoken_cap
 from coldfork.launch.supervisor import report_file
+from coldfork.launch.supervisor.caps.sizes import spoken, spoken_cap
 from coldfork.model.errors import ColdforkError
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch import memory_file
-from coldfork.launch.supervisor import kernel
-from coldfork.launch.supervisor.descriptors import lifted
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, MARK, PLAN
 from coldfork.model.errors import UsageError
 from coldfork.observe.installation import ROOT
@@ -134,7 +133,7 @@ def start(
     `given` is the descriptor that it reads from, beside two pipes; None leaves it all three of our streams.
     `mask` are the signals that the script is to hold back; without it, those that this thread does.
     """
-    from coldfork.launch.supervisor.posix_spawn import spawn
+    from coldfork.launch.plumbing.linux.posix_spawn import spawn
 
     captured = given is not None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -144,15 +143,14 @@ def start(
         opened.callback(theirs.close)
         held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
         terms = {"captured": captured, "mask": list(map(int, held)), "caller": os.getpid()}
-        memory = memory_file.holding("coldfork", encode({**plan, **terms}))
+        memory = channel.holding("coldfork", encode({**plan, **terms}))
         opened.callback(os.close, memory)
         wanted = {CONTROL: theirs.fileno(), PLAN: memory, LOCK: lock}
         if given is not None:
             wanted |= {0: given, 1: theirs.fileno(), 2: theirs.fileno()}
-        copies = opened.enter_context(lifted(wanted))
         command = [python, "-I", "-S", "-X", "utf8", "-c", _PROGRAM]
         try:
-            pid = spawn(command, own_variables(), copies, own_session=captured)
+            pid = spawn(command, own_variables(), wanted, own_session=captured)
         except OSError as error:
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         failed.pop_all()
@@ -167,7 +165,7 @@ def own_interpreter(other: str) -> str:
 
 def input_of(given: bytes) -> int:
     """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
-    return memory_file.holding("stdin", given)
+    return channel.holding("stdin", given)
 
 
 def own_variables() -> dict[str, str]:

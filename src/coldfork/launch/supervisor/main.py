@@ -29,17 +29,13 @@ from _signal import (
 )
 from time import monotonic, time
 
-from coldfork.launch.supervisor import kernel
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.loop import Loop
+from coldfork.launch.plumbing.spawn import Refused
+from coldfork.launch.plumbing.streams import close_above, fill_closed_streams, let_go_of_streams
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, read_plan
 from coldfork.launch.supervisor.pumps import Output, Pump, ScriptChannel, drain
-from coldfork.launch.supervisor.start import (
-    Refused,
-    close_above,
-    fill_closed_streams,
-    let_go_of_streams,
-    start,
-)
-from coldfork.launch.supervisor.waiting import Waiting
+from coldfork.launch.supervisor.start import start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +70,7 @@ class Supervisor:
         self._caller = caller
         self._start = begin
         self._process = process
-        self._waiting = Waiting()
+        self._loop = Loop()
         self._outputs: list[Output] = []
         self._channel: ScriptChannel | None = None
         self._script = 0
@@ -101,7 +97,7 @@ class Supervisor:
             self._caller.tell({"is": "refused", "what": "supervisor", "errno": error.errno})
             return
         while not self._alone:
-            self._waiting.turn()
+            self._loop.turn()
         self._conclude()
 
     def _listen(self) -> None:
@@ -109,8 +105,8 @@ class Supervisor:
         set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal(SIGCHLD, lambda number, frame: None)
         pthread_sigmask(SIG_SETMASK, all_but(SIGCHLD))
-        self._waiting.watch(reading, lambda: self._children_changed(reading))
-        self._waiting.watch(CONTROL, self._hear)
+        self._loop.watch(reading, lambda: self._children_changed(reading))
+        self._loop.watch(CONTROL, self._hear)
         caller = self._process
         if caller is None:
             try:
@@ -118,7 +114,7 @@ class Supervisor:
             except (OSError, AttributeError):
                 return
         # Somebody that the caller forked may hold its end of the socket open; this cannot be held open.
-        self._waiting.watch(caller, self._caller_died)
+        self._loop.watch(caller, self._caller_died)
         if self._process is None and os.getppid() != self._plan.caller:
             self._caller_died()
 
@@ -138,14 +134,14 @@ class Supervisor:
             let_go_of_streams()
         for pump in self._pumps():
             pump.begun()
-            self._waiting.watch(pump.reading, self._pumping(pump))
+            self._loop.watch(pump.reading, self._pumping(pump))
         self._caller.tell({"is": "started", "pid": self._script})
         if plan.timeout is not None:
-            self._waiting.at(self._began + plan.timeout, self._time_is_over)
+            self._loop.at(self._began + plan.timeout, self._time_is_over)
         if self._capping is not None:
             if self._capping.must_not_be_late:
                 kernel.come_first()
-            self._waiting.at(self._began, self._look_at_caps)
+            self._loop.at(self._began, self._look_at_caps)
 
     def _pumps(self) -> list[Pump]:
         assert self._channel is not None
@@ -154,7 +150,7 @@ class Supervisor:
     def _pumping(self, pump: Pump) -> Callable[[], None]:
         def action() -> None:
             if not pump.pump():
-                self._waiting.forget(pump.reading)
+                self._loop.forget(pump.reading)
 
         return action
 
@@ -172,8 +168,8 @@ class Supervisor:
             kernel.signal_all([self._script], int(words[1]))
 
     def _caller_died(self) -> None:
-        self._waiting.forget(CONTROL)
-        self._waiting.forget_all(self._caller_died)
+        self._loop.forget(CONTROL)
+        self._loop.forget_all(self._caller_died)
         self._end("caller-died", grace=min(1.0, self._plan.grace))
 
     def _children_changed(self, wakeup: int) -> None:
@@ -208,7 +204,7 @@ class Supervisor:
             self._status = status
             self._ended = monotonic()
             if self._why is None:
-                self._waiting.at(self._ended + LINGER_SECONDS, self._end_the_rest)
+                self._loop.at(self._ended + LINGER_SECONDS, self._end_the_rest)
 
     def _time_is_over(self) -> None:
         # Whoever was stopped himself, or got no processor, finds out about both at once.
@@ -225,7 +221,7 @@ class Supervisor:
             self._kill()
         elif over is not None and self._why is None:
             self._end(over)
-        self._waiting.at(monotonic() + capping.pause, self._look_at_caps)
+        self._loop.at(monotonic() + capping.pause, self._look_at_caps)
 
     # --- ending ---
 
@@ -238,7 +234,7 @@ class Supervisor:
             self._ask()
         elif grace is None:
             return
-        self._waiting.at(monotonic() + (self._plan.grace if grace is None else grace), self._kill)
+        self._loop.at(monotonic() + (self._plan.grace if grace is None else grace), self._kill)
 
     def _end_the_rest(self) -> None:
         left = kernel.descendants(os.getpid())
@@ -246,7 +242,7 @@ class Supervisor:
             return
         self._left = [kernel.name(pid) for pid in left]
         self._ask()
-        self._waiting.at(monotonic() + self._plan.grace, self._kill)
+        self._loop.at(monotonic() + self._plan.grace, self._kill)
 
     def _ask(self) -> None:
         below = kernel.descendants(os.getpid())
@@ -263,7 +259,7 @@ class Supervisor:
             self._alone = True
             return
         kernel.signal_all(below, SIGKILL)
-        self._waiting.at(now + _AGAIN_SECONDS, self._kill)
+        self._loop.at(now + _AGAIN_SECONDS, self._kill)
 
     # --- reporting ---
 

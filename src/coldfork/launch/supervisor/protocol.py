@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from time import gmtime, strftime
 
+from coldfork.launch.plumbing.linux.kernel import signal_name
 from coldfork.launch.supervisor import report_file
-from coldfork.launch.supervisor.kernel import signal_name
 from coldfork.launch.supervisor.report_file import Veil
 from coldfork.observe.recording.events import decode, encode
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 
+from coldfork.launch.plumbing.streams import lifted
 from coldfork.observe.recording.events import decode
 
 TYPE_CHECKING = False
@@ -131,7 +132,7 @@ class ScriptChannel(Pump):
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         reading, low = os.pipe2(os.O_CLOEXEC)
-        super().__init__(reading, _lifted(low))
+        super().__init__(reading, _moved_up(low))
         self._rest = b""
         self.heard: dict[str, Any] = {"enforced": None, "states": None, "wakes": []}
 
@@ -163,11 +164,11 @@ class ScriptChannel(Pump):
             self.heard[kind] = event[kind]
 
 
-def _lifted(descriptor: int) -> int:
+def _moved_up(descriptor: int) -> int:
     """The same descriptor under a high number, as high as this process may have one."""
     most = os.sysconf("SC_OPEN_MAX")
     try:
-        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH if most < 0 else min(_HIGH, most - 1))
+        high = lifted(descriptor, _HIGH if most < 0 else min(_HIGH, most - 1))
     except OSError:
         return descriptor
     os.close(descriptor)

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from coldfork.launch.supervisor.kernel import children
+from coldfork.launch.plumbing.linux.kernel import children
 from coldfork.launch.watch.ends import Ended, Ends, chosen
 from coldfork.observe.bootstrap import VARIABLE
 from coldfork.observe.processes.identity import command_line, environment, executable

@@ -12,8 +12,8 @@ from time import monotonic
 from typing import Any
 
 from coldfork.launch import watched_process
-from coldfork.launch.terminal import supervision
-from coldfork.launch.terminal.supervision import Ending
+from coldfork.launch.plumbing import terminal
+from coldfork.launch.plumbing.terminal import Ending
 from coldfork.launch.watch.bystander import Bystander
 from coldfork.launch.watch.python_command_line import PythonLine
 from coldfork.observe.processes.table import start_of
@@ -58,7 +58,7 @@ def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
             beside.append(Bystander(plan.recording, child, began, lambda event: _add(plan, event)))
             beside[0].start()
 
-    child, ending = supervision.run([plan.python, *plan.program.words], variables, stand_beside)
+    child, ending = terminal.run([plan.python, *plan.program.words], variables, stand_beside)
     ended = monotonic() - began
     for bystander in beside:
         bystander.stop()

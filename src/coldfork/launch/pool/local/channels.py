@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 
+from coldfork.launch.plumbing import channel
 from coldfork.launch.pool.transport import wire
 
 
@@ -13,7 +14,7 @@ class Channels:
 
     def __init__(self) -> None:
         with ExitStack() as opened:
-            self.tasks, self.theirs = wire.pair()
+            self.tasks, self.theirs = channel.pair()
             opened.callback(self.theirs.close)
             opened.callback(self.tasks.close)
             self.permits, self.permitting = _pipe(opened)

@@ -8,15 +8,14 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 
+from coldfork.launch.plumbing.loop import Loop, readable
 from coldfork.launch.pool.answers import settle
 from coldfork.launch.pool.dispatcher import Dispatcher
 from coldfork.launch.pool.local.memory_watch import WorkersMemory
-from coldfork.launch.pool.local.readiness import Readiness
 from coldfork.launch.pool.local.starts import Starts
 from coldfork.launch.pool.local.worker import LocalWorker, ended_by
 from coldfork.launch.pool.transport import wire
 from coldfork.launch.pool.turns import take_turns
-from coldfork.launch.readiness import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,13 +34,13 @@ class LocalCrew:
         )
         self._leases = terms.leases
         self._starts = Starts(terms, self._begun, self._unbegun)
-        self._readiness = Readiness()
+        self._loop = Loop(shared=True)
         self._workers: dict[int, LocalWorker] = {}
         self._finishing: dict[LocalWorker, float] = {}
         """Those that were told to end, and when."""
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._awake = threading.Lock()
-        self._readiness.add(self._wake, self._woken)
+        self._loop.watch(self._wake, self._woken)
         todo = (self.dispatcher, self._turn, self._end)
         self.thread = threading.Thread(target=take_turns, args=todo, name="worker pool", daemon=True)
         self.over = threading.Event()
@@ -74,7 +73,7 @@ class LocalCrew:
     # --- what the thread does ---
 
     def _turn(self) -> None:
-        self._readiness.see_to(self._patience())
+        self._loop.turn(self._patience())
         if self.dispatcher.has_deadlines:
             self.dispatcher.see_to_deadlines()
         if self._finishing:
@@ -106,8 +105,8 @@ class LocalCrew:
     def _begun(self, worker: LocalWorker) -> None:
         """A worker's process runs. Called by the thread that starts them."""
         self._workers[worker.place] = worker
-        self._readiness.add(worker.channels.answers, partial(self._hear, worker))
-        self._readiness.add(worker.process.sentinel, partial(self._ended, worker))
+        self._loop.watch(worker.channels.answers, partial(self._hear, worker))
+        self._loop.watch(worker.process.sentinel, partial(self._ended, worker))
 
     def _unbegun(self, place: int, why: str, for_good: bool) -> None:
         """A worker's process could not be started. Called by the thread that starts them."""
@@ -147,8 +146,8 @@ class LocalCrew:
 
     def _ended(self, worker: LocalWorker) -> None:
         """A worker's process has ended: take what it has still said, and tell the dispatcher."""
-        self._readiness.forget(worker.channels.answers)
-        self._readiness.forget(worker.process.sentinel)
+        self._loop.forget(worker.channels.answers)
+        self._loop.forget(worker.process.sentinel)
         while self._hear(worker):
             pass
         status = worker.leave()
@@ -182,7 +181,7 @@ class LocalCrew:
             worker.let_go()
         for lease in self._leases:
             lease.release()
-        self._readiness.close()
+        self._loop.close()
         with self._awake:
             os.close(self._wake)
             self._wake = -1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from coldfork.launch.caps.sizes import spoken, spoken_cap
-from coldfork.launch.caps.watch import MemoryWatch
 from coldfork.launch.pool.errors import MemoryCapError
+from coldfork.launch.supervisor.caps.sizes import spoken, spoken_cap
+from coldfork.launch.supervisor.caps.watch import MemoryWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

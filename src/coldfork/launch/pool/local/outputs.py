@@ -10,8 +10,7 @@ from functools import partial
 from logging import getLogger
 from pathlib import Path
 
-from coldfork.launch.pool.local.readiness import Readiness
-from coldfork.launch.readiness import readable
+from coldfork.launch.plumbing.loop import Loop, readable
 
 _LOG = getLogger("coldfork")
 _AT_ONCE = 65_536
@@ -74,12 +73,12 @@ class OutputPump:
     """A thread that passes on what the workers of a pool write, so that a slow reader holds up no task."""
 
     def __init__(self) -> None:
-        self._readiness = Readiness()
+        self._loop = Loop(shared=True)
         self._pumping: dict[OutputStream, Callable[[], object]] = {}
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
         self._ending, self._end = os.pipe2(os.O_CLOEXEC)
-        self._readiness.add(self._ending, self._stop)
+        self._loop.watch(self._ending, self._stop)
 
     def open(self) -> None:
         """Begin while there can be new threads: a program that ends has none, and its pool goes on."""
@@ -88,11 +87,11 @@ class OutputPump:
     def add(self, stream: OutputStream) -> None:
         """Pass on what comes from there."""
         pump = self._pumping[stream] = partial(self._pump, stream)
-        self._readiness.add(stream.reading, pump)
+        self._loop.watch(stream.reading, pump)
 
     def _run(self) -> None:
         while self._going_on:
-            self._readiness.see_to()
+            self._loop.turn()
 
     def _stop(self) -> None:
         self._going_on = False
@@ -106,7 +105,7 @@ class OutputPump:
         pump = self._pumping.get(stream)
         if pump is not None:
             # Whoever comes second finds it forgotten, too: only then may it be closed.
-            self._readiness.forget(stream.reading, pump)
+            self._loop.forget(stream.reading, pump)
             self._pumping.pop(stream, None)
 
     def end(self) -> None:
@@ -114,7 +113,7 @@ class OutputPump:
         os.close(self._end)
         if self._thread.ident is not None:
             self._thread.join()
-        self._readiness.close()
+        self._loop.close()
         os.close(self._ending)
 
 

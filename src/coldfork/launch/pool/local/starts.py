@@ -13,9 +13,9 @@ from coldfork.launch.pool.local.outputs import LogFile, OutputPump, OutputStream
 from coldfork.launch.pool.local.worker import LocalWorker
 from coldfork.launch.pool.working.main_module import KEYS
 from coldfork.launch.pool.working.service import Descriptor, Duty, Initializer, serve
-from coldfork.launch.zygote.handle import Zygote
-from coldfork.launch.zygote.processes import Popen, ZygoteProcess
-from coldfork.launch.zygote.terms import terms as zygote_terms
+from coldfork.launch.server.zygote.handle import Zygote
+from coldfork.launch.server.zygote.processes import Popen, ZygoteProcess
+from coldfork.launch.server.zygote.terms import terms as zygote_terms
 from coldfork.model.errors import ColdforkError, ZygoteError
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from coldfork.launch.pool.terms import PoolTerms
-    from coldfork.launch.zygote.requests import Started
+    from coldfork.launch.server.zygote.requests import Started
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0

@@ -8,10 +8,10 @@ import threading
 from contextlib import suppress
 from time import monotonic
 
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.pool.errors import WorkerDiedError
 from coldfork.launch.pool.transport import wire
 from coldfork.launch.pool.transport.payloads import pack
-from coldfork.launch.supervisor import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.local.outputs import OutputStream
     from coldfork.launch.pool.tasks import Task
     from coldfork.launch.pool.terms import Lease
-    from coldfork.launch.zygote.processes import Popen
+    from coldfork.launch.server.zygote.processes import Popen
 
 
 _ALL_PERMITS = 1 << 16

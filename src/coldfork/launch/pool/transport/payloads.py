@@ -11,7 +11,7 @@ import os
 import pickle
 from dataclasses import dataclass
 
-from coldfork.launch import memory_file
+from coldfork.launch.plumbing import channel
 from coldfork.launch.pool.transport.pickling import by_reference
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ class Payload:
     def open(self) -> None:
         """Put what is kept into a memory file, which is sent next."""
         if self.kept and self.memory < 0:
-            self.memory = memory_file.holding("coldfork", *self.kept)
+            self.memory = channel.holding("coldfork", *self.kept)
 
     def close(self) -> None:
         """Let go of the memory file."""
@@ -82,7 +82,7 @@ def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> P
     contents, layout = _laid_out([data, *(buffer.raw() for buffer in buffers)])
     if keep:
         return Payload(pickle.dumps(layout), kept=tuple(bytes(content) for content in contents))
-    return Payload(pickle.dumps(layout), memory_file.holding("coldfork", *contents))
+    return Payload(pickle.dumps(layout), channel.holding("coldfork", *contents))
 
 
 def _laid_out(

@@ -10,13 +10,12 @@ frame.
 
 from __future__ import annotations
 
-import array
 import os
 import socket
 import struct
-import sys
 from errno import EMFILE
 
+from coldfork.launch.plumbing import channel
 from coldfork.launch.pool.transport.payloads import INLINE, Payload
 
 TYPE_CHECKING = False
@@ -54,12 +53,10 @@ PERMIT = struct.Struct("<Q")
 CLEAR = 0
 """In place of a task's number: nothing that was sent is wanted."""
 _ROOM = 2 * INLINE + 4096
-_DESCRIPTORS = socket.CMSG_SPACE(array.array("i").itemsize)
 _MOST_TOGETHER = 64
 # As plain numbers: joining members of an enumeration takes longer than sending.
 _QUIETLY = int(socket.MSG_NOSIGNAL)
 _AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
-_CLOSED_ON_EXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 
 class LostDescriptorError(OSError):
@@ -67,11 +64,6 @@ class LostDescriptorError(OSError):
 
     def __init__(self) -> None:
         super().__init__(EMFILE, f"{os.strerror(EMFILE)}: it was sent something large, in a memory file")
-
-
-def pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets that keep messages apart."""
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def reopened(descriptor: int) -> int:
@@ -166,32 +158,16 @@ def send(to: socket.socket, content: bytes, memory: int = -1, flags: int = _QUIE
     if memory < 0:
         to.send(content, flags)
     else:
-        carried = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))]
-        to.sendmsg([content], carried, flags)
+        channel.send_bytes(to, content, (memory,), flags)
 
 
 def receive(source: socket.socket, flags: int = 0) -> tuple[bytes, int] | None:
     """The next message and its memory file; None when the other end is closed."""
-    try:
-        content, carried, arrived, _ = _received(source, flags)
-    except ConnectionResetError:
+    received = channel.receive_bytes(source, _ROOM, 1, flags)
+    if received is None:
         return None
-    if not content:
-        return None
-    memory = -1
-    for _, _, data in carried:
-        memory = int.from_bytes(data[:4], sys.byteorder)
-    if memory < 0 and arrived & socket.MSG_CTRUNC:
-        memory = LOST
-    return content, memory
-
-
-def _received(source: socket.socket, flags: int) -> tuple[bytes, list[tuple[int, int, bytes]], int, object]:
-    try:
-        return source.recvmsg(_ROOM, _DESCRIPTORS, _CLOSED_ON_EXEC | flags)
-    except ConnectionResetError:
-        # The other end was closed with something unread, which is told first, and what it had sent is there.
-        return source.recvmsg(_ROOM, _DESCRIPTORS, _CLOSED_ON_EXEC | flags)
+    content, descriptors, lost = received
+    return content, descriptors[0] if descriptors else LOST if lost else -1
 
 
 LOST = -2

@@ -12,8 +12,8 @@ import signal
 from contextlib import suppress
 from time import monotonic, sleep
 
-from coldfork.launch.readiness import readable
-from coldfork.launch.supervisor import kernel
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.loop import readable
 from coldfork.observe.processes.endings import end_as
 
 _PATIENCE = 5.0

@@ -10,7 +10,7 @@ from coldfork.launch.preload.trying.child_trial import try_in_child
 from coldfork.launch.preload.trying.remains import belongings
 from coldfork.launch.preload.trying.remains.defining_lines import line_of
 from coldfork.launch.preload.trying.remains.imprints import imprint
-from coldfork.launch.zygote.working import seeds
+from coldfork.launch.server.zygote.working import seeds
 from coldfork.observe import states
 from coldfork.observe.probing import describe
 

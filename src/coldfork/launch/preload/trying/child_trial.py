@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from coldfork.launch.zygote.working import seeds
-from coldfork.launch.zygote.working.thread_limits import ThreadLimits
+from coldfork.launch.server.zygote.working import seeds
+from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
 from coldfork.start.canary import attempt
 from coldfork.start.trials import Trial, trials
 

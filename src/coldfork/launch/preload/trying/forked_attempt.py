@@ -7,8 +7,8 @@ import select
 from _signal import SIGKILL
 from time import monotonic
 
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.preload.trying.tree import Tree
-from coldfork.launch.supervisor import kernel
 from coldfork.observe import states
 from coldfork.observe.recording.events import decode, encode
 

@@ -71,9 +71,9 @@ def _bare(settings: dict[str, Any], tell: Tell) -> None:
 
 def _descend(settings: dict[str, Any], tell: Tell) -> None:
     """Search in a chain of processes, and wait until the last of them has ended."""
+    from coldfork.launch.plumbing.linux import kernel
     from coldfork.launch.preload.trying.descent import Descent
     from coldfork.launch.preload.trying.observer import Observer
-    from coldfork.launch.supervisor import kernel
 
     observer = Observer()
     observer.install()

@@ -11,8 +11,8 @@ from coldfork.launch.preload.trying.child_trial import use_device
 from coldfork.launch.preload.trying.ending import wait_for_the_end
 from coldfork.launch.preload.trying.forked_attempt import fork_and_hear
 from coldfork.launch.preload.trying.remains.variables import pretend
-from coldfork.launch.zygote.working import seeds
-from coldfork.launch.zygote.working.thread_limits import ThreadLimits
+from coldfork.launch.server.zygote.working import seeds
+from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
 from coldfork.observe.probing import describe
 
 TYPE_CHECKING = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from coldfork.launch.plumbing.ask import apart
 from coldfork.launch.probe import machine
 from coldfork.launch.probe.comparison import Comparison, no_device
 from coldfork.launch.probe.confirmation import Confirmation
@@ -24,7 +25,6 @@ from coldfork.launch.probe.programs.verdicts import (
     without_proof,
 )
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.launch.questions import apart
 from coldfork.launch.watched_process import Ended, environment, until_its_end
 from coldfork.model.errors import ColdforkError
 from coldfork.model.findings import Confirmed, Finding

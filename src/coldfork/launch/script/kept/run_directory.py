@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.script.kept.old_runs import IN_LOG_DIR, IN_STATE_FOLDER, Kept, Room, room, runs
 from coldfork.launch.state_folder import state_folder
-from coldfork.launch.supervisor import kernel, report_file
+from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.protocol import MARK, stamp
 from coldfork.model.errors import UsageError
 

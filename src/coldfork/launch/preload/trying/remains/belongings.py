@@ -9,7 +9,7 @@ import threading
 from types import FunctionType, ModuleType
 
 from coldfork.launch.preload.trying.remains.defining_lines import line_of
-from coldfork.launch.zygote.working import seeds
+from coldfork.launch.server.zygote.working import seeds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

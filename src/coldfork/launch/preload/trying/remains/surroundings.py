@@ -7,7 +7,7 @@ import stat
 import sys
 from time import sleep
 
-from coldfork.launch.supervisor import kernel
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.observe import states
 
 TYPE_CHECKING = False

@@ -1,0 +1,93 @@
+"""What a caller, its server and the workers tell each other, and the descriptors that they hand over.
+
+Short messages go over sockets that keep them apart; what may be long goes into a memory file whose descriptor
+travels with the message. None of the sockets has a name: they are reached by inheriting them alone.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+
+from coldfork.observe.recording.events import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Message = dict[str, Any]
+
+LONGEST = 65_536
+"""No message is longer than this."""
+RAISED = "raised"
+STAINED = "stained"
+"""What may be wrong with a module: its import raised, or left a process that must not fork."""
+MOST_DESCRIPTORS = 253
+"""So many the kernel lets one message carry."""
+_NUMBER = array.array("i").itemsize
+# As plain numbers: joining members of an enumeration takes longer than sending.
+_QUIETLY = int(socket.MSG_NOSIGNAL)
+_CLOSED_ON_EXEC = int(socket.MSG_CMSG_CLOEXEC)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets that keep messages apart."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def send(to: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
+    """Send a message with descriptors; `OSError` if nobody is there to read it."""
+    send_bytes(to, encode(message), descriptors)
+
+
+def receive(source: socket.socket, flags: int = 0) -> tuple[Message, list[int]] | None:
+    """The next message and its descriptors; None when the other end is gone."""
+    received = receive_bytes(source, LONGEST, MOST_DESCRIPTORS, flags)
+    return None if received is None else (decode(received[0].decode("ascii")), received[1])
+
+
+def send_bytes(to: socket.socket, content: bytes, descriptors: Sequence[int], flags: int = _QUIETLY) -> None:
+    """Send bytes with descriptors, which stay open here; `OSError` if nobody is there to read them."""
+    carried = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    to.sendmsg([content], carried, flags)
+
+
+def receive_bytes(
+    source: socket.socket, most: int, descriptors: int, flags: int = 0
+) -> tuple[bytes, list[int], bool] | None:
+    """The next bytes with their descriptors, and whether some of those are lost; None at the end.
+
+    They are lost where this process has no number free for them.
+    """
+    room, flags = socket.CMSG_SPACE(descriptors * _NUMBER), _CLOSED_ON_EXEC | flags
+    try:
+        content, carried, arrived, _ = source.recvmsg(most, room, flags)
+    except ConnectionResetError:
+        # The other end was closed with something unread, which is told first, and what it had sent is there.
+        try:
+            content, carried, arrived, _ = source.recvmsg(most, room, flags)
+        except ConnectionResetError:
+            return None
+    if not content:
+        return None
+    numbers = array.array("i")
+    for _, _, data in carried:
+        numbers.frombytes(data[: len(data) - len(data) % _NUMBER])
+    return content, list(numbers), bool(arrived & socket.MSG_CTRUNC)
+
+
+def holding(name: str, *contents: bytes | memoryview) -> int:
+    """The descriptor of a file in memory that holds these, to be read from its beginning."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    try:
+        for content in contents:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,78 @@
+"""Tells a signal that was sent to one process from one that was sent to all of its group.
+
+Nothing in a signal says so. The witness is a process beside us that only listens: what reaches it as well was
+meant for everybody, and has reached the program without us.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import NoReturn
+
+from coldfork.launch.plumbing.loop import readable
+
+_NOTE = struct.Struct("=Bd")
+_PATIENCE_SECONDS = 0.02
+_STALE_SECONDS = 0.5
+
+
+class GroupWitness:
+    """A process of this group that hears signals and does nothing else."""
+
+    def __init__(self, signals: frozenset[int], die_with_us: Callable[[], None]) -> None:
+        self._reading, writing = os.pipe()
+        self._notes: list[tuple[int, float]] = []
+        us = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _listen(signals, writing, die_with_us, us)
+        os.close(writing)
+        os.set_blocking(self._reading, False)
+
+    def heard(self, number: int) -> bool:
+        """Whether a signal that has just reached us reached the witness, too."""
+        began = monotonic()
+        while True:
+            self._read()
+            for note in self._notes:
+                if note[0] == number:
+                    self._notes.remove(note)
+                    return True
+            left = began + _PATIENCE_SECONDS - monotonic()
+            if left <= 0 or not readable([self._reading], left):
+                return False
+
+    def forget(self, number: int) -> None:
+        """Drop what it heard of a signal: that has been dealt with, and another one is news."""
+        self._read()
+        self._notes = [note for note in self._notes if note[0] != number]
+
+    def dismiss(self) -> None:
+        """End the witness."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._reading)
+
+    def _read(self) -> None:
+        with suppress(BlockingIOError):
+            self._notes += _NOTE.iter_unpack(os.read(self._reading, 64 * _NOTE.size))
+        now = monotonic()
+        self._notes = [note for note in self._notes if now - note[1] < _STALE_SECONDS]
+
+
+def _listen(signals: frozenset[int], writing: int, die_with_us: Callable[[], None], parent: int) -> NoReturn:
+    try:
+        die_with_us()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            # Whoever reads what we print must see its end when we end.
+            os.dup2(nowhere, stream)
+        while os.getppid() == parent:
+            os.write(writing, _NOTE.pack(signal.sigwait(signals), monotonic()))
+    finally:
+        os._exit(0)

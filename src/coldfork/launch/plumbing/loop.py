@@ -1,0 +1,95 @@
+"""Waits for descriptors that can be read and for moments that come, and does what is to be done then.
+
+Descriptors may have any number: `select.select` knows none from 1024 on.
+"""
+
+from __future__ import annotations
+
+import select
+from _thread import allocate_lock
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Action = Callable[[], object]
+
+
+class Loop:
+    """Actions, each for a descriptor or for a moment. One thread waits, and what was added first comes first.
+
+    Where others share it, they may add descriptors while it waits, and take them away before they are closed.
+    The kernel keeps the list then, which costs a descriptor more.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self._poll = select.epoll() if shared else select.poll()
+        self._second = 1 if shared else 1000
+        self._actions: dict[int, Action] = {}
+        self._due: list[tuple[float, Action]] = []
+        self._lock = allocate_lock()
+
+    def watch(self, descriptor: int, action: Action) -> None:
+        """Do this whenever the descriptor can be read, or its other end is gone."""
+        with self._lock:
+            self._actions[descriptor] = action
+            self._poll.register(descriptor, select.POLLIN)
+
+    def forget(self, descriptor: int, action: Action | None = None) -> None:
+        """Watch a descriptor no more; if an action is named, only while the number is its own."""
+        with self._lock:
+            known = self._actions.get(descriptor)
+            if known is None or action not in {None, known}:
+                return
+            del self._actions[descriptor]
+            try:
+                self._poll.unregister(descriptor)
+            except OSError:
+                # It was closed, and with that forgotten.
+                pass
+
+    def forget_all(self, action: Action) -> None:
+        """Watch no descriptor any more for which this was to be done."""
+        for descriptor, known in list(self._actions.items()):
+            if known == action:
+                self.forget(descriptor)
+
+    def watched(self) -> frozenset[int]:
+        """The descriptors that have an action."""
+        return frozenset(self._actions)
+
+    def at(self, moment: float, action: Action) -> None:
+        """Do this once, when the moment has come."""
+        self._due.append((moment, action))
+
+    def turn(self, patience: float | None = None) -> None:
+        """Wait for the next thing to happen, but not longer than this, and see to it."""
+        if self._due:
+            left = max(0.0, min(moment for moment, _ in self._due) - monotonic())
+            patience = left if patience is None else min(left, patience)
+        wait = None if patience is None else patience * self._second
+        # One action may close what the next is about, and another thread open a file that has its number.
+        ready = [(number, self._actions.get(number)) for number, _ in self._poll.poll(wait)]
+        for number, action in ready:
+            if action is not None and self._actions.get(number) is action:
+                action()
+        if self._due:
+            now = monotonic()
+            due = [action for moment, action in self._due if moment <= now]
+            self._due = [(moment, action) for moment, action in self._due if moment > now]
+            for action in due:
+                action()
+
+    def close(self) -> None:
+        """Let go of what is shared; nobody waits any more."""
+        if isinstance(self._poll, select.epoll):
+            self._poll.close()
+
+
+def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
+    """Which of these can be read, waiting for the first; none when the time is up."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in poll.poll(None if seconds is None else seconds * 1000)]

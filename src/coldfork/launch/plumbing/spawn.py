@@ -1,0 +1,73 @@
+"""Starts a program as a child that dies with this process, and tells what the system would not do."""
+
+from __future__ import annotations
+
+import os
+from _signal import SIG_DFL, SIGPIPE, SIGXFSZ, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
+
+
+class Refused(Exception):
+    """The system would not start a program."""
+
+    def __init__(self, what: str, errno: int) -> None:
+        super().__init__(what, errno)
+        self.what = what
+        """`program` or `cwd`."""
+        self.errno = errno
+
+
+def start(
+    program: str,
+    words: list[str],
+    environment: Mapping[str, str],
+    prepare: Callable[[], object],
+    die_with_us: Callable[[], object],
+) -> int:
+    """Fork and become a program; returns the pid, or raises `Refused`.
+
+    `prepare` is called in the child, just before, and may raise `Refused` itself.
+    """
+    reading, writing = os.pipe()
+    us = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _become(program, words, environment, prepare, die_with_us, writing, us)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    if said:
+        os.waitpid(child, 0)
+        what, _, number = said.decode("ascii").partition(" ")
+        raise Refused(what, int(number))
+    return child
+
+
+def _become(
+    program: str,
+    words: list[str],
+    environment: Mapping[str, str],
+    prepare: Callable[[], object],
+    die_with_us: Callable[[], object],
+    answer: int,
+    parent: int,
+) -> NoReturn:
+    try:
+        die_with_us()
+        if os.getppid() != parent:
+            os._exit(1)
+        for number in (SIGPIPE, SIGXFSZ):
+            # Python ignores them, and a program that is not Python would inherit that.
+            signal(number, SIG_DFL)
+        prepare()
+        os.execve(program, words, environment)
+    except Refused as refused:
+        os.write(answer, f"{refused.what} {refused.errno}".encode("ascii"))
+    except OSError as error:
+        os.write(answer, f"program {error.errno}".encode("ascii"))
+    finally:
+        os._exit(127)

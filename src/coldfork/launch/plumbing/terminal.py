@@ -1,0 +1,293 @@
+"""Starts a program and stays out of its way: signals, Ctrl-C and Ctrl-Z mean what they mean without us.
+
+The program is a child in the same process group, so that the terminal's own signals reach it directly. What
+somebody sends to this process alone is handed on. When the program stops, this process stops, so that a shell
+sees the job stopped; when the program has died from a signal, this process dies from the same one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from coldfork.launch.plumbing import spawn
+from coldfork.launch.plumbing.group_witness import GroupWitness
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.model.errors import UsageError
+from coldfork.observe.processes.endings import die_of
+
+#: What these tell concerns the process that caused them.
+_FAULTS = {
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGSEGV,
+    signal.SIGSYS,
+}
+_OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
+#: The kernel itself sent it (Linux): a terminal, to the whole group.
+_SI_KERNEL = 0x80
+#: macOS does not tell who sent a signal.
+_CAN_TELL = hasattr(signal, "sigwaitinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program ended: with a status, or by a signal."""
+
+    status: int | None
+    signal: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A program was stopped by this signal."""
+
+    signal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A program that was stopped goes on."""
+
+
+class Attended(Protocol):
+    """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is in a session of its own, where the terminal's signals do not reach it."""
+
+    def news(self) -> Iterator[Stopped | Continued | Ending]:
+        """What has happened to it since the last time, without waiting."""
+
+    def left(self) -> float | None:
+        """Seconds until somebody has to look after it, whatever is heard; None for never."""
+
+    def look(self) -> None:
+        """Look after it."""
+
+    def hand_on(self, number: int) -> None:
+        """Send it a signal."""
+
+
+def run(
+    command: Sequence[str], variables: Mapping[str, str], started: Callable[[int], None] = lambda child: None
+) -> tuple[int, Ending]:
+    """Run a program to its end; its pid and how it ended. `started` is called with the pid at once."""
+    die_with_us = _death_signal()
+    child = 0
+
+    def start(signals: Signals) -> Attended:
+        nonlocal child
+        child = _start(command, variables, signals.put_back, die_with_us)
+        started(child)
+        return _Child(child)
+
+    ending = attend(start, die_with_us)
+    return child, ending
+
+
+def attend(
+    start: Callable[[Signals], Attended],
+    die_with_us: Callable[[], None] | None = None,
+    received: Callable[[int], object] = lambda number: None,
+) -> Ending:
+    """Start a program and stay out of its way until its end. `received` hears of every signal meanwhile."""
+    signals = Signals(received)
+    with signals:
+        witness = GroupWitness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
+        try:
+            return _Attendance(start(signals), signals, witness).until_its_end()
+        finally:
+            if witness is not None:
+                witness.dismiss()
+
+
+def end_like(ending: Ending) -> int:
+    """End this process the way the program ended: returns its exit status, or dies from its signal."""
+    if ending.signal is None:
+        return ending.status or 0
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    return die_of(ending.signal)
+
+
+class Signals:
+    """Holds back every signal, so that each is dealt with in its turn and none before the program exists."""
+
+    def __init__(self, received: Callable[[int], object]) -> None:
+        self.received = received
+        valid: Iterable[int] = signal.valid_signals()
+        self.taken = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
+        self.mask: Iterable[int] = ()
+        """What was held back before."""
+        self._former: dict[int, object] = {}
+
+    def __enter__(self) -> None:
+        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
+        for number in (signal.SIGCHLD, signal.SIGCONT):
+            # Where nothing is done about them by default, some systems forget them while they are blocked.
+            self._former[number] = signal.signal(number, lambda number, frame: None)
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(signal, "sigtimedwait"):
+            # What was meant for the program comes too late; it must not strike us instead.
+            while late := signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0):
+                self.received(late.si_signo)
+        self.put_back()
+
+    def put_back(self) -> None:
+        """Deal with signals as before."""
+        for number, former in self._former.items():
+            signal.signal(number, former)  # type: ignore[arg-type]
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+
+class _Attendance:
+    """One program being waited for."""
+
+    def __init__(self, child: Attended, signals: Signals, witness: GroupWitness | None) -> None:
+        self._child = child
+        self._taken = signals.taken
+        self._received = signals.received
+        self._witness = witness
+        self._stopped = False
+
+    def until_its_end(self) -> Ending:
+        """Wait for the program, and hand on what is sent to us meanwhile."""
+        while True:
+            number, by_terminal = _next_signal(self._taken, self._child.left())
+            if number is not None:
+                self._received(number)
+            if number is None:
+                self._child.look()
+            elif number == signal.SIGCHLD:
+                ending = self._look()
+                if ending is not None:
+                    return ending
+            elif number == signal.SIGCONT:
+                self._go_on()
+            elif self._child.apart or not (self._reached_it(number) or by_terminal):
+                self._child.hand_on(number)
+
+    def _reached_it(self, number: int) -> bool:
+        return self._witness is not None and self._witness.heard(number)
+
+    def _look(self) -> Ending | None:
+        for news in self._child.news():
+            if isinstance(news, Ending):
+                return news
+            self._stopped = isinstance(news, Stopped)
+            if isinstance(news, Stopped):
+                self._stop_too(news.signal)
+        return None
+
+    def _stop_too(self, number: int) -> None:
+        if number == signal.SIGSTOP:
+            # Where nobody waits at a terminal, who lets the program go on may not know of us.
+            if _in_foreground():
+                os.kill(os.getpid(), number)
+            return
+        if signal.SIGCONT in signal.sigpending():
+            # The program goes on already, and so should we.
+            return
+        # Sent while it is held back: together with the one that may have reached us, too, it stops us once.
+        os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {number} & self._taken)
+        if self._witness is not None:
+            self._witness.forget(number)
+
+    def _go_on(self) -> None:
+        """A shell lets the whole group go on; somebody else may have signalled us alone."""
+        if self._stopped and (self._child.apart or not self._reached_it(signal.SIGCONT)):
+            self._child.hand_on(signal.SIGCONT)
+
+
+class _Child:
+    """A program that is our own child."""
+
+    apart = False
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def news(self) -> Iterator[Stopped | Continued | Ending]:
+        """What the system says of it."""
+        while True:
+            pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            if pid == 0:
+                return
+            if os.WIFEXITED(status):
+                yield Ending(os.WEXITSTATUS(status), None)
+                return
+            if os.WIFSIGNALED(status):
+                yield Ending(None, os.WTERMSIG(status))
+                return
+            yield Stopped(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else Continued()
+
+    def left(self) -> None:
+        """It is never looked after."""
+
+    def look(self) -> None:
+        """Nothing is to be done."""
+
+    def hand_on(self, number: int) -> None:
+        """Send it a signal."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(self._pid, number)
+
+
+def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | None, bool]:
+    """The next signal, and whether a terminal sent it to the program as well; None when the time is up."""
+    if _CAN_TELL:
+        received = signal.sigwaitinfo(taken) if seconds is None else signal.sigtimedwait(taken, seconds)
+        if received is None:
+            return None, False
+        return received.si_signo, received.si_code == _SI_KERNEL
+    number = signal.sigwait(taken)
+    return number, number in _OF_TERMINALS and _in_foreground()
+
+
+def _in_foreground() -> bool:
+    """Whether this process belongs to the job in the foreground of its terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def _start(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    put_back: Callable[[], None],
+    die_with_us: Callable[[], None],
+) -> int:
+    """Start the program as a child; one that cannot be started is a `UsageError` here."""
+    try:
+        return spawn.start(command[0], list(command), variables, put_back, die_with_us)
+    except spawn.Refused as refused:
+        raise UsageError(f"cannot start {command[0]}: {os.strerror(refused.errno)}") from None
+
+
+def _death_signal() -> Callable[[], None]:
+    """What lets the program be killed when we are: otherwise it would go on without anybody who waits."""
+    if not sys.platform.startswith("linux"):
+        return lambda: None
+    control = kernel.process_control()
+    return lambda: kernel.die_with_parent(control)

@@ -1,0 +1,249 @@
+"""A client of the keeper: has a script started by a server, and says why where that cannot be."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import signal
+import socket
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux.posix_spawn import spawn
+from coldfork.launch.plumbing.loop import readable
+from coldfork.launch.server.warm import place, protocol
+from coldfork.launch.server.warm.surroundings import surroundings
+from coldfork.launch.server.warm.terms import Wanted
+from coldfork.launch.server.zygote.circumstances import Circumstances
+from coldfork.launch.supervisor.client import Supervised, own_interpreter, own_variables
+from coldfork.launch.supervisor.protocol import outside
+from coldfork.model.errors import UsageError
+from coldfork.observe.installation import ROOT
+from coldfork.observe.recording.events import encode
+
+if TYPE_CHECKING:
+    from coldfork.launch.plumbing.channel import Message
+
+IDLE_SECONDS = 1800.0
+TRIES = 3
+"""So many keepers may say one after the other that they are of another version."""
+PATIENCE = 5.0
+"""How long a start is waited for before the script is started in the usual way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """No server starts a script, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What a supervisor is given of its caller."""
+
+    job: Mapping[str, Any]
+    mark: str
+    lock: int
+    """The locked run directory."""
+    given: int | None
+    """The script's standard input, and its output is captured then; None for all three streams of ours."""
+    mask: Iterable[int] | None
+    """The signals that the script is to hold back; None for those that this thread does."""
+
+
+def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
+    """Have a script started by a server that has its modules ready."""
+    obstacle = _obstacle(wanted, captured=handover.given is not None)
+    if obstacle is not None:
+        return Cold(obstacle)
+    try:
+        for _ in range(TRIES):
+            attached = _asked(wanted, handover)
+            if attached is not None:
+                return attached
+    except OSError as error:
+        return Cold(f"the keeper of warm servers could not be asked: {error}")
+    except UsageError as error:
+        return Cold(str(error))
+    return Cold("the program is being installed anew")
+
+
+def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
+    """Ask once; None if the keeper was of another version, and gives way to one of this."""
+    given, mark, job = handover.given, handover.mark, handover.job
+    captured = given is not None
+    with connected() as connection, ExitStack() as opened:
+        failed = opened.enter_context(ExitStack())
+        ours, theirs = channel.pair()
+        failed.callback(ours.close)
+        opened.callback(theirs.close)
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if handover.mask is None else handover.mask
+        terms = {"captured": captured, "mask": list(map(int, held)), "caller": os.getpid()}
+        variables = {outside(name): outside(value) for name, value in job["environment"].items()}
+        plan = _held(opened, encode({**job, **terms}))
+        circumstances = _held(opened, pickle.dumps(_circumstances(variables, held)))
+        caller = os.pidfd_open(os.getpid())
+        opened.callback(os.close, caller)
+        streams = (0, 1, 2) if given is None else (given, theirs.fileno(), theirs.fileno())
+        sent = [
+            plan,
+            circumstances,
+            theirs.fileno(),
+            handover.lock,
+            caller,
+            *streams,
+            _held(opened, encode(facts(wanted))),
+        ]
+        numbers = [] if captured else list(_handed_on())
+        message = {"is": "start", "version": protocol.PRESENT, "mark": mark, "numbers": numbers}
+        channel.send(connection, message, [*sent, *numbers])
+        answer = _answer(connection)
+        if answer["is"] == "again":
+            return None
+        if answer["is"] != "ready":
+            return Cold(answer["why"])
+        channel.send(connection, {"is": "go"})
+        failed.pop_all()
+        return Supervised(answer["pid"], ours, mark, parent=False)
+
+
+def facts(wanted: Wanted) -> dict[str, Any]:
+    """What decides which server a script may come from."""
+    cwd = wanted.cwd or os.getcwd()
+    return {
+        "python": wanted.python,
+        "modules": list(wanted.modules),
+        "environment": dict(wanted.environment),
+        "cwd": cwd,
+        "folder": _folder(wanted.words, cwd),
+        "surroundings": surroundings(),
+    }
+
+
+def _folder(words: Sequence[str], cwd: str) -> str | None:
+    """What stands first on the script's path for imports; for who has no script yet, nothing."""
+    if not words:
+        return None
+    if words[0] == "-m":
+        return cwd
+    return words[0] if Path(words[0]).is_dir() else str(Path(words[0]).resolve().parent)
+
+
+def _held(opened: ExitStack, content: bytes) -> int:
+    descriptor = channel.holding("coldfork", content)
+    opened.callback(os.close, descriptor)
+    return descriptor
+
+
+def _answer(connection: socket.socket) -> Message:
+    if not readable([connection.fileno()], PATIENCE):
+        return {"is": "cold", "why": f"no server has answered within {PATIENCE:g} s"}
+    received = channel.receive(connection)
+    return {"is": "cold", "why": "its server has ended"} if received is None else received[0]
+
+
+def _obstacle(wanted: Wanted, *, captured: bool) -> str | None:
+    """What no server can give a script of this process."""
+    if wanted.environment.get("COLDFORK_VIRTUAL"):
+        return "a virtual device has to be there before anything is imported"
+    if not captured:
+        for stream in range(3):
+            if not _is_handed_on(stream):
+                return f"standard stream {stream} is closed"
+    return None
+
+
+def _handed_on() -> Iterator[int]:
+    """The descriptors, beside the streams, that a program started from here inherits."""
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2 and _is_handed_on(number):
+            yield number
+
+
+def _is_handed_on(descriptor: int) -> bool:
+    """Whether a program that is started from here has it; what we have opened ourselves is not."""
+    try:
+        return os.get_inheritable(descriptor)
+    except OSError:
+        return False
+
+
+def _circumstances(variables: Mapping[str, str], held: Iterable[int]) -> Circumstances:
+    """Ours, but for what is the script's own."""
+    made = Circumstances()
+    made.environment = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
+    made.streams = {}
+    made.mask = set(map(int, held))
+    # What Python ignores from its start on; and who waits for children hears of them.
+    made.ignored |= _bit(signal.SIGPIPE) | _bit(signal.SIGXFSZ)
+    made.ignored &= ~_bit(signal.SIGCHLD)
+    return made
+
+
+def _bit(number: int) -> int:
+    return 1 << (number - 1)
+
+
+@contextmanager
+def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
+    """A connection to this user's keeper, which is started if none listens."""
+    folder = place.folder()
+    connection = place.connect(folder)
+    if connection is None:
+        connection = _started(folder, IDLE_SECONDS if idle is None else idle)
+    with connection:
+        yield connection
+
+
+def existing() -> socket.socket | None:
+    """A connection to this user's keeper, if one listens."""
+    return place.connect(place.folder())
+
+
+def _started(folder: str, idle: float) -> socket.socket:
+    """Start a keeper; the socket is there before it is, so that nobody has to wait for it."""
+    lock = os.open(os.path.join(folder, place.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        connection = place.connect(folder)
+        if connection is not None:
+            return connection
+        path = Path(folder, place.NAME)
+        if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+            # Of a keeper that was killed.
+            path.unlink()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(str(path))
+            path.chmod(0o600)
+            listening.listen(64)
+            _spawn(folder, idle, listening.fileno())
+            connection = place.connect(folder)
+        if connection is None:
+            raise UsageError(f"the keeper of warm servers could not be reached in {folder}")
+        return connection
+    finally:
+        os.close(lock)
+
+
+def _spawn(folder: str, idle: float, listening: int) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {ROOT!r}); "
+        f"from coldfork.launch.server.warm.keeper import main; main({folder!r}, {idle!r})"
+    )
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        given = {0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}
+        command = [own_interpreter(sys.executable), "-I", "-S", "-X", "utf8", "-c", program]
+        pid = spawn(command, own_variables(), given, own_session=True)
+        # It leaves at once, and what it has forked is nobody's child.
+        os.waitpid(pid, 0)
+    finally:
+        os.close(nowhere)

@@ -1,0 +1,205 @@
+"""One server as the keeper sees it: started, heard, and asked for scripts."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import ExitStack, suppress
+from enum import StrEnum
+from signal import SIGKILL
+from time import monotonic, time
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.linux.posix_spawn import spawn
+from coldfork.launch.server.warm import freshness, protocol
+from coldfork.launch.server.warm.terms import read_otherwise, stand_in
+from coldfork.launch.supervisor.caps.usage import proportional
+from coldfork.observe.installation import ROOT
+from coldfork.observe.recording.events import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from coldfork.launch.plumbing.channel import Message
+    from coldfork.launch.server.warm.terms import Facts
+
+_PROGRAM = (
+    "import sys; at_start = frozenset(sys.modules); path = [entry for entry in sys.path if entry]; "
+    f"sys.path[:] = [{ROOT!r}, *path]; "
+    "from coldfork.launch.server.warm.serving.main import main; main(path, at_start)"
+)
+
+
+class State(StrEnum):
+    """How far a server is."""
+
+    IMPORTING = "importing"
+    READY = "ready"
+    UNFIT = "unfit"
+    GONE = "gone"
+
+
+class Unlike(StrEnum):
+    """What follows from a script's being unlike those of a server."""
+
+    STALE = "stale"
+    """The server is like none any more, and gives way to another."""
+    OTHER = "other"
+    """Another server is needed beside it."""
+    NEITHER = "neither"
+    """No server could start this one."""
+
+
+class HeldServer:
+    """A server of this keeper."""
+
+    def __init__(self, facts: Facts, log: int, folder: str | None = None) -> None:
+        self.facts = facts
+        self.folder = folder
+        """The folder that it has first on its path for imports, if a module is found only there."""
+        self.state = State.IMPORTING
+        self.importing: str | None = None
+        self.trouble: str | None = None
+        self.missing: str | None = None
+        """A module that it did not find."""
+        self.overtaken: str | None = None
+        """A file that was written while it was imported."""
+        self.began = time()
+        self.ready_after: float | None = None
+        self.last_used = monotonic()
+        self.starts = 0
+        self._since = monotonic()
+        self._read: dict[str, Any] = {}
+        self._mark = f"{os.getpid()}-{os.urandom(8).hex()}".ljust(protocol.SPARE_ROOM, "-")
+        self._files = freshness.noted([facts.python, _configuration(facts.python)])
+        self.socket, self.pid = self._start(log)
+
+    def _start(self, log: int) -> tuple[socket.socket, int]:
+        facts = self.facts
+        ours, theirs = channel.pair()
+        with theirs, ExitStack() as opened:
+            failed = opened.enter_context(ExitStack())
+            failed.callback(ours.close)
+            nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            opened.callback(os.close, nowhere)
+            plan = channel.holding("coldfork", encode({"modules": facts.modules, "folder": self.folder}))
+            opened.callback(os.close, plan)
+            # Up to five are kept for what a supervisor has there.
+            given = {**dict.fromkeys(range(protocol.KEEPER), nowhere), 1: log, 2: log}
+            given |= {protocol.KEEPER: theirs.fileno(), protocol.TERMS: plan}
+            environment = {**facts.server_environment, protocol.SPARE: self._mark}
+            here = os.getcwd()
+            try:
+                os.chdir(facts.cwd)
+                command = [facts.python, "-c", _PROGRAM, " " * protocol.ROOM]
+                pid = spawn(command, environment, given, own_session=True)
+            finally:
+                os.chdir(here)
+            failed.pop_all()
+        return ours, pid
+
+    def hear(self) -> list[Message]:
+        """What it has said since the last time; its end is a change of state."""
+        heard: list[Message] = []
+        while self.state is not State.GONE:
+            try:
+                received = channel.receive(self.socket, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                break
+            if received is None:
+                self._end()
+                break
+            message, descriptors = received
+            self._take(message, descriptors)
+            heard.append(message)
+        return heard
+
+    def _take(self, message: Message, descriptors: Sequence[int]) -> None:
+        kind = message["is"]
+        if kind == "importing":
+            self.importing = message["module"]
+        elif kind == "overtaken":
+            self.overtaken = message["path"]
+        elif kind == "unfit":
+            self.state = State.UNFIT
+            self.trouble = f"{message['module']} cannot be preloaded: {message['text']}"
+            self.missing = message["missing"]
+        elif kind == "ready":
+            with os.fdopen(descriptors[0], "rb") as stream:
+                stream.seek(0)
+                self._read = decode(stream.read().decode("ascii"))
+            self._files |= self._read.pop("files")
+            self.state = State.READY
+            self.ready_after = monotonic() - self._since
+
+    def _end(self) -> None:
+        if self.state is not State.UNFIT:
+            self.state = State.GONE
+            where = (
+                f" while it imported {self.importing}" if self.ready_after is None and self.importing else ""
+            )
+            self.trouble = self.trouble or f"its server ended{where}"
+
+    def unlike(self, facts: Facts) -> tuple[Unlike, str] | None:
+        """Why a script could not be what it would be if it were started anew; None if it could."""
+        path = freshness.changed(self._files)
+        if path is not None:
+            return Unlike.STALE, f"{path} has changed since it was imported"
+        if self.state is not State.READY:
+            return None
+        name = read_otherwise(self.facts.environment, facts.environment, self._read)
+        if name is not None:
+            return Unlike.OTHER, f"{name} is another than when it was read by what was imported"
+        reader = self._read["folder"]
+        if reader is not None and facts.cwd != self.facts.cwd:
+            return Unlike.OTHER, f"{reader} has read the working directory, which was another"
+        path = stand_in(self._read["names"], facts.folder)
+        if path is not None:
+            return Unlike.NEITHER, f"{path} would be imported in place of a module that is imported already"
+        return None
+
+    def start(self, terms: Message, descriptors: Sequence[int]) -> bool:
+        """Have a script started; False if the server is no more."""
+        try:
+            channel.send(self.socket, {**terms, "is": "start"}, descriptors)
+        except OSError:
+            self._end()
+            return False
+        self.starts += 1
+        self.last_used = monotonic()
+        return True
+
+    def end(self) -> None:
+        """End it; its scripts go on."""
+        self.state = State.GONE
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        # What its imports have started; its scripts carry another mark.
+        kernel.end_marked(protocol.SPARE, {self._mark})
+        self.socket.close()
+
+    def described(self) -> Message:
+        """What is told of it to who asks."""
+        return {
+            "pid": self.pid,
+            "python": self.facts.python,
+            "modules": list(self.facts.modules),
+            "state": self.state.value,
+            "importing": self.importing if self.state is State.IMPORTING else None,
+            "trouble": self.trouble,
+            "began": self.began,
+            "ready_after_seconds": None if self.ready_after is None else round(self.ready_after, 3),
+            "idle_seconds": round(monotonic() - self.last_used, 3),
+            "scripts": self.starts,
+            "pss_bytes": proportional(self.pid),
+        }
+
+
+def _configuration(python: str) -> str:
+    """The file that says of what a virtual environment was made."""
+    return os.path.join(os.path.dirname(os.path.dirname(python)), "pyvenv.cfg")

@@ -1,0 +1,237 @@
+"""A server: imports what scripts will need, proves itself clean, and forks a supervisor for each script.
+
+It is started by exec with one thread, by the interpreter of the scripts. The supervisor is a fork of it, and
+so is the script that the supervisor starts; both live on when the server ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+from _signal import (
+    SIG_BLOCK,
+    SIG_IGN,
+    SIG_SETMASK,
+    SIGCHLD,
+    SIGINT,
+    pthread_sigmask,
+    signal,
+    valid_signals,
+)
+from time import time_ns
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.loop import readable
+from coldfork.launch.server.warm import freshness, protocol
+from coldfork.launch.server.warm.serving import process_title
+from coldfork.launch.server.warm.serving.reads import Reads
+from coldfork.launch.server.warm.serving.script import Kit, Script
+from coldfork.launch.server.warm.serving.supervision import supervise
+from coldfork.launch.server.zygote.requests import is_open
+from coldfork.launch.server.zygote.serving.preload import Preload, imported
+from coldfork.launch.server.zygote.variables import early_modules
+from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+from coldfork.observe import states
+from coldfork.observe.recording.events import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
+class _Begun(BaseException):
+    """Leads a forked process out of the server, up to where scripts are run."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+
+def main(path: list[str], at_start: frozenset[str]) -> None:
+    """Serve; in a process that was forked for a script, run that and end with it.
+
+    `path` is what Python made of it, `at_start` the modules that Python had then.
+    """
+    script = _serve(path, at_start)
+    if script is not None:
+        script.run()
+
+
+def _serve(path: list[str], at_start: frozenset[str]) -> Script | None:
+    with os.fdopen(protocol.TERMS, "rb") as stream:
+        plan = decode(stream.read().decode("ascii"))
+    keeper = socket.socket(fileno=protocol.KEEPER)
+    keeper.set_inheritable(False)
+    try:
+        server = Server(plan, keeper, path, at_start)
+        if server.prepare():
+            server.wait()
+    except _Begun as begun:
+        return begun.script
+    return None
+
+
+class Server:
+    """One server, in its own process."""
+
+    def __init__(
+        self, plan: dict[str, Any], keeper: socket.socket, path: list[str], at_start: frozenset[str]
+    ) -> None:
+        self._plan = plan
+        self._keeper = keeper
+        self._path = path
+        self._at_start = at_start
+        self._began = time_ns()
+        self._reads = Reads()
+        self._place = process_title.place_of(protocol.SPARE)
+        self._kit: Kit | None = None
+
+    def prepare(self) -> bool:
+        """Import and prove; False if this process is not fit to fork scripts."""
+        folder = self._plan["folder"]
+        sys.path[:] = self._path if folder is None else [folder, *self._path]
+        sys.argv[:] = [""]
+        pthread_sigmask(SIG_SETMASK, ())
+        _get_watch_ready()
+        before = dict(os.environb)
+        preload = Preload(self._plan["modules"], None)
+        with self._reads.noting():
+            for module in preload.load():
+                self._tell({"is": "importing", "module": module})
+        if preload.faults:
+            self._tell({"is": "unfit", **preload.faults[-1], "missing": _missing(preload)})
+            return False
+        written = {name: value for name, value in os.environb.items() if before.get(name) != value}
+        removed = [name for name in before if name not in os.environb]
+        self._settle(
+            Kit(
+                path=list(self._path),
+                written=written,
+                removed=removed,
+                limits=ThreadLimits(),
+                interrupt=signal(SIGINT, SIG_IGN),
+                descriptors=_open(),
+                place=self._place,
+                modules=frozenset(sys.modules),
+            )
+        )
+        return True
+
+    def _settle(self, kit: Kit) -> None:
+        self._kit = kit
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                # What is not yet written would be written by every script.
+                stream.flush()
+        # Nobody asks how a supervisor ended: it has said so itself.
+        signal(SIGCHLD, SIG_IGN)
+        files = {*self._reads.files, *_files_of_modules(), *_mapped()}
+        mine = sorted(path for path in files if not path.startswith(("/proc/", "/sys/", "/dev/", "/memfd:")))
+        sources = [path for path in mine if not path.endswith(".pyc")]
+        late = freshness.changed_since(self._began, sources)
+        if late is not None:
+            self._tell({"is": "overtaken", "path": late})
+            os._exit(0)
+        facts = {
+            "files": freshness.noted([*sources, *(entry for entry in self._path if entry)]),
+            "names": _homes(self._at_start),
+            "variables": sorted(self._reads.variables),
+            "beginnings": sorted(self._reads.beginnings),
+            "whole": self._reads.whole,
+            "folder": self._reads.folder,
+            "early": imported(early_modules()),
+        }
+        _keep_what_was_imported()
+        process_title.entitle(["coldfork.launch.server.warm.serving.main", *self._plan["modules"]])
+        gc.collect()
+        gc.freeze()
+        descriptor = channel.holding("coldfork", encode(facts))
+        channel.send(self._keeper, {"is": "ready"}, [descriptor])
+        os.close(descriptor)
+
+    def wait(self) -> None:
+        """Fork a supervisor for each request, until the keeper is gone."""
+        while True:
+            readable([self._keeper.fileno()], None)
+            received = channel.receive(self._keeper)
+            if received is None:
+                return
+            self._start(*received)
+
+    def _start(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        kit = self._kit
+        assert kit is not None
+        held = pthread_sigmask(SIG_BLOCK, valid_signals())
+        states.remember_for_children()
+        pid = os.fork()
+        if pid == 0:
+            self._keeper.close()
+            script = supervise(message, descriptors, kit)
+            raise _Begun(script)
+        pthread_sigmask(SIG_SETMASK, held)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        channel.send(self._keeper, message)
+
+
+def _get_watch_ready() -> None:
+    """Have what each script is watched with imported."""
+    import coldfork.launch.supervisor.inside.entry_point
+    import coldfork.observe.bootstrap
+    import coldfork.observe.watch
+    import coldfork.start.guard.process  # noqa: F401
+
+
+def _keep_what_was_imported() -> None:
+    """Let no script finish what imports have begun: it is the server's, and other scripts still have it."""
+    weakref: Any = sys.modules.get("weakref")
+    for finalizer in () if weakref is None else list(weakref.finalize._registry):
+        finalizer.atexit = False
+
+
+def _missing(preload: Preload) -> str | None:
+    """The module that was asked for and is nowhere, if that is what is wrong."""
+    fault = preload.faults[-1]
+    last = fault["text"].splitlines()[-1]
+    top = fault["module"].partition(".")[0]
+    return top if last == f"ModuleNotFoundError: No module named {top!r}" else None
+
+
+def _open() -> frozenset[int]:
+    """The descriptors that what was imported holds open."""
+    ours = set(range(protocol.KEEPER + 1))
+    with os.scandir("/proc/self/fd") as entries:
+        found = {int(entry.name) for entry in entries}
+    return frozenset(number for number in found if number not in ours and is_open(number))
+
+
+def _files_of_modules() -> Iterator[str]:
+    for module in list(sys.modules.values()):
+        place = getattr(module, "__file__", None)
+        if isinstance(place, str):
+            yield os.path.abspath(place)
+
+
+def _mapped() -> Iterator[str]:
+    """The libraries that are loaded, and the interpreter."""
+    with open("/proc/self/maps", "rb") as maps:
+        for line in maps:
+            at = line.find(b"/")
+            if at >= 0 and not line.endswith(b" (deleted)\n"):
+                yield os.fsdecode(line[at:].rstrip(b"\n"))
+
+
+def _homes(at_start: frozenset[str]) -> dict[str, str]:
+    """The folder in which each module was found that another file of its name could have stood in for."""
+    homes: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        place = getattr(module, "__file__", None)
+        if "." in name or name in at_start or not isinstance(place, str):
+            continue
+        folder = os.path.dirname(os.path.abspath(place))
+        homes[name] = os.path.dirname(folder) if hasattr(module, "__path__") else folder
+    return homes

@@ -1,0 +1,174 @@
+"""The start method `zygote` of `multiprocessing`: its context, its processes, and how they are started."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+from multiprocessing import context as contexts
+from multiprocessing import popen_fork, process, reduction, spawn, util
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.loop import readable
+from coldfork.launch.server.zygote.arrivals import Arrived
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    from coldfork.launch.server.zygote.requests import Started
+
+    class Starter(Protocol):
+        """What a context has its workers from: a `Zygote`."""
+
+        @property
+        def preload(self) -> tuple[str, ...]: ...
+
+        @property
+        def on_error(self) -> str: ...
+
+        @property
+        def closed(self) -> bool: ...
+
+        def start_process(
+            self, contents: Sequence[bytes | memoryview], descriptors: Sequence[int]
+        ) -> Started: ...
+
+
+METHOD = "zygote"
+_LOST = 255
+"""What is said of a process whose end nobody was left to tell, as multiprocessing has it."""
+
+
+class Popen(popen_fork.Popen):
+    """A worker as `multiprocessing.Process` holds it."""
+
+    method = METHOD
+
+    class DupFd:
+        """A descriptor that travels with the process, by its place among them."""
+
+        def __init__(self, place: int) -> None:
+            self.place = place
+
+        def detach(self) -> int:
+            """The descriptor, in the worker."""
+            arrived = Arrived.current
+            assert arrived is not None
+            return arrived.descriptors[self.place]
+
+    def __init__(self, process_obj: Any, zygote: Starter) -> None:
+        self._descriptors: list[int] = []
+        self._zygote = zygote
+        self._statuses: socket.socket | None = None
+        super().__init__(process_obj)
+
+    def duplicate_for_child(self, fd: int) -> int:
+        """Have a descriptor travel."""
+        self._descriptors.append(fd)
+        return len(self._descriptors) - 1
+
+    def _launch(self, process_obj: Any) -> None:
+        preparation = self._preparation(process_obj)
+        for config in (preparation, process_obj._config):
+            if "authkey" in config:
+                # That of Celery's processes is of a class of its own, which refuses to be pickled.
+                config["authkey"] = process.AuthenticationString(config["authkey"])  # type: ignore[attr-defined]
+        content = io.BytesIO()
+        contexts.set_spawning_popen(self)  # type: ignore[arg-type]
+        try:
+            reduction.dump(preparation, content)
+            reduction.dump(process_obj, content)
+        finally:
+            contexts.set_spawning_popen(None)
+        started: Started = self._zygote.start_process([content.getbuffer()], self._descriptors)
+        self.pid, self.sentinel, self._statuses = started.pid, started.sentinel, started.statuses
+        if self._statuses is None:
+            self.finalizer = util.Finalize(self, util.close_fds, (self.sentinel,))  # type: ignore[attr-defined]
+        else:
+            self.finalizer = util.Finalize(self, self._statuses.close)
+
+    def _preparation(self, process_obj: Any) -> dict[str, Any]:
+        """What the worker does before it unpickles the process, as multiprocessing has it."""
+        return spawn.get_preparation_data(process_obj._name)
+
+    def poll(self, flag: int = os.WNOHANG) -> int | None:
+        """How it ended, waiting for that without the flag; None while it runs."""
+        if self._statuses is None:
+            return super().poll(flag)
+        if self.returncode is None:
+            if not readable([self.sentinel], 0 if flag == os.WNOHANG else None):
+                return None
+            received = channel.receive(self._statuses)
+            self.returncode = _LOST if received is None else int(received[0]["status"])
+        return self.returncode
+
+    def _send_signal(self, sig: int) -> None:
+        if self._statuses is None:
+            super()._send_signal(sig)  # type: ignore[misc]
+        elif self.poll() is None:
+            # The server has not waited for it: the number is still its own.
+            try:
+                os.kill(self.pid, sig)
+            except ProcessLookupError:
+                pass
+
+
+class ZygoteProcess(process.BaseProcess):
+    """A process that a server forks. The class of a context starts it with the server of that context."""
+
+    _start_method = METHOD
+    _own: type[ZygoteProcess] | None = None
+    """The class of a context itself; what is derived from it is found by its own name."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Popen:
+        registered: Any = contexts._concrete_contexts[METHOD]  # type: ignore[attr-defined]
+        return Popen(process_obj, registered.zygote)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # The class of a context was made at run time, and nobody could find it by its name.
+        if type(self) is self._own:
+            return _bare, (), self.__dict__
+        return super().__reduce_ex__(protocol)
+
+
+def _bare() -> ZygoteProcess:
+    """A process whose state is yet to come."""
+    return ZygoteProcess.__new__(ZygoteProcess)
+
+
+class ZygoteContext(contexts.BaseContext):
+    """What `multiprocessing.get_context` returns for a start method, for the workers of one server."""
+
+    def __init__(self, zygote: Starter, name: str) -> None:
+        self.zygote = zygote
+        """The server behind it."""
+        self._name = name
+        self.Process = _class_of(zygote)
+
+    def __reduce__(self) -> Any:
+        return registered, ()
+
+
+def _class_of(zygote: Starter) -> type[ZygoteProcess]:
+    def _Popen(process_obj: Any) -> Popen:
+        return Popen(process_obj, zygote)
+
+    names = {"_Popen": staticmethod(_Popen), "__module__": __name__, "__doc__": ZygoteProcess.__doc__}
+    made: Any = type("ZygoteProcess", (ZygoteProcess,), names)
+    made._own = made
+    chosen: type[ZygoteProcess] = made
+    return chosen
+
+
+def register(context: ZygoteContext) -> None:
+    """Let this context be found by its name, by whoever asks multiprocessing for the start method."""
+    contexts._concrete_contexts[METHOD] = context  # type: ignore[attr-defined]
+
+
+def registered() -> ZygoteContext | None:
+    """The context that was registered last."""
+    found = contexts._concrete_contexts.get(METHOD)  # type: ignore[attr-defined]
+    return found if isinstance(found, ZygoteContext) else None

@@ -1,0 +1,126 @@
+"""Asks a server for a worker: what is sent, and the wait for the answer."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.loop import readable
+from coldfork.launch.server.zygote import variables
+from coldfork.launch.server.zygote.circumstances import identity
+from coldfork.model.errors import ZygoteError
+from coldfork.observe.processes.table import standing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Contents = Sequence[bytes | memoryview]
+
+
+class GoneError(Exception):
+    """The server has ended, and with it what it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A worker that runs."""
+
+    pid: int
+    sentinel: int
+    """A descriptor that can be read when the worker has ended."""
+    statuses: socket.socket | None = None
+    """Where it is told how it ended; None for a child of this process."""
+
+
+def why_unfit(
+    early: dict[str, str],
+    then: str,
+    imported: Sequence[str],
+    also: Sequence[str] = (),
+    made: dict[str, str | None] | None = None,
+    changes: dict[str, str | None] | None = None,
+) -> str | None:
+    """Why a worker of a server that was started so would not be like this process."""
+    late = variables.too_late(early, variables.changed(os.environ, changes), imported, also, made)
+    if late:
+        return f"it has read {', '.join(late)}, which changed since"
+    if identity() != then:
+        return "this process has other rights than then, or is in another session or control group"
+    return None
+
+
+def ask(
+    asking: socket.socket,
+    contents: Contents,
+    descriptors: Sequence[int],
+    patience: float,
+    process: int | None = None,
+) -> Started:
+    """Have a server start a worker that is a child of its own, and tells us how it ends."""
+    reply = request(asking, contents, descriptors)
+    try:
+        answered(reply, process, patience)
+        received = channel.receive(reply, socket.MSG_DONTWAIT)
+        if received is None:
+            raise GoneError
+    except BaseException:
+        reply.close()
+        raise
+    return Started(int(received[0]["pid"]), reply.fileno(), reply)
+
+
+def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -> socket.socket:
+    """Send a request; returns where the answer to it comes."""
+    from multiprocessing import resource_tracker
+
+    streams = [number for number in (0, 1, 2) if is_open(number)]
+    ours, theirs = channel.pair()
+    with theirs, ExitStack() as opened:
+        memory = channel.holding("coldfork", *contents)
+        opened.callback(os.close, memory)
+        caller = os.pidfd_open(os.getpid())
+        opened.callback(os.close, caller)
+        tracker = int(resource_tracker.getfd() or 0)
+        carried = [theirs.fileno(), memory, caller, tracker, *streams, *descriptors]
+        if len(carried) > channel.MOST_DESCRIPTORS:
+            ours.close()
+            raise ValueError("too many fds")
+        try:
+            channel.send(to, {"is": "start", "streams": streams}, carried)
+        except OSError:
+            ours.close()
+            raise GoneError from None
+    return ours
+
+
+def answered(reply: socket.socket, process: int | None, patience: float, pid: int | None = None) -> bool:
+    """Wait for an answer; False if the server has ended first."""
+    waited = [reply.fileno()] if process is None else [reply.fileno(), process]
+    ready = readable(waited, patience)
+    if not ready:
+        raise ZygoteError(f"the server{_which(pid)} has not answered for {patience:g} s{_state(pid)}")
+    return reply.fileno() in ready
+
+
+def _which(pid: int | None) -> str:
+    return "" if pid is None else f" (pid {pid})"
+
+
+def _state(pid: int | None) -> str:
+    """What the kernel says of a process that does not answer."""
+    found = None if pid is None else standing(pid)
+    stopped = found is not None and found.is_stopped
+    return "; it is stopped, and SIGCONT lets it go on" if stopped else ""
+
+
+def is_open(descriptor: int) -> bool:
+    """Whether a number is that of an open descriptor."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

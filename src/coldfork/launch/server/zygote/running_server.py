@@ -1,0 +1,274 @@
+"""One server as its caller sees it: started, waited for, asked for workers, and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import weakref
+from contextlib import ExitStack, suppress
+from multiprocessing import spawn as interpreter
+from multiprocessing import util
+from time import monotonic
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux.posix_spawn import spawn
+from coldfork.launch.plumbing.loop import readable
+from coldfork.launch.server.zygote import variables
+from coldfork.launch.server.zygote.circumstances import identity
+from coldfork.launch.server.zygote.requests import GoneError, Started, answered, ask, request, why_unfit
+from coldfork.model.errors import UsageError, ZygoteError
+from coldfork.observe.installation import ROOT
+from coldfork.observe.recording.events import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from coldfork.launch.plumbing.channel import Message
+    from coldfork.launch.server.zygote.requests import Contents
+
+_PROGRAM = (
+    # Not from the working directory: a file there may have the name of a module that the server needs.
+    f"import sys; sys.path[:] = [{ROOT!r}, *filter(None, sys.path)]; "
+    "from coldfork.launch.server.zygote.serving.main import main; main()"
+)
+_A_MOMENT = 1.0
+"""How long a spare whose server has died may take to answer."""
+_MOST_LOST = 5
+"""So many spares may die of something as they are asked."""
+
+
+class RunningServer:
+    """A server of this process."""
+
+    def __init__(self, terms: dict[str, Any], modules: Sequence[str], suspect: str | None = None) -> None:
+        self.mark = f"{os.getpid()}-{os.urandom(8).hex()}"
+        self.modules = tuple(modules)
+        self.early = variables.early(
+            variables.changed(os.environ, terms.get("environment")), terms.get("variables", ())
+        )
+        """The variables that it reads early, as they were when it was started."""
+        self.identity = identity()
+        self.answer: Message | None = None
+        """What it has said of itself at last: that it is ready, or why it is not fit."""
+        self.importing: str | None = None
+        """The module that it was importing when it was last heard of."""
+        self.trouble: str | None = None
+        """What ended it, if it could still say so."""
+        self._terms = terms
+        self._lock = threading.RLock()
+        self._spares = _Spares()
+        self._start(suspect)
+        ends = (self._status, self._requests, self.asking)
+        self._end = weakref.finalize(self, _end, os.getpid(), self.pid, self._spares, *ends)
+        # At the end of the program the server ends by itself, after those that still need it.
+        self._end.atexit = False
+
+    def _start(self, suspect: str | None) -> None:
+        with ExitStack() as opened:
+            ours, theirs = [], []
+            for _ in range(3):
+                one, other = channel.pair()
+                ours.append(one)
+                theirs.append(opened.enter_context(other))
+            self._status, self._requests, self.asking = ours
+            status, requests, errands = theirs
+            caller = os.pidfd_open(os.getpid())
+            opened.callback(os.close, caller)
+            plan = channel.holding("coldfork", encode(self._plan(suspect)))
+            opened.callback(os.close, plan)
+            # In the order of the server's DESCRIPTORS.
+            given = (status.fileno(), requests.fileno(), errands.fileno(), caller, plan, self.asking.fileno())
+            descriptors = dict(enumerate(given, 3))
+            python = os.fsdecode(interpreter.get_executable())
+            flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+            asked = variables.changed(os.environ, self._terms.get("environment"))
+            environment = variables.for_server(asked, self.mark)
+            try:
+                self.pid = spawn(
+                    [python, *flags, "-c", _PROGRAM], environment, descriptors, own_session=False
+                )
+            except OSError as error:
+                raise UsageError(f"cannot start {python}: {error.strerror}") from None
+        self._process = os.pidfd_open(self.pid)
+        weakref.finalize(self, _close_descriptor, os.getpid(), self._process)
+
+    def _plan(self, suspect: str | None) -> dict[str, Any]:
+        path = [entry or os.getcwd() for entry in sys.path]
+        return {
+            "modules": self.modules,
+            "suspect": suspect,
+            "main": self._terms["main"],
+            "forgiving": self._terms["on_error"] != "fail",
+            "path": path,
+            "arguments": sys.argv,
+            "mask": list(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
+            # A death signal comes when the thread ends that started the server; only the first ends with all.
+            "tied": threading.get_native_id() == os.getpid(),
+            "caller": os.getpid(),
+            "mark": self.mark,
+            # Its workers find what was asked for in their environment already.
+            "terms": {**self._terms, "environment": {}, "early": self.early, "identity": self.identity},
+        }
+
+    @property
+    def why_unfit(self) -> str | None:
+        """Why a worker of this server would not be like this process; None if it would."""
+        answer = self.answer or {}
+        also = self._terms.get("variables", ())
+        imported, made = answer.get("imported", ()), answer.get("made")
+        return why_unfit(self.early, self.identity, imported, also, made, self._terms.get("environment"))
+
+    def wait(self, until: float | None = None) -> Message:
+        """Wait until the server is ready or has found that it is not fit; `GoneError` if it ended instead."""
+        with self._lock:
+            while self.answer is None:
+                left = None if until is None else max(0.0, until - monotonic())
+                if not readable([self._status.fileno()], left):
+                    raise ZygoteError(
+                        f"the server (pid {self.pid}) was not ready in time; it imports {self.importing}"
+                    )
+                self._hear(0)
+            return self.answer
+
+    def _hear(self, flags: int) -> bool:
+        """Take note of the server's next message; False when there is none now."""
+        try:
+            received = channel.receive(self._status, flags)
+        except BlockingIOError:
+            return False
+        if received is None:
+            raise GoneError
+        message, _ = received
+        kind = message["is"]
+        if kind == "importing":
+            self.importing = message["module"]
+        elif kind == "spare":
+            self._spares.announced(message["pid"])
+        elif kind == "lost":
+            self._spares.lost(message["pid"])
+        elif kind == "trouble":
+            self.trouble = message["text"]
+        else:
+            self.answer = message
+        return True
+
+    def start(self, contents: Contents, descriptors: Sequence[int], patience: float) -> Started:
+        """Have a worker started that does what is pickled here; `GoneError` if the server is no more."""
+        with self._lock:
+            ready = self.wait()
+            if not ready.get("siblings"):
+                return ask(self.asking, contents, descriptors, patience, self._process)
+            with suppress(GoneError):
+                while self._hear(socket.MSG_DONTWAIT):
+                    pass
+            for _ in range(_MOST_LOST):
+                reply = request(self._requests, contents, descriptors)
+                with reply:
+                    pid = self._answered(reply, patience)
+                if pid is not None:
+                    break
+            else:
+                raise GoneError
+            self._spares.taken(pid)
+            return Started(pid, os.pidfd_open(pid))
+
+    def _answered(self, reply: socket.socket, patience: float) -> int | None:
+        """The worker that has taken a request; None if it died of something before it could say so."""
+        alive = answered(reply, self._process, patience, self.pid)
+        if not alive and not readable([reply.fileno()], _A_MOMENT):
+            # Its spare would have taken the request by now; what it takes from here on would be done twice.
+            self.end()
+        try:
+            received = channel.receive(reply, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            received = None
+        if received is not None:
+            return int(received[0]["pid"])
+        if not alive:
+            raise GoneError
+        return None
+
+    def interrupt(self) -> None:
+        """Kill the server, though a thread of this process should wait for it, which hears of it."""
+        if self._end.alive:
+            _kill(self.pid)
+
+    def end(self) -> None:
+        """End the server and its spare; its workers go on."""
+        with self._lock:
+            self._end()
+
+
+class _Spares:
+    """The workers that were forked ahead: children of this process that nobody else knows of."""
+
+    def __init__(self) -> None:
+        self._waiting: set[int] = set()
+        self._taken_before: set[int] = set()
+        """Those that answered before the server had announced them."""
+
+    def announced(self, pid: int) -> None:
+        """The server has forked one."""
+        if pid in self._taken_before:
+            self._taken_before.discard(pid)
+        else:
+            self._waiting.add(pid)
+
+    def taken(self, pid: int) -> None:
+        """It has become a worker."""
+        if pid in self._waiting:
+            self._waiting.discard(pid)
+        else:
+            self._taken_before.add(pid)
+
+    def lost(self, pid: int) -> None:
+        """It died before it was asked for anything."""
+        self._waiting.discard(pid)
+        _reap(pid)
+
+    def end(self) -> None:
+        """End those that wait."""
+        while self._waiting:
+            pid = self._waiting.pop()
+            _kill(pid)
+            _reap(pid)
+
+
+def _end(home: int, server: int, spares: _Spares, status: socket.socket, *others: socket.socket) -> None:
+    """End a server of this process, and leave no process behind that somebody would have to wait for."""
+    if os.getpid() == home:
+        _kill(server)
+        _reap(server)
+        with suppress(OSError):
+            # Its end comes when the last of the spares has told of itself.
+            while readable([status.fileno()], _A_MOMENT):
+                received = channel.receive(status)
+                if received is None:
+                    break
+                if received[0]["is"] == "spare":
+                    spares.announced(received[0]["pid"])
+                elif received[0]["is"] == "lost":
+                    spares.lost(received[0]["pid"])
+        spares.end()
+    for each in (status, *others):
+        each.close()
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _reap(pid: int) -> None:
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def _close_descriptor(home: int, descriptor: int) -> None:
+    if os.getpid() == home:
+        os.close(descriptor)

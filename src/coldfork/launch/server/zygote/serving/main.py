@@ -1,0 +1,337 @@
+"""The server: it imports, proves itself clean, and forks workers on request.
+
+It is started by exec and has one thread. It keeps one worker forked ahead, the spare, which waits for a
+request itself, so that a new worker is there as soon as it is asked for. Workers of the caller are the
+caller's own children. Those that its children ask for are the server's: it waits for them, says how they
+ended, and ends them with who asked. When the caller dies it ends all that came of it, and itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import pickle
+import resource
+import socket
+import sys
+from _signal import (
+    SIG_BLOCK,
+    SIG_DFL,
+    SIG_IGN,
+    SIG_SETMASK,
+    SIGCONT,
+    SIGINT,
+    SIGIO,
+    SIGKILL,
+    pthread_sigmask,
+    signal,
+    valid_signals,
+)
+from time import monotonic
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.linux.sibling_fork import SiblingFork
+from coldfork.launch.plumbing.loop import Loop, readable
+from coldfork.launch.plumbing.streams import close_above, fill_closed_streams, let_go_of_streams
+from coldfork.launch.server.zygote import variables
+from coldfork.launch.server.zygote.circumstances import Circumstances
+from coldfork.launch.server.zygote.serving.preload import Preload, imported
+from coldfork.launch.server.zygote.working.made_variables import Made
+from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+from coldfork.launch.server.zygote.working.worker import Kit, serve, work
+from coldfork.observe import states
+from coldfork.observe.recording.events import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from coldfork.launch.plumbing.channel import Message
+
+STATUS = 3
+"""The socket to the caller: what became of the server; its end means that the server is wanted no more."""
+REQUESTS = 4
+"""Where the spare hears the caller."""
+ERRANDS = 5
+"""Where the server hears the caller's children."""
+CALLER = 6
+"""The caller, as a descriptor of the process."""
+PLAN = 7
+ASKING = 8
+"""The other end of ERRANDS, for the workers."""
+DESCRIPTORS = (STATUS, REQUESTS, ERRANDS, CALLER, PLAN, ASKING)
+_MOST_LOST = 5
+"""So many spares in a row may die before they were asked for anything."""
+_LAST_SECONDS = 2.0
+_SET_DEATH_SIGNAL = 1
+
+
+class Server:
+    """One server, in its own process."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self._plan = plan
+        self._terms = plan["terms"]
+        self._status = socket.socket(fileno=STATUS)
+        self._requests = socket.socket(fileno=REQUESTS)
+        self._errands = socket.socket(fileno=ERRANDS)
+        self._asking = socket.socket(fileno=ASKING)
+        self._control = kernel.process_control()
+        self._loop = Loop()
+        self._spare = 0
+        """The worker that waits for a request."""
+        self._beginner = 0
+        """The one that has got it and is not ready yet."""
+        self._lost = 0
+        self._living: dict[int, int] = {}
+        """The workers by the descriptors of their processes."""
+        self._replies: dict[int, socket.socket] = {}
+        """Who is to be told how a child of this process ends."""
+        self._taken, self._taking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._siblings: SiblingFork | None = None
+        self._kit: Kit | None = None
+        self._made, self._readers = Made({}, {}), list[str]()
+
+    def run(self) -> None:
+        """Import, prove, and serve until the caller is gone or wants no more; tell what ends it otherwise."""
+        try:
+            self._run()
+        except Exception as error:
+            self._tell({"is": "trouble", "text": f"{type(error).__name__}: {error}"})
+            os._exit(1)
+
+    def _run(self) -> None:
+        self._begin()
+        before, plan = dict(os.environ), self._plan
+        preload = Preload(plan["modules"], plan["main"], plan["suspect"])
+        for module in preload.load():
+            self._tell({"is": "importing", "module": module})
+        if preload.stained or (preload.faults and not self._plan["forgiving"]):
+            # Before it is told: who hears it ends this process.
+            kernel.end_marked(variables.MARK, {self._plan["mark"]})
+            self._tell({"is": "unfit", "faults": preload.faults})
+            return
+        self._made = Made(before, dict(os.environ))
+        self._readers = imported(variables.early_modules())
+        self._settle()
+        self._tell(
+            {
+                "is": "ready",
+                "made": self._made.variables,
+                "siblings": self._siblings is not None,
+                "imported": self._readers,
+                "faults": preload.faults,
+            }
+        )
+        while True:
+            self._loop.turn()
+
+    def _begin(self) -> None:
+        """Make sure that an import that takes long ends with the caller, too."""
+        self._control(_SET_DEATH_SIGNAL, int(SIGKILL if self._plan["tied"] else SIGCONT), 0, 0, 0)
+        fcntl.fcntl(STATUS, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) | os.O_ASYNC)
+        if os.getppid() != self._plan["caller"]:
+            sys.exit()
+        sys.path[:] = self._plan["path"]
+        sys.argv[:] = self._plan["arguments"]
+        # The signal that the end of the socket brings ends this process, whatever its caller does about it.
+        signal(SIGIO, SIG_DFL)
+        pthread_sigmask(SIG_SETMASK, set(self._plan["mask"]) - {int(SIGIO)})
+
+    def _settle(self) -> None:
+        """From here on nothing is imported, and nothing but forking is done."""
+        # Stopped by somebody, it must still hear that its caller has died.
+        self._control(_SET_DEATH_SIGNAL, int(SIGCONT), 0, 0, 0)
+        fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) & ~os.O_ASYNC)
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                # What is not yet written would be written by every worker.
+                stream.flush()
+        let_go_of_streams()
+        interrupt = signal(SIGINT, SIG_IGN)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self._kit = Kit(
+            mark=self._plan["mark"],
+            tied=self._plan["tied"],
+            interrupt=interrupt,
+            limits=ThreadLimits(),
+            circumstances=pickle.dumps(Circumstances()),
+            asking=self._asking,
+            control=self._control,
+            terms={**self._terms, "imported": self._readers, "made": self._made.variables},
+            made=self._made,
+            seeds=tuple(self._terms.get("seeds", ())),
+        )
+        try:
+            self._siblings = SiblingFork()
+        except OSError:
+            # The workers are children of this process then, and it says how they end.
+            self._siblings = None
+        self._loop.watch(CALLER, self._end_all)
+        self._loop.watch(STATUS, self._close)
+        self._loop.watch(ERRANDS, self._errand)
+        gc.collect()
+        gc.freeze()
+        if self._siblings is not None:
+            # Before any process: a spare that was taken and has ended since is no loss.
+            self._loop.watch(self._taken, self._note_taken)
+            self._keep_spare()
+
+    def _off(self, descriptor: int) -> None:
+        self._loop.forget(descriptor)
+        os.close(descriptor)
+
+    def _tell(self, message: Message) -> None:
+        try:
+            channel.send(self._status, message)
+        except OSError:
+            # Nobody is there any more, which is heard of in its own way.
+            pass
+
+    def _keep_spare(self) -> None:
+        """Fork the next worker ahead."""
+        assert self._siblings is not None
+        self._beginner = 0
+        self._loop.forget(REQUESTS)
+
+        def live(kit: Kit) -> NoReturn:
+            self._errands.close()
+            serve(self._status, self._requests, self._taking, kit)
+
+        self._spare = self._living[self._fork(self._siblings.fork, live)]
+
+    def _fork(self, fork: Callable[[], int], live: Callable[[Kit], NoReturn]) -> int:
+        """Fork a process that lives this life, and watch for its end; returns its descriptor."""
+        assert self._kit is not None
+        held = pthread_sigmask(SIG_BLOCK, valid_signals())
+        states.remember_for_children()
+        pid = fork()
+        if pid == 0:
+            try:
+                self._let_go()
+                live(self._kit)
+            finally:
+                os._exit(1)
+        pthread_sigmask(SIG_SETMASK, held)
+        process = os.pidfd_open(pid)
+        self._living[process] = pid
+        self._loop.watch(process, lambda: self._ended(process))
+        return process
+
+    def _let_go(self) -> None:
+        """In a child: hold open nothing that is the server's own, but its sockets."""
+        for reply in self._replies.values():
+            reply.close()
+        for descriptor in {self._taken, *self._loop.watched()} - {STATUS, REQUESTS, ERRANDS}:
+            os.close(descriptor)
+
+    def _note_taken(self) -> None:
+        """The spare has work; when it is ready to do it, and says so once more, another is forked."""
+        for pid in memoryview(os.read(self._taken, 4096)).cast("i"):
+            if pid == self._spare:
+                self._spare, self._beginner, self._lost = 0, pid, 0
+                # Who asks for several at once is not made to wait for each.
+                self._loop.watch(REQUESTS, self._keep_spare)
+            elif pid == self._beginner:
+                self._keep_spare()
+
+    def _ended(self, process: int) -> None:
+        pid = self._living.pop(process)
+        self._off(process)
+        if pid == self._beginner:
+            self._keep_spare()
+        if pid == self._spare:
+            self._tell({"is": "lost", "pid": pid})
+            self._lost += 1
+            if self._lost > _MOST_LOST:
+                os._exit(1)
+            self._keep_spare()
+
+    def _errand(self) -> None:
+        """Fork a worker for a child of the caller, or for a caller that can have no children of ours."""
+        received = channel.receive(self._errands)
+        if received is None:
+            return
+        message, descriptors = received
+        reply, caller = socket.socket(fileno=descriptors[0]), descriptors[2]
+
+        def live(kit: Kit) -> NoReturn:
+            for one in (self._status, self._requests, self._errands):
+                one.close()
+            os.close(self._taking)
+            work(message, descriptors, kit, child_of_server=True)
+
+        process = self._fork(os.fork, live)
+        for descriptor in (descriptors[1], *descriptors[3:]):
+            os.close(descriptor)
+        self._replies[reply.fileno()] = reply
+        self._loop.watch(process, lambda: self._reap(process, reply, caller))
+        self._loop.watch(caller, lambda: self._orphaned(process, caller))
+        if not _answer(reply, {"pid": self._living[process]}):
+            self._orphaned(process, caller)
+
+    def _reap(self, process: int, reply: socket.socket, caller: int) -> None:
+        """A child of this process has ended: say how."""
+        pid = self._living.pop(process)
+        self._off(process)
+        if caller in self._loop.watched():
+            self._off(caller)
+        _, status = os.waitpid(pid, 0)
+        _answer(reply, {"status": os.waitstatus_to_exitcode(status)})
+        del self._replies[reply.fileno()]
+        reply.close()
+
+    def _orphaned(self, process: int, caller: int) -> None:
+        """Who asked for a worker has died or given up, and it dies, too."""
+        self._off(caller)
+        pid = self._living[process]
+        kernel.signal_all([*kernel.descendants(pid), pid], SIGKILL)
+
+    def _close(self) -> NoReturn:
+        """The caller has closed its end: it is dying, or it has become another program.
+
+        The files of a process that dies are closed a moment before it is seen to have died.
+        """
+        if readable([CALLER], _LAST_SECONDS / 4):
+            self._end_all()
+        kernel.signal_all([self._spare] if self._spare else [], SIGKILL)
+        os._exit(0)
+
+    def _end_all(self) -> NoReturn:
+        """The caller has died: end all that came of it."""
+        workers = list(self._living.values())
+        below = [descendant for worker in workers for descendant in kernel.descendants(worker)]
+        kernel.signal_all([*below, *workers], SIGKILL)
+        until = monotonic() + _LAST_SECONDS
+        while kernel.end_marked(variables.MARK, {self._plan["mark"]}) and monotonic() < until:
+            pass
+        os._exit(0)
+
+
+def _answer(reply: socket.socket, message: Message) -> bool:
+    """Whether somebody is there to hear it."""
+    try:
+        channel.send(reply, message)
+    except OSError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Be the server that the plan describes."""
+    fill_closed_streams()
+    close_above(max(DESCRIPTORS))
+    for descriptor in DESCRIPTORS:
+        os.set_inheritable(descriptor, False)
+    with os.fdopen(PLAN, "rb") as stream:
+        plan = decode(stream.read().decode("ascii"))
+    nowhere = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    Server(plan).run()

@@ -1,0 +1,176 @@
+"""A worker: takes over its caller's circumstances, and runs a process of multiprocessing in them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import process, resource_tracker, spawn, util
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux.kernel import die_with_parent
+from coldfork.launch.server.zygote import variables
+from coldfork.launch.server.zygote.arrivals import Arrived
+from coldfork.launch.server.zygote.inheritance import inherit
+from coldfork.launch.server.zygote.working import seeds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from coldfork.launch.plumbing.channel import Message
+    from coldfork.launch.server.zygote.circumstances import Circumstances
+    from coldfork.launch.server.zygote.working.made_variables import Made
+    from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+
+_STREAMS = (0, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a worker has from its server."""
+
+    mark: str
+    tied: bool
+    """Whether its parent's death may kill it: the thread that started the server ends with its program."""
+    interrupt: object
+    """What handled SIGINT when the server had imported everything."""
+    limits: ThreadLimits
+    """What gives the pools of its libraries their size."""
+    circumstances: bytes
+    """Those of the server, as those of a caller come."""
+    asking: socket.socket
+    """The way back to the server, for workers of this worker."""
+    control: Callable[..., int]
+    terms: dict[str, Any]
+    """What the server was asked to be, for a worker that has to start another."""
+    made: Made
+    """What the imports have made of the environment."""
+    seeds: tuple[str, ...]
+    """What is to be seeded anew beside what always is."""
+
+
+def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit) -> NoReturn:
+    """Wait for the caller's next request, and do it."""
+    if kit.tied:
+        die_with_parent(kit.control)
+    # By itself, so that its parent hears of it though the server should be killed at this moment.
+    with status:
+        channel.send(status, {"is": "spare", "pid": os.getpid()})
+    _get_ready(kit)
+    while True:
+        received = channel.receive(requests)
+        if received is None:
+            os._exit(0)
+        message, descriptors = received
+        try:
+            with socket.socket(fileno=os.dup(descriptors[0])) as reply:
+                channel.send(reply, {"pid": os.getpid()})
+            break
+        except OSError:
+            # Whoever asked has given up meanwhile.
+            for descriptor in descriptors:
+                os.close(descriptor)
+    requests.close()
+
+    def tell() -> None:
+        with suppress(BrokenPipeError):
+            # A server that has died needs no telling.
+            os.write(taking, os.getpid().to_bytes(4, sys.byteorder))
+
+    def ready() -> None:
+        tell()
+        os.close(taking)
+
+    tell()
+    work(message, descriptors, kit, ready=ready)
+
+
+def work(
+    message: Message,
+    descriptors: list[int],
+    kit: Kit,
+    *,
+    ready: Callable[[], None] = lambda: None,
+    child_of_server: bool = False,
+) -> NoReturn:
+    """Do what a request asks for, and end; `ready` is called when nothing is left to be made ready."""
+    code = 1
+    try:
+        if child_of_server:
+            die_with_parent(kit.control)
+            _get_ready(kit)
+        reply, memory, caller, tracker, *others = descriptors
+        os.close(reply)
+        given = message["streams"]
+        _take_streams(dict(zip(given, others, strict=False)))
+        Arrived.current = Arrived(others[len(given) :])
+        with os.fdopen(memory, "rb") as stream:
+            circumstances: Circumstances = pickle.load(stream)
+            _settle(circumstances, kit)
+            # As multiprocessing's own server does it.
+            tracking: Any = resource_tracker._resource_tracker
+            tracking._fd, tracking._pid = tracker, None
+            process_obj = _unpickled(stream)
+        ready()
+        code = process_obj._bootstrap(parent_sentinel=caller)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        try:
+            atexit._run_exitfuncs()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+
+def _get_ready(kit: Kit) -> None:
+    """Do what does not depend on the request, and go once through what does.
+
+    In the server's own circumstances that changes nothing, but what it writes to has been copied for this
+    process when the request comes.
+    """
+    # What the server has registered is not for its workers, and what they register is run at their end.
+    atexit._clear()
+    atexit.register(util._exit_function)  # type: ignore[attr-defined]
+    inherit(kit.asking, kit.terms)
+    with os.fdopen(channel.holding("coldfork", kit.circumstances), "rb") as stream:
+        circumstances: Circumstances = pickle.load(stream)
+    circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
+    kit.limits.restore(variables.HELD)
+    # Anew in each process that was forked, and no request changes them.
+    seeds.redraw(kit.seeds)
+
+
+def _take_streams(streams: dict[int, int]) -> None:
+    for number in _STREAMS:
+        if number in streams:
+            os.dup2(streams[number], number)
+            os.close(streams[number])
+        else:
+            os.close(number)
+
+
+def _settle(circumstances: Circumstances, kit: Kit) -> None:
+    troubles = circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
+    kit.made.apply()
+    kit.limits.restore(os.environ)
+    circumstances.let_signals_in(kit.interrupt)
+    if troubles:
+        sys.stderr.write(f"coldfork: a worker is not like its caller in {'; '.join(troubles)}\n")
+
+
+def _unpickled(stream: Any) -> Any:
+    """The process that is pickled here, in an interpreter made ready for it as multiprocessing does."""
+    current: Any = process.current_process()
+    current._inheriting = True
+    try:
+        spawn.prepare(pickle.load(stream))
+        return pickle.load(stream)
+    finally:
+        del current._inheriting

@@ -1,0 +1,184 @@
+"""Watches what a tree of processes uses, looking the more often the nearer it is to its cap.
+
+Nobody is told that a tree has grown, so it has to be asked; and between two looks a tree may grow as fast as
+the kernel hands out pages. The pause until the next look is the time in which the fastest tree could come to
+its cap, and no more than a small part of it beyond.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from time import monotonic, process_time
+
+from coldfork.launch.supervisor.caps import usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FASTEST = 4 * 1024**3
+"""So many bytes a second one processor may come to hold; a kernel that clears small pages is slower."""
+_MOST_PROCESSORS = 4
+"""More of them at once are held up by the memory itself."""
+_BEYOND = 0.03
+"""The part of a cap that a pause may lead beyond it; the rest of a tenth is for the look and the kill."""
+_NEAR = 0.75
+"""From this part of a cap on, shared pages are no longer counted for each process that has them."""
+_SHORTEST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.25
+_EASE = 4.0
+"""A pause is so many times longer than the look before it, so that the watch stays a light load."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a process was when its share was asked for, which takes the kernel long for a large one."""
+
+    share: int
+    resident: int
+    anonymous: int
+    faulted: int
+
+
+class MemoryWatch:
+    """What a tree of processes holds, against a cap in bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.held = 0
+        """What it held at the last look; far below the cap, shared pages count more than once in it."""
+        self.reached = 0
+        """The most that any look has found."""
+        self.pause = _SHORTEST_PAUSE
+        """Seconds until the next look."""
+        self._known: dict[int, _Known] = {}
+        self._asked = False
+        self._asked_before = False
+        self._departed = 0
+
+    def look(self, pids: Sequence[int]) -> bool:
+        """Look at these processes; whether they hold more than they may."""
+        began = process_time()
+        residents = {pid: usage.resident(pid) for pid in pids}
+        held = sum(residents.values())
+        self._asked = False
+        if held > self.most * _NEAR:
+            held = min(held, self._at_most(residents))
+            if held > self.most:
+                held = self._at_least(residents)
+                if held <= self.most:
+                    held = self._ask(residents)
+        self.held = held
+        self.reached = max(self.reached, held)
+        room = self.most * (1 + _BEYOND) - held
+        soonest = room / (FASTEST * min(_MOST_PROCESSORS, os.cpu_count() or 1))
+        # Asking is dear, but once answered it is seldom done again soon.
+        ease = 0.0 if self._asked and not self._asked_before else _EASE
+        self._asked_before = self._asked
+        self.pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, ease * (process_time() - began), soonest))
+        return held > self.most
+
+    def _at_most(self, residents: dict[int, int]) -> int:
+        """What they hold at most, from what each held when it was asked and what it may have got since."""
+        if not self._known:
+            return self._ask(residents)
+        for pid in self._known.keys() - residents.keys():
+            # What it shared with others is theirs now.
+            self._departed += self._known.pop(pid).share
+        return self._departed + sum(self._grown(pid, resident) for pid, resident in residents.items())
+
+    def _grown(self, pid: int, resident: int) -> int:
+        known = self._known.get(pid)
+        if known is None:
+            return resident
+        # A page that it had from its parent and has written to is its own now, though no more are resident.
+        got = max(resident - known.resident, usage.faulted(pid) - known.faulted, 0)
+        return min(resident, known.share + got)
+
+    def _at_least(self, residents: dict[int, int]) -> int:
+        """What they hold at the least; nothing, where one may share with others that were asked before it."""
+        if not residents.keys() <= self._known.keys():
+            return 0
+        known = self._known
+        return sum(known[pid].share + usage.anonymous(pid) - known[pid].anonymous for pid in residents)
+
+    def _ask(self, residents: dict[int, int]) -> int:
+        """What they hold."""
+        self._asked = True
+        self._departed = 0
+        self._known = {}
+        for pid, resident in residents.items():
+            anonymous, faulted = usage.anonymous(pid), usage.faulted(pid)
+            share = usage.proportional(pid)
+            if share is None:
+                # It may not be asked, or it has ended since it was listed and holds nothing any more.
+                share = usage.resident(pid)
+            self._known[pid] = _Known(share, resident, anonymous, faulted)
+        return sum(known.share for known in self._known.values())
+
+
+class ProcessorWatch:
+    """What a tree of processes has used of the processors, against a cap in seconds."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.used = 0.0
+        self.pause = _SHORTEST_PAUSE
+        """Seconds until the next look."""
+        self._times: Mapping[int, tuple[float, float]] = {}
+        """What each process had used, itself and through children, when all were there to be asked."""
+        self._ended = 0.0
+        self._looked = monotonic()
+        self._lost = 0.0
+
+    def look(self, pids: Sequence[int], ended: float) -> bool:
+        """Look at these processes, parents first; `ended` is the time of those that are gone.
+
+        Whether they have used more than they may.
+        """
+        began = process_time()
+        read = {pid: usage.processor_seconds(pid) for pid in pids}
+        times = {pid: time for pid, time in read.items() if time is not None}
+        if len(times) == len(read):
+            now = monotonic()
+            self._lost += self._lost_since(times, ended, now - self._looked)
+            self._times, self._ended, self._looked = times, ended, now
+        over = self.take(ended + sum(map(sum, times.values())) + self._lost)
+        # Of who is not waited for, the time since the last look is lost, and of who was never seen, all.
+        longest = _LOSING_PAUSE if self._lost else _UNSEEN_PAUSE
+        self.pause = max(_EASE * (process_time() - began), min(longest, self.pause))
+        return over
+
+    def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
+        """The time of those that have gone since, less what was handed on to whoever has waited for them.
+
+        The rest is that of children for which nobody has waited, and it has been used all the same. When they
+        ended is not known: with what they were seen to use counts half of what they may have used since.
+        """
+        gone = {pid: sum(time) for pid, time in self._times.items() if pid not in times}
+        known = sum(gone.values())
+        stayed = self._times.keys() & times.keys()
+        handed = sum(times[pid][1] - self._times[pid][1] for pid in stayed) + ended - self._ended
+        if known <= max(handed, 0.0):
+            return 0.0
+        lost = known - handed
+        running = len(gone) + sum(times[pid][0] > self._times[pid][0] for pid in stayed)
+        share = min(1.0, (os.cpu_count() or 1) / running)
+        return lost + len(gone) * lost / known * share * elapsed / 2
+
+    def take(self, seconds: float) -> bool:
+        """Take in what somebody else has counted; whether that is more than they may."""
+        self.used = max(self.used, seconds)
+        processors = os.cpu_count() or 1
+        soonest = (self.most - self.used) / processors
+        self.pause = min(_LONGEST_PAUSE, max(_BEYOND * self.most / processors, soonest, _LEAST_PAUSE))
+        return self.used >= self.most
+
+
+_LEAST_PAUSE = 0.01
+"""That of children that were waited for is counted in hundredths of a second."""
+_UNSEEN_PAUSE = 0.02
+"""Children that live for less are not seen, and their time is lost if nobody waits for them."""
+_LOSING_PAUSE = 0.004
+"""The part of a child's time that nobody learns of is as long as this, at the most."""

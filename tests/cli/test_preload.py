@@ -15,7 +15,7 @@ if sys.platform != "linux":
 import coldfork.launch.preload.search
 from coldfork.launch.preload.search import PreloadRequest
 from coldfork.launch.probe import machine
-from coldfork.launch.server.zygote.preload_list import read
+from coldfork.launch.server.preload_list import read
 from coldfork.model.forking.preloads import Kept, LeftOut, Preloading, Stain, VariableUse
 
 Run = Callable[..., Result]

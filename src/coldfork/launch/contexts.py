@@ -64,6 +64,6 @@ def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str
 
 def _named(preload: Sequence[str] | os.PathLike[str]) -> tuple[str, ...]:
     """The modules that are asked for, by name or by the file that lists them."""
-    from coldfork.launch.server.zygote.terms import terms
+    from coldfork.launch.server.zygote.requests import terms
 
     return tuple(terms(preload, "fail")["preload"])

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import coldfork
+from coldfork.launch.server import renewal
+from coldfork.launch.server.preload_list import PreloadList, read, write
+from coldfork.launch.server.variables import too_late
 from coldfork.launch.server.zygote.handle import zygote
-from coldfork.launch.server.zygote.preload_list import PreloadList, read, write
-from coldfork.launch.server.zygote.variables import too_late
-from coldfork.launch.server.zygote.working import seeds
 from coldfork.model.errors import UsageError
 from tests.launch.preload.conftest import Fill
 from tests.launch.zygote import targets
@@ -144,7 +144,7 @@ def test_numpy_and_torch_generators_are_seeded_anew() -> None:
         generator = (
             type(generator)(numpy.random.PCG64(3)) if hasattr(generator, "bit_generator") else generator
         )
-        seeds.seed_anew(generator)
+        renewal.seed_anew(generator)
         assert generator.bytes(8) != before
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from coldfork.launch.plumbing import channel
-from coldfork.launch.server.warm import attachment, control, place, protocol
+from coldfork.launch.server.warm import attachment, control, protocol
 from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, SOURCE, alive, until, variables
 from tests.launch.warm.conftest import WarmBench
@@ -31,7 +31,7 @@ root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody el
 def test_what_it_lies_in_is_the_users_alone(bench: WarmBench, runtime: Path) -> None:
     bench.prepare()
     modes = {path.name: stat.S_IMODE(path.lstat().st_mode) for path in (runtime / "coldfork").iterdir()}
-    assert modes == {place.NAME: 0o600, place.LOCK: 0o600, place.LOG: 0o600}
+    assert modes == {protocol.SOCKET_FILE: 0o600, protocol.LOCK_FILE: 0o600, protocol.LOG_FILE: 0o600}
     assert stat.S_IMODE((runtime / "coldfork").stat().st_mode) == 0o700
 
 
@@ -50,12 +50,12 @@ def test_another_user_is_not_served(bench: WarmBench, runtime: Path) -> None:
     # Let them come as far as the socket, which they could not by themselves.
     for path in (runtime, runtime / "coldfork"):
         path.chmod(0o755)
-    (runtime / "coldfork" / place.NAME).chmod(0o777)
+    (runtime / "coldfork" / protocol.SOCKET_FILE).chmod(0o777)
     code = f"""
 import json, os, socket
 os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
 made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-made.connect({str(runtime / "coldfork" / place.NAME)!r})
+made.connect({str(runtime / "coldfork" / protocol.SOCKET_FILE)!r})
 try:
     made.send(json.dumps({{"is": "status", "version": {protocol.PRESENT}}}).encode())
     print(made.recv(65536))
@@ -77,7 +77,7 @@ def test_a_keeper_of_another_user_is_not_asked(bench: WarmBench, runtime: Path) 
     code = f"""
 import os, socket, sys
 made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-made.bind({str(folder / place.NAME)!r})
+made.bind({str(folder / protocol.SOCKET_FILE)!r})
 os.setgid({NOBODY}); os.setuid({NOBODY})
 made.listen()
 print("listening", flush=True)
@@ -265,7 +265,7 @@ def test_a_keeper_of_another_version_gives_way_to_one_of_this(bench: WarmBench) 
 
     assert "json ready" in coldfork("start", "json")
     first = json.loads(coldfork("status", "--format", "json"))["keeper"]
-    changed = copy / "launch" / "server" / "warm" / "place.py"
+    changed = copy / "launch" / "server" / "warm" / "protocol.py"
     changed.write_text(changed.read_text(encoding="utf-8") + "# of another version\n", encoding="utf-8")
     assert "json ready" in coldfork("start", "json")
     assert json.loads(coldfork("status", "--format", "json"))["keeper"] != first

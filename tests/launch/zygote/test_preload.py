@@ -212,7 +212,7 @@ def test_elsewhere_than_on_linux_it_is_refused(monkeypatch: pytest.MonkeyPatch) 
 def test_no_server_of_these_tests_is_left() -> None:
     tasks = Path("/proc/self/task").iterdir()
     pids = [pid for task in tasks for pid in (task / "children").read_text(encoding="ascii").split()]
-    assert [pid for pid in pids if b"zygote.serving" in Path(f"/proc/{pid}/cmdline").read_bytes()] == []
+    assert [pid for pid in pids if b"zygote.server" in Path(f"/proc/{pid}/cmdline").read_bytes()] == []
 
 
 def test_a_zygote_made_at_the_top_of_the_main_module_is_made_once(tmp_path: Path) -> None:

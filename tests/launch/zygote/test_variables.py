@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.server.zygote import variables
+from coldfork.launch.server import variables
 from coldfork.launch.server.zygote.handle import zygote
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT

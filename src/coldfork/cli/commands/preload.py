@@ -96,7 +96,7 @@ def _request(
     from coldfork.launch.preload.search import PreloadRequest
     from coldfork.launch.probe import machine
     from coldfork.launch.probe.probe import interpreter
-    from coldfork.launch.server.zygote.preload_list import ENDING, read
+    from coldfork.launch.server.preload_list import ENDING, read
 
     if kept is not None and (modules or target):
         raise UsageError("--check takes no modules and writes nothing: the list says what it is for")
@@ -126,8 +126,8 @@ def _search(request: PreloadRequest) -> Preloading:
 
 
 def _save(result: Preloading, file: Path) -> None:
-    from coldfork.launch.server.zygote.preload_list import PreloadList, write
-    from coldfork.launch.server.zygote.variables import stays_the_same
+    from coldfork.launch.server.preload_list import PreloadList, write
+    from coldfork.launch.server.variables import stays_the_same
     from coldfork.report.preloads.listing import foot, head
 
     listed = PreloadList(

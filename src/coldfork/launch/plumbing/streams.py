@@ -42,3 +42,12 @@ def lifted(descriptor: int, lowest: int) -> int:
             raise
         # This process may have no number as high as that: to whoever waits, that is the same trouble.
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
+
+
+def is_open(descriptor: int) -> bool:
+    """Whether a number is that of an open descriptor."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.launch.server.zygote.variables import while_importing
+from coldfork.launch.server.variables import while_importing
 from coldfork.launch.watched_process import Ended, environment, until_its_end
 from coldfork.observe.recording import events
 

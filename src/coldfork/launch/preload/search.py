@@ -17,7 +17,7 @@ from coldfork.launch.preload.sources import Sources, read_sources
 from coldfork.launch.probe import machine
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.launch.server.zygote.variables import pretended, while_importing
+from coldfork.launch.server.variables import pretended, while_importing
 from coldfork.model.errors import UsageError
 from coldfork.model.forking.preloads import LeftOut, Preloading
 from coldfork.model.observations import Progress

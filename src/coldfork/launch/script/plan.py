@@ -19,7 +19,7 @@ from coldfork.launch.script.kept.old_runs import Kept
 from coldfork.launch.script.kept.run_directory import RunDirectory
 from coldfork.launch.script.kept.secret_search import secrets
 from coldfork.launch.script.limits import Limits
-from coldfork.launch.server.warm.terms import Wanted
+from coldfork.launch.server.warm.protocol import Wanted
 from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.caps.sizes import parse_size
 from coldfork.launch.supervisor.client import require_supervision

@@ -152,6 +152,9 @@ def start(
         try:
             pid = spawn(command, own_variables(), wanted, own_session=captured)
         except OSError as error:
+            if error.filename is None:
+                # This process has no descriptors left, which is told in other words.
+                raise
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         failed.pop_all()
     return Supervised(pid, ours, mark)

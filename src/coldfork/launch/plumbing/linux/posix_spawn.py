@@ -46,6 +46,8 @@ def spawn(
 ) -> int:
     """Start a command with all signals blocked and these descriptors; its pid. Raises `OSError`.
 
+    The error has the name of the program where the system would not start that.
+
     `descriptors` says by the numbers that it is to have them under which of ours it gets.
     """
     library = _library()

@@ -15,7 +15,7 @@ from coldfork.launch.pool.working.main_module import KEYS
 from coldfork.launch.pool.working.service import Descriptor, Duty, Initializer, serve
 from coldfork.launch.server.zygote.handle import Zygote
 from coldfork.launch.server.zygote.processes import Popen, ZygoteProcess
-from coldfork.launch.server.zygote.terms import terms as zygote_terms
+from coldfork.launch.server.zygote.requests import terms as zygote_terms
 from coldfork.model.errors import ColdforkError, ZygoteError
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coldfork.launch.lease.wishes import AUTO
-from coldfork.launch.server.zygote.terms import terms as preload_terms
+from coldfork.launch.server.zygote.requests import terms as preload_terms
 from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False

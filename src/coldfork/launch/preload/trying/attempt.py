@@ -10,7 +10,7 @@ from coldfork.launch.preload.trying.child_trial import try_in_child
 from coldfork.launch.preload.trying.remains import belongings
 from coldfork.launch.preload.trying.remains.defining_lines import line_of
 from coldfork.launch.preload.trying.remains.imprints import imprint
-from coldfork.launch.server.zygote.working import seeds
+from coldfork.launch.server import renewal
 from coldfork.observe import states
 from coldfork.observe.probing import describe
 
@@ -121,6 +121,6 @@ def tell_of_generators(tell: Tell) -> None:
 
 def _is_seedable(one: belongings.Belonging) -> bool:
     """Whether a worker can find it by its name, and seed it anew."""
-    if one.module is None or seeds.found(f"{one.module}:{one.name}") is not one.thing:
+    if one.module is None or renewal.found(f"{one.module}:{one.name}") is not one.thing:
         return False
-    return seeds.can_seed_anew(one.thing)
+    return renewal.can_seed_anew(one.thing)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from coldfork.launch.server.zygote.working import seeds
-from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+from coldfork.launch.server import renewal
+from coldfork.launch.server.renewal import ThreadLimits
 from coldfork.start.canary import attempt
 from coldfork.start.trials import Trial, trials
 
@@ -27,7 +27,7 @@ def try_in_child(limit: float) -> CanaryAnswer:
 
 
 def _beginning() -> Iterator[Trial]:
-    yield Trial("drawing new seeds", seeds.redraw)
+    yield Trial("drawing new seeds", renewal.redraw)
     limits = ThreadLimits()
     yield Trial("giving its pools their threads", lambda: limits.restore(_PROCESSORS))
 

@@ -11,8 +11,8 @@ from coldfork.launch.preload.trying.child_trial import use_device
 from coldfork.launch.preload.trying.ending import wait_for_the_end
 from coldfork.launch.preload.trying.forked_attempt import fork_and_hear
 from coldfork.launch.preload.trying.remains.variables import pretend
-from coldfork.launch.server.zygote.working import seeds
-from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+from coldfork.launch.server import renewal
+from coldfork.launch.server.renewal import ThreadLimits
 from coldfork.observe.probing import describe
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ def _rest(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
 
     def live(say: Tell) -> None:
         observer.remove()
-        seeds.redraw()
+        renewal.redraw()
         ThreadLimits().restore({"OMP_NUM_THREADS": "2"})
         began = process_time()
         for module in settings["wanted"]:

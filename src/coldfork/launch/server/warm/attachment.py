@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
-from coldfork.launch.server.warm import place, protocol
-from coldfork.launch.server.warm.surroundings import surroundings
-from coldfork.launch.server.warm.terms import Wanted
-from coldfork.launch.server.zygote.circumstances import Circumstances
+from coldfork.launch.server.circumstances import Circumstances, inherited
+from coldfork.launch.server.warm import protocol
+from coldfork.launch.server.warm.protocol import Wanted
 from coldfork.launch.supervisor.client import Supervised, own_interpreter, own_variables
 from coldfork.launch.supervisor.protocol import outside
 from coldfork.model.errors import UsageError
@@ -124,7 +123,7 @@ def facts(wanted: Wanted) -> dict[str, Any]:
         "environment": dict(wanted.environment),
         "cwd": cwd,
         "folder": _folder(wanted.words, cwd),
-        "surroundings": surroundings(),
+        "inherited": inherited(),
     }
 
 
@@ -195,8 +194,8 @@ def _bit(number: int) -> int:
 @contextmanager
 def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
     """A connection to this user's keeper, which is started if none listens."""
-    folder = place.folder()
-    connection = place.connect(folder)
+    folder = protocol.folder()
+    connection = protocol.connect(folder)
     if connection is None:
         connection = _started(folder, IDLE_SECONDS if idle is None else idle)
     with connection:
@@ -205,18 +204,18 @@ def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
 
 def existing() -> socket.socket | None:
     """A connection to this user's keeper, if one listens."""
-    return place.connect(place.folder())
+    return protocol.connect(protocol.folder())
 
 
 def _started(folder: str, idle: float) -> socket.socket:
     """Start a keeper; the socket is there before it is, so that nobody has to wait for it."""
-    lock = os.open(os.path.join(folder, place.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(os.path.join(folder, protocol.LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        connection = place.connect(folder)
+        connection = protocol.connect(folder)
         if connection is not None:
             return connection
-        path = Path(folder, place.NAME)
+        path = Path(folder, protocol.SOCKET_FILE)
         if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
             # Of a keeper that was killed.
             path.unlink()
@@ -225,7 +224,7 @@ def _started(folder: str, idle: float) -> socket.socket:
             path.chmod(0o600)
             listening.listen(64)
             _spawn(folder, idle, listening.fileno())
-            connection = place.connect(folder)
+            connection = protocol.connect(folder)
         if connection is None:
             raise UsageError(f"the keeper of warm servers could not be reached in {folder}")
         return connection

@@ -10,7 +10,7 @@ from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.ask import find_interpreter
 from coldfork.launch.server.warm import protocol
 from coldfork.launch.server.warm.attachment import TRIES, connected, existing, facts
-from coldfork.launch.server.warm.terms import Wanted
+from coldfork.launch.server.warm.protocol import Wanted
 from coldfork.launch.supervisor.client import require_supervision
 from coldfork.model.errors import ColdforkError, UsageError
 from coldfork.model.running.warm_servers import WarmServer, WarmServers

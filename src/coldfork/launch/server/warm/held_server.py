@@ -12,24 +12,24 @@ from time import monotonic, time
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
-from coldfork.launch.server.warm import freshness, protocol
-from coldfork.launch.server.warm.terms import read_otherwise, stand_in
+from coldfork.launch.server import reads
+from coldfork.launch.server.warm import protocol
 from coldfork.launch.supervisor.caps.usage import proportional
 from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from coldfork.launch.plumbing.channel import Message
-    from coldfork.launch.server.warm.terms import Facts
+    from coldfork.launch.server.warm.protocol import Facts
 
 _PROGRAM = (
     "import sys; at_start = frozenset(sys.modules); path = [entry for entry in sys.path if entry]; "
     f"sys.path[:] = [{ROOT!r}, *path]; "
-    "from coldfork.launch.server.warm.serving.main import main; main(path, at_start)"
+    "from coldfork.launch.server.warm.server import main; main(path, at_start)"
 )
 
 
@@ -74,7 +74,7 @@ class HeldServer:
         self._since = monotonic()
         self._read: dict[str, Any] = {}
         self._mark = f"{os.getpid()}-{os.urandom(8).hex()}".ljust(protocol.SPARE_ROOM, "-")
-        self._files = freshness.noted([facts.python, _configuration(facts.python)])
+        self._files = reads.noted([facts.python, _configuration(facts.python)])
         self.socket, self.pid = self._start(log)
 
     def _start(self, log: int) -> tuple[socket.socket, int]:
@@ -145,18 +145,18 @@ class HeldServer:
 
     def unlike(self, facts: Facts) -> tuple[Unlike, str] | None:
         """Why a script could not be what it would be if it were started anew; None if it could."""
-        path = freshness.changed(self._files)
+        path = reads.changed(self._files)
         if path is not None:
             return Unlike.STALE, f"{path} has changed since it was imported"
         if self.state is not State.READY:
             return None
-        name = read_otherwise(self.facts.environment, facts.environment, self._read)
+        name = reads.read_otherwise(self.facts.environment, facts.environment, self._read)
         if name is not None:
             return Unlike.OTHER, f"{name} is another than when it was read by what was imported"
         reader = self._read["folder"]
         if reader is not None and facts.cwd != self.facts.cwd:
             return Unlike.OTHER, f"{reader} has read the working directory, which was another"
-        path = stand_in(self._read["names"], facts.folder)
+        path = _stand_in(self._read["names"], facts.folder)
         if path is not None:
             return Unlike.NEITHER, f"{path} would be imported in place of a module that is imported already"
         return None
@@ -203,3 +203,24 @@ class HeldServer:
 def _configuration(python: str) -> str:
     """The file that says of what a virtual environment was made."""
     return os.path.join(os.path.dirname(os.path.dirname(python)), "pyvenv.cfg")
+
+
+def _stand_in(names: Mapping[str, str], folder: str | None) -> str | None:
+    """A file in a script's own folder that it would import in place of a module of the server's."""
+    if folder is None:
+        return None
+    try:
+        listed = os.listdir(folder)
+    except OSError:
+        return None
+    for entry in listed:
+        name, dot, _ = entry.partition(".")
+        home = names.get(name)
+        if home is None or os.path.realpath(home) == os.path.realpath(folder):
+            continue
+        path = os.path.join(folder, entry)
+        if entry.endswith((".py", ".pyc", ".so")) or (
+            not dot and os.path.exists(os.path.join(path, "__init__.py"))
+        ):
+            return path
+    return None

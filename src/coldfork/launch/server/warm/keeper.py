@@ -16,10 +16,11 @@ from time import monotonic
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.loop import Loop
 from coldfork.launch.plumbing.streams import close_above
-from coldfork.launch.server.warm import freshness, place, protocol
+from coldfork.launch.server import reads
+from coldfork.launch.server.circumstances import difference, inherited
+from coldfork.launch.server.warm import protocol
 from coldfork.launch.server.warm.held_server import HeldServer, State, Unlike
-from coldfork.launch.server.warm.surroundings import difference, surroundings
-from coldfork.launch.server.warm.terms import Facts
+from coldfork.launch.server.warm.protocol import Facts
 from coldfork.observe.recording.events import decode
 
 TYPE_CHECKING = False
@@ -45,12 +46,12 @@ class Keeper:
         self._servers: list[HeldServer] = []
         self._waiting: dict[int, list[socket.socket]] = {}
         """Who wants to hear of a server, by its pid."""
-        self._surroundings = surroundings()
-        self._files = freshness.noted(_own_files())
+        self._inherited = inherited()
+        self._files = reads.noted(_own_files())
         self._last = monotonic()
         self._over = False
         self._unlinked = False
-        self._log = _log(os.path.join(folder, place.LOG))
+        self._log = _log(os.path.join(folder, protocol.LOG_FILE))
 
     def run(self) -> None:
         """Keep servers until nobody has asked for one for long, or it is told to stop."""
@@ -73,14 +74,14 @@ class Keeper:
         if not self._unlinked:
             self._unlinked = True
             with suppress(OSError):
-                os.unlink(os.path.join(self._folder, place.NAME))
+                os.unlink(os.path.join(self._folder, protocol.SOCKET_FILE))
 
     # --- clients ---
 
     def _welcome(self) -> None:
         connection, _ = self._listening.accept()
         try:
-            place.require_ours(connection)
+            protocol.require_ours(connection)
         except PermissionError:
             connection.close()
             return
@@ -109,7 +110,7 @@ class Keeper:
 
     def _answer(self, connection: socket.socket, message: Message, descriptors: list[int]) -> None:
         kind = message["is"]
-        if message["version"] != protocol.PRESENT or freshness.changed(self._files) is not None:
+        if message["version"] != protocol.PRESENT or reads.changed(self._files) is not None:
             # What comes next is answered by a keeper of the new version, who asks now included.
             self._over = True
             self._unlink()
@@ -184,7 +185,7 @@ class Keeper:
         return given, Facts.of(given)
 
     def _unsuited(self, given: dict[str, Any]) -> str | None:
-        what = difference(self._surroundings, given["surroundings"])
+        what = difference(self._inherited, given["inherited"])
         return None if what is None else f"its {what} is not that of the keeper (pid {os.getpid()})"
 
     # --- servers ---

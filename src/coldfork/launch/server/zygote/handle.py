@@ -12,10 +12,9 @@ from logging import getLogger
 from time import monotonic
 
 from coldfork.launch.plumbing.channel import STAINED
-from coldfork.launch.server.zygote.circumstances import Circumstances
-from coldfork.launch.server.zygote.requests import GoneError, ask, why_unfit
+from coldfork.launch.server.circumstances import Circumstances
+from coldfork.launch.server.zygote.requests import GoneError, ask, terms, why_unfit
 from coldfork.launch.server.zygote.running_server import RunningServer
-from coldfork.launch.server.zygote.terms import terms
 from coldfork.model.errors import ZygoteError
 
 TYPE_CHECKING = False

@@ -10,7 +10,6 @@ from multiprocessing import popen_fork, process, reduction, spawn, util
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.loop import readable
-from coldfork.launch.server.zygote.arrivals import Arrived
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +38,15 @@ if TYPE_CHECKING:
 METHOD = "zygote"
 _LOST = 255
 """What is said of a process whose end nobody was left to tell, as multiprocessing has it."""
+
+
+class Arrived:
+    """The descriptors that came with the process that runs here; `current` is set once, in a worker."""
+
+    current: Arrived | None = None
+
+    def __init__(self, descriptors: list[int]) -> None:
+        self.descriptors = descriptors
 
 
 class Popen(popen_fork.Popen):

@@ -1,24 +1,31 @@
-"""Asks a server for a worker: what is sent, and the wait for the answer."""
+"""What is asked of a server: what it is to be, and then a worker, with the wait for the answer."""
 
 from __future__ import annotations
 
 import os
 import socket
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.loop import readable
-from coldfork.launch.server.zygote import variables
-from coldfork.launch.server.zygote.circumstances import identity
-from coldfork.model.errors import ZygoteError
+from coldfork.launch.plumbing.streams import is_open
+from coldfork.launch.server import variables
+from coldfork.launch.server.circumstances import difference, identity
+from coldfork.launch.server.preload_list import ENDING, read
+from coldfork.model.errors import UsageError, ZygoteError
 from coldfork.observe.processes.table import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     Contents = Sequence[bytes | memoryview]
+
+POLICIES = ("fail", "warn", "ignore")
 
 
 class GoneError(Exception):
@@ -38,7 +45,7 @@ class Started:
 
 def why_unfit(
     early: dict[str, str],
-    then: str,
+    then: Mapping[str, str],
     imported: Sequence[str],
     also: Sequence[str] = (),
     made: dict[str, str | None] | None = None,
@@ -48,9 +55,8 @@ def why_unfit(
     late = variables.too_late(early, variables.changed(os.environ, changes), imported, also, made)
     if late:
         return f"it has read {', '.join(late)}, which changed since"
-    if identity() != then:
-        return "this process has other rights than then, or is in another session or control group"
-    return None
+    what = difference(then, identity())
+    return None if what is None else f"the {what} of this process is another than then"
 
 
 def ask(
@@ -117,10 +123,37 @@ def _state(pid: int | None) -> str:
     return "; it is stopped, and SIGCONT lets it go on" if stopped else ""
 
 
-def is_open(descriptor: int) -> bool:
-    """Whether a number is that of an open descriptor."""
+def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str, Any]:
+    """What a server is asked to be, checked."""
+    more: dict[str, Any] = {}
+    if isinstance(preload, os.PathLike) or (isinstance(preload, str) and preload.endswith(ENDING)):
+        listed = read(preload)
+        preload = listed.modules
+        more = {"variables": sorted(listed.variables), "seeds": list(listed.seeds)}
+    if not kernel.supported() or not _has_process_descriptors():
+        raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, and this is {sys.platform}")
+    if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
+        raise UsageError(f"preload is a list of modules by dotted name, or a file that ends with {ENDING}")
+    if on_error not in POLICIES:
+        known = ", ".join(f'"{name}"' for name in POLICIES)
+        raise UsageError(f"there is no on_error {on_error!r}; it is one of {known}")
+    return {"preload": list(preload), "on_error": on_error, "main": _main_file(), **more}
+
+
+def _has_process_descriptors() -> bool:
     try:
-        os.fstat(descriptor)
-    except OSError:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
         return False
     return True
+
+
+def _main_file() -> str | None:
+    """The file of the caller's program, as multiprocessing would have it imported."""
+    from multiprocessing import process
+
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    original: str | None = process.ORIGINAL_DIR  # type: ignore[attr-defined]
+    if path is not None and original is not None:
+        path = os.path.join(original, path)
+    return None if path is None else os.path.normpath(path)

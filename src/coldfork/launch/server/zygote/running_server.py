@@ -16,8 +16,8 @@ from time import monotonic
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
-from coldfork.launch.server.zygote import variables
-from coldfork.launch.server.zygote.circumstances import identity
+from coldfork.launch.server import variables
+from coldfork.launch.server.circumstances import identity
 from coldfork.launch.server.zygote.requests import GoneError, Started, answered, ask, request, why_unfit
 from coldfork.model.errors import UsageError, ZygoteError
 from coldfork.observe.installation import ROOT
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _PROGRAM = (
     # Not from the working directory: a file there may have the name of a module that the server needs.
     f"import sys; sys.path[:] = [{ROOT!r}, *filter(None, sys.path)]; "
-    "from coldfork.launch.server.zygote.serving.main import main; main()"
+    "from coldfork.launch.server.zygote.server import main; main()"
 )
 _A_MOMENT = 1.0
 """How long a spare whose server has died may take to answer."""
@@ -93,6 +93,8 @@ class RunningServer:
                     [python, *flags, "-c", _PROGRAM], environment, descriptors, own_session=False
                 )
             except OSError as error:
+                if error.filename is None:
+                    raise
                 raise UsageError(f"cannot start {python}: {error.strerror}") from None
         self._process = os.pidfd_open(self.pid)
         weakref.finalize(self, _close_descriptor, os.getpid(), self._process)

@@ -9,7 +9,7 @@ import threading
 from types import FunctionType, ModuleType
 
 from coldfork.launch.preload.trying.remains.defining_lines import line_of
-from coldfork.launch.server.zygote.working import seeds
+from coldfork.launch.server import renewal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def generators() -> list[tuple[Belonging, str]]:
                 # Not every one of them is known to the garbage collector.
                 if _is_generator(value) and not gc.is_tracked(value):
                     found.setdefault(id(value), Belonging(value, vars(thing).get("__name__"), name))
-    redrawn = [seeds.found(f"{module}:{name}") for module, name in _REDRAWN]
+    redrawn = [renewal.found(f"{module}:{name}") for module, name in _REDRAWN]
     return [
         (one, _digest(one.thing))
         for one in found.values()
@@ -129,7 +129,7 @@ def _belonging(thing: Any) -> Belonging:
 
 def _is_found(thing: Any, module: str, name: str) -> bool:
     """Whether a name leads back to what it is of."""
-    return seeds.found(f"{module}:{name}") is thing
+    return renewal.found(f"{module}:{name}") is thing
 
 
 def _made_in(module: str, name: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from coldfork.launch.preload.trying.remains.sites import site
-from coldfork.launch.server.zygote.variables import is_workers_own
+from coldfork.launch.server.variables import is_workers_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

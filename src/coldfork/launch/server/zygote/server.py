@@ -9,25 +9,21 @@ ended, and ends them with who asked. When the caller dies it ends all that came 
 from __future__ import annotations
 
 import fcntl
-import gc
 import os
 import pickle
 import resource
 import socket
 import sys
 from _signal import (
-    SIG_BLOCK,
     SIG_DFL,
-    SIG_IGN,
     SIG_SETMASK,
     SIGCONT,
-    SIGINT,
     SIGIO,
     SIGKILL,
     pthread_sigmask,
     signal,
-    valid_signals,
 )
+from contextlib import nullcontext
 from time import monotonic
 
 from coldfork.launch.plumbing import channel
@@ -35,13 +31,11 @@ from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.linux.sibling_fork import SiblingFork
 from coldfork.launch.plumbing.loop import Loop, readable
 from coldfork.launch.plumbing.streams import close_above, fill_closed_streams, let_go_of_streams
-from coldfork.launch.server.zygote import variables
-from coldfork.launch.server.zygote.circumstances import Circumstances
-from coldfork.launch.server.zygote.serving.preload import Preload, imported
-from coldfork.launch.server.zygote.working.made_variables import Made
-from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
-from coldfork.launch.server.zygote.working.worker import Kit, serve, work
-from coldfork.observe import states
+from coldfork.launch.server import preloading, variables
+from coldfork.launch.server.circumstances import Circumstances
+from coldfork.launch.server.preloading import Preload, freeze, settle
+from coldfork.launch.server.renewal import ThreadLimits
+from coldfork.launch.server.zygote.worker import Kit, serve, work
 from coldfork.observe.recording.events import decode
 
 TYPE_CHECKING = False
@@ -93,7 +87,6 @@ class Server:
         self._taken, self._taking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._siblings: SiblingFork | None = None
         self._kit: Kit | None = None
-        self._made, self._readers = Made({}, {}), list[str]()
 
     def run(self) -> None:
         """Import, prove, and serve until the caller is gone or wants no more; tell what ends it otherwise."""
@@ -105,24 +98,21 @@ class Server:
 
     def _run(self) -> None:
         self._begin()
-        before, plan = dict(os.environ), self._plan
+        plan = self._plan
         preload = Preload(plan["modules"], plan["main"], plan["suspect"])
-        for module in preload.load():
-            self._tell({"is": "importing", "module": module})
+        preload.load(lambda module: self._tell({"is": "importing", "module": module}), nullcontext())
         if preload.stained or (preload.faults and not self._plan["forgiving"]):
             # Before it is told: who hears it ends this process.
             kernel.end_marked(variables.MARK, {self._plan["mark"]})
             self._tell({"is": "unfit", "faults": preload.faults})
             return
-        self._made = Made(before, dict(os.environ))
-        self._readers = imported(variables.early_modules())
-        self._settle()
+        self._settle(preload)
         self._tell(
             {
                 "is": "ready",
-                "made": self._made.variables,
+                "made": preload.made.variables,
                 "siblings": self._siblings is not None,
-                "imported": self._readers,
+                "imported": preload.readers,
                 "faults": preload.faults,
             }
         )
@@ -142,17 +132,13 @@ class Server:
         signal(SIGIO, SIG_DFL)
         pthread_sigmask(SIG_SETMASK, set(self._plan["mask"]) - {int(SIGIO)})
 
-    def _settle(self) -> None:
+    def _settle(self, preload: Preload) -> None:
         """From here on nothing is imported, and nothing but forking is done."""
         # Stopped by somebody, it must still hear that its caller has died.
         self._control(_SET_DEATH_SIGNAL, int(SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) & ~os.O_ASYNC)
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                # What is not yet written would be written by every worker.
-                stream.flush()
+        interrupt = settle()
         let_go_of_streams()
-        interrupt = signal(SIGINT, SIG_IGN)
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft != hard:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -164,8 +150,8 @@ class Server:
             circumstances=pickle.dumps(Circumstances()),
             asking=self._asking,
             control=self._control,
-            terms={**self._terms, "imported": self._readers, "made": self._made.variables},
-            made=self._made,
+            terms={**self._terms, "imported": preload.readers, "made": preload.made.variables},
+            made=preload.made,
             seeds=tuple(self._terms.get("seeds", ())),
         )
         try:
@@ -176,8 +162,7 @@ class Server:
         self._loop.watch(CALLER, self._end_all)
         self._loop.watch(STATUS, self._close)
         self._loop.watch(ERRANDS, self._errand)
-        gc.collect()
-        gc.freeze()
+        freeze()
         if self._siblings is not None:
             # Before any process: a spare that was taken and has ended since is no loss.
             self._loop.watch(self._taken, self._note_taken)
@@ -206,19 +191,16 @@ class Server:
 
         self._spare = self._living[self._fork(self._siblings.fork, live)]
 
-    def _fork(self, fork: Callable[[], int], live: Callable[[Kit], NoReturn]) -> int:
+    def _fork(self, how: Callable[[], int], live: Callable[[Kit], NoReturn]) -> int:
         """Fork a process that lives this life, and watch for its end; returns its descriptor."""
         assert self._kit is not None
-        held = pthread_sigmask(SIG_BLOCK, valid_signals())
-        states.remember_for_children()
-        pid = fork()
+        pid = preloading.fork(how)
         if pid == 0:
             try:
                 self._let_go()
                 live(self._kit)
             finally:
                 os._exit(1)
-        pthread_sigmask(SIG_SETMASK, held)
         process = os.pidfd_open(pid)
         self._living[process] = pid
         self._loop.watch(process, lambda: self._ended(process))

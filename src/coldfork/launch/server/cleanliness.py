@@ -20,7 +20,7 @@ _PATIENCE = 50
 _A_MOMENT = 0.001
 """A thread that has been joined stays in the kernel's list for a moment."""
 _FRAMES = 6
-_OURS = "coldfork.launch.server.zygote."
+_OURS = "coldfork.launch.server."
 
 
 def stains(waker_of: Any = None) -> list[str]:

@@ -13,9 +13,8 @@ from _signal import SIG_BLOCK, pthread_sigmask
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.streams import lifted
-from coldfork.launch.server.warm import protocol
-from coldfork.launch.server.warm.serving import process_title
-from coldfork.launch.server.warm.serving.script import Script
+from coldfork.launch.server.warm import beginning, protocol
+from coldfork.launch.server.warm.script import Script
 from coldfork.launch.supervisor.main import Supervisor, all_but
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, MARK, Caller, read_plan
 from coldfork.launch.supervisor.protocol import PLAN as PLAN_READ
@@ -24,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from coldfork.launch.server.warm.serving.script import Kit
-    from coldfork.launch.server.zygote.circumstances import Circumstances
+    from coldfork.launch.server.circumstances import Circumstances
+    from coldfork.launch.server.warm.script import Kit
 
 _ABOVE = 20
 """Above every number that a supervisor is given."""
@@ -106,8 +105,8 @@ def _agree(reply: int, mark: str, circumstances: Circumstances, kit: Kit, troubl
     with socket.socket(fileno=reply) as client:
         circumstances.group = os.getpgrp()
         troubles = [*troubles, *circumstances.take_over((MARK.encode(), mark.encode()))]
-        process_title.mark(kit.place, "COLDFORK_SUPERVISES", mark)
-        process_title.entitle(["coldfork.launch.supervisor.main", mark])
+        beginning.mark(kit.place, "COLDFORK_SUPERVISES", mark)
+        beginning.entitle(["coldfork.launch.supervisor.main", mark])
         if troubles:
             channel.send(client, {"is": "cold", "why": f"it would not have {'; '.join(troubles)}"})
             os._exit(0)

@@ -6,34 +6,22 @@ so is the script that the supervisor starts; both live on when the server ends.
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
-from _signal import (
-    SIG_BLOCK,
-    SIG_IGN,
-    SIG_SETMASK,
-    SIGCHLD,
-    SIGINT,
-    pthread_sigmask,
-    signal,
-    valid_signals,
-)
+from _signal import SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 from time import time_ns
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.loop import readable
-from coldfork.launch.server.warm import freshness, protocol
-from coldfork.launch.server.warm.serving import process_title
-from coldfork.launch.server.warm.serving.reads import Reads
-from coldfork.launch.server.warm.serving.script import Kit, Script
-from coldfork.launch.server.warm.serving.supervision import supervise
-from coldfork.launch.server.zygote.requests import is_open
-from coldfork.launch.server.zygote.serving.preload import Preload, imported
-from coldfork.launch.server.zygote.variables import early_modules
-from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
-from coldfork.observe import states
+from coldfork.launch.plumbing.streams import is_open
+from coldfork.launch.server import reads
+from coldfork.launch.server.preloading import Preload, fork, freeze, settle
+from coldfork.launch.server.reads import Reads
+from coldfork.launch.server.renewal import ThreadLimits
+from coldfork.launch.server.warm import beginning, protocol
+from coldfork.launch.server.warm.script import Kit, Script
+from coldfork.launch.server.warm.supervision import supervise
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
@@ -85,7 +73,7 @@ class Server:
         self._at_start = at_start
         self._began = time_ns()
         self._reads = Reads()
-        self._place = process_title.place_of(protocol.SPARE)
+        self._place = beginning.place_of(protocol.SPARE)
         self._kit: Kit | None = None
 
     def prepare(self) -> bool:
@@ -95,58 +83,49 @@ class Server:
         sys.argv[:] = [""]
         pthread_sigmask(SIG_SETMASK, ())
         _get_watch_ready()
-        before = dict(os.environb)
-        preload = Preload(self._plan["modules"], None)
-        with self._reads.noting():
-            for module in preload.load():
-                self._tell({"is": "importing", "module": module})
+        preload = Preload(self._plan["modules"])
+        preload.load(lambda module: self._tell({"is": "importing", "module": module}), self._reads.noting())
         if preload.faults:
             self._tell({"is": "unfit", **preload.faults[-1], "missing": _missing(preload)})
             return False
-        written = {name: value for name, value in os.environb.items() if before.get(name) != value}
-        removed = [name for name in before if name not in os.environb]
+        interrupt = settle()
+        # Nobody asks how a supervisor ended: it has said so itself.
+        signal(SIGCHLD, SIG_IGN)
         self._settle(
+            preload.readers,
             Kit(
                 path=list(self._path),
-                written=written,
-                removed=removed,
+                made=preload.made,
                 limits=ThreadLimits(),
-                interrupt=signal(SIGINT, SIG_IGN),
+                interrupt=interrupt,
                 descriptors=_open(),
                 place=self._place,
                 modules=frozenset(sys.modules),
-            )
+            ),
         )
         return True
 
-    def _settle(self, kit: Kit) -> None:
+    def _settle(self, readers: list[str], kit: Kit) -> None:
         self._kit = kit
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                # What is not yet written would be written by every script.
-                stream.flush()
-        # Nobody asks how a supervisor ended: it has said so itself.
-        signal(SIGCHLD, SIG_IGN)
         files = {*self._reads.files, *_files_of_modules(), *_mapped()}
         mine = sorted(path for path in files if not path.startswith(("/proc/", "/sys/", "/dev/", "/memfd:")))
         sources = [path for path in mine if not path.endswith(".pyc")]
-        late = freshness.changed_since(self._began, sources)
+        late = reads.changed_since(self._began, sources)
         if late is not None:
             self._tell({"is": "overtaken", "path": late})
             os._exit(0)
         facts = {
-            "files": freshness.noted([*sources, *(entry for entry in self._path if entry)]),
+            "files": reads.noted([*sources, *(entry for entry in self._path if entry)]),
             "names": _homes(self._at_start),
             "variables": sorted(self._reads.variables),
             "beginnings": sorted(self._reads.beginnings),
             "whole": self._reads.whole,
             "folder": self._reads.folder,
-            "early": imported(early_modules()),
+            "early": readers,
         }
         _keep_what_was_imported()
-        process_title.entitle(["coldfork.launch.server.warm.serving.main", *self._plan["modules"]])
-        gc.collect()
-        gc.freeze()
+        beginning.entitle(["coldfork.launch.server.warm.server", *self._plan["modules"]])
+        freeze()
         descriptor = channel.holding("coldfork", encode(facts))
         channel.send(self._keeper, {"is": "ready"}, [descriptor])
         os.close(descriptor)
@@ -163,14 +142,9 @@ class Server:
     def _start(self, message: dict[str, Any], descriptors: list[int]) -> None:
         kit = self._kit
         assert kit is not None
-        held = pthread_sigmask(SIG_BLOCK, valid_signals())
-        states.remember_for_children()
-        pid = os.fork()
-        if pid == 0:
+        if fork() == 0:
             self._keeper.close()
-            script = supervise(message, descriptors, kit)
-            raise _Begun(script)
-        pthread_sigmask(SIG_SETMASK, held)
+            raise _Begun(supervise(message, descriptors, kit))
         for descriptor in descriptors:
             os.close(descriptor)
 

@@ -8,8 +8,8 @@ from _signal import SIG_DFL, SIGCHLD, set_wakeup_fd, signal
 from dataclasses import dataclass
 
 from coldfork.launch.plumbing.streams import lifted
-from coldfork.launch.server.warm.serving import ending, process_title, streams
-from coldfork.launch.server.zygote.working import seeds
+from coldfork.launch.server import renewal
+from coldfork.launch.server.warm import beginning, ending
 from coldfork.launch.supervisor.protocol import MARK
 from coldfork.launch.supervisor.start import CHANNEL_VARIABLE
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any, NoReturn
 
-    from coldfork.launch.server.zygote.circumstances import Circumstances
-    from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+    from coldfork.launch.server.circumstances import Circumstances
+    from coldfork.launch.server.renewal import ThreadLimits
+    from coldfork.launch.server.variables import Made
     from coldfork.launch.supervisor.protocol import SupervisedRun
 
 _CANNOT_OPEN = 2
@@ -31,16 +32,14 @@ class Kit:
 
     path: list[str]
     """The path for imports, without the script's own folder."""
-    written: dict[bytes, bytes]
-    """The variables that imports have set."""
-    removed: list[bytes]
-    """And those that they have taken away."""
+    made: Made
+    """What the imports have made of the environment."""
     limits: ThreadLimits
     interrupt: object
     """What handles SIGINT when everything has been imported."""
     descriptors: frozenset[int]
     """Those that what was imported holds open."""
-    place: process_title.Place
+    place: beginning.Place
     """Where the variable stands by which a process is found from outside."""
     modules: frozenset[str]
     """Everything that is imported."""
@@ -106,20 +105,16 @@ class Script:
             os.chdir(self._plan.cwd)
 
     def _take_environment(self) -> None:
-        kit = self._kit
-        for name in kit.removed:
-            os.environb.pop(name, None)
-        for name, value in kit.written.items():
-            os.environb[name] = value
+        self._kit.made.apply(always=True)
         os.environ[CHANNEL_VARIABLE] = str(self._channel)
 
     def _take_interpreter(self) -> None:
         plan, kit = self._plan, self._kit
         words = plan.words[1:]
         # Now, when nobody but the supervisor could look for it: its own death ends this process as well.
-        process_title.mark(kit.place, MARK, plan.environment[MARK])
-        process_title.entitle(plan.words)
-        streams.open_anew()
+        beginning.mark(kit.place, MARK, plan.environment[MARK])
+        beginning.entitle(plan.words)
+        beginning.open_anew()
         sys.orig_argv[:] = plan.words
         sys.argv[:] = words if words[0] != "-m" else ["-m", *words[2:]]
         folder = _first_of_path(words)
@@ -132,7 +127,7 @@ class Script:
 
         invalidate_caches()
         kit.limits.restore(os.environ)
-        seeds.redraw()
+        renewal.redraw()
         self._watch()
 
     def _watch(self) -> None:

@@ -27,6 +27,7 @@ _IDENTITY = (b"Uid:", b"Gid:", b"Groups:", b"CapEff:", b"CapBnd:", b"NoNewPrivs:
 _LIMITS = tuple(sorted(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")))
 _UNCHANGEABLE = frozenset({9, 19})
 """SIGKILL and SIGSTOP."""
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
 
 class Circumstances:
@@ -121,29 +122,6 @@ class Circumstances:
         pthread_sigmask(SIG_SETMASK, self.mask)
 
 
-def identity() -> str:
-    """What a worker has of its server and cannot be given: rights, session, control groups.
-
-    Where it has changed since the server was started, another server is.
-    """
-    return repr((rights(), os.getsid(0), control_groups()))
-
-
-def rights() -> list[bytes | None]:
-    """What this process may do, as the kernel says it."""
-    status = _status()
-    return [status.get(field) for field in _IDENTITY]
-
-
-def control_groups() -> bytes:
-    """The control groups of this process, as the kernel lists them."""
-    try:
-        with open("/proc/self/cgroup", "rb") as stream:
-            return stream.read()
-    except OSError:
-        return b""
-
-
 def _status() -> Mapping[bytes, bytes]:
     with open("/proc/self/status", "rb") as stream:
         lines = (line.split(None, 1) for line in stream)
@@ -175,3 +153,46 @@ def _manner(stream: Any) -> dict[str, object] | None:
         }
     except (AttributeError, ValueError):
         return None
+
+
+def identity() -> dict[str, str]:
+    """What a worker has of its server and cannot be given, each under the words for it."""
+    return {**inherited(), "session": str(os.getsid(0))}
+
+
+def inherited() -> dict[str, str]:
+    """What a script has of its server and cannot be given; it begins a session of its own.
+
+    Where it is not what it was when a server was started, that server is not for this process.
+    """
+    status = _status()
+    return {
+        "rights": repr([status.get(field) for field in _IDENTITY]),
+        "control group": _content("/proc/self/cgroup"),
+        **{f"{name} namespace": _link(f"/proc/self/ns/{name}") for name in _NAMESPACES},
+        "root folder": _link("/proc/self/root"),
+        "security label": _content("/proc/self/attr/current"),
+        "priority when memory runs out": _content("/proc/self/oom_score_adj"),
+        "scheduling": repr((os.sched_getscheduler(0), os.sched_getparam(0).sched_priority)),
+        "personality": _content("/proc/self/personality"),
+    }
+
+
+def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
+    """The first of these in which two processes differ."""
+    return next((name for name in ours if ours[name] != theirs.get(name)), None)
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return os.fsdecode(stream.read()).strip("\0\n")
+    except OSError:
+        return ""

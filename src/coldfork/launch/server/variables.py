@@ -7,6 +7,8 @@ server, and where it differs from the caller's another server is started.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -146,3 +148,26 @@ def early(environment: Mapping[str, str], also: Collection[str] = ()) -> dict[st
     """Those of these variables that a server reads early, whatever it imports."""
     every = [reader for _, reader in READ_EARLY]
     return {name: value for name, value in environment.items() if name in also or was_read(name, every)}
+
+
+class Made:
+    """What the imports have set or removed, and what they found before."""
+
+    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+        self.variables = {name: after.get(name) for name in sorted(names)}
+        """What they have set, and None for what they have removed."""
+        self._found = {name: before.get(name) for name in names}
+
+    def apply(self, *, always: bool = False) -> None:
+        """Do the same here, in the caller's environment, but where that is another than the imports found.
+
+        `always` is for who knows that the imports would have read the same here.
+        """
+        for name, value in self.variables.items():
+            if not always and os.environ.get(name) != self._found[name]:
+                continue
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

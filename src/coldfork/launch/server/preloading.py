@@ -1,16 +1,24 @@
-"""Imports what a server is to have ready, and says of each module whether it may stay."""
+"""Makes a process ready to fork: imports what it is to have, proves it clean, settles, and forks.
+
+The zygote's server does so for workers of one program, the warm servers for scripts.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from _signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, pthread_sigmask, signal, valid_signals
 
 from coldfork.launch.plumbing.channel import RAISED, STAINED
-from coldfork.launch.server.zygote.serving.cleanliness import stains
+from coldfork.launch.server.cleanliness import stains
+from coldfork.launch.server.variables import Made, early_modules
+from coldfork.observe import states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Any
 
@@ -20,9 +28,9 @@ MAIN = "__main__"
 
 
 class Preload:
-    """The modules of one server; iterating over `load` imports them."""
+    """What one server has ready for the processes that it forks."""
 
-    def __init__(self, modules: Sequence[str], main: str | None, suspect: str | None = None) -> None:
+    def __init__(self, modules: Sequence[str], main: str | None = None, suspect: str | None = None) -> None:
         self._modules = modules
         self._main = main
         """The file of the caller's program, for the module `__main__`."""
@@ -31,9 +39,24 @@ class Preload:
         self._home = os.getpid()
         self.faults: list[Fault] = []
         """The modules that raised, and last one that made this process unfit to fork."""
+        self.made = Made({}, {})
+        """What the imports have made of the environment."""
+        self.readers: list[str] = []
+        """The modules known to read variables early that are imported."""
 
-    def load(self) -> Iterator[str]:
-        """Import one module after the other, and hand out the name of each before it is imported."""
+    def load(self, told: Callable[[str], object], noting: AbstractContextManager[object]) -> None:
+        """Import one module after the other; `told` hears the name of each before it is imported.
+
+        `noting` is what notes meanwhile.
+        """
+        before = dict(os.environ)
+        with noting:
+            for name in self._load():
+                told(name)
+        self.made = Made(before, dict(os.environ))
+        self.readers = sorted(name for name in early_modules() if name in sys.modules)
+
+    def _load(self) -> Iterator[str]:
         waker_of = None
         for name in self._modules:
             yield name
@@ -74,6 +97,31 @@ class Preload:
             os._exit(0)
 
 
+def settle() -> object:
+    """Leave nothing to be done twice by whoever is forked; returns what handled SIGINT."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            # What is not yet written would be written by every process.
+            stream.flush()
+    return signal(SIGINT, SIG_IGN)
+
+
+def freeze() -> None:
+    """Keep the collector from what is there now: it would write to every page that forks share."""
+    gc.collect()
+    gc.freeze()
+
+
+def fork(how: Callable[[], int] = os.fork) -> int:
+    """Fork with all signals held back, which the child goes on to do; 0 in the child."""
+    held = pthread_sigmask(SIG_BLOCK, valid_signals())
+    states.remember_for_children()
+    pid = how()
+    if pid:
+        pthread_sigmask(SIG_SETMASK, held)
+    return pid
+
+
 def _watched() -> Callable[[str], object]:
     """Watch this process from here on, each call; returns what says who woke an accelerator."""
     from coldfork.observe.watch import watch
@@ -96,8 +144,3 @@ def _said(error: BaseException) -> str:
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     return "".join(traceback.format_exception(type(error), error, trace)).rstrip()
-
-
-def imported(names: frozenset[str]) -> list[str]:
-    """Which of these modules are imported."""
-    return sorted(name for name in names if name in sys.modules)

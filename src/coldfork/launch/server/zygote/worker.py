@@ -13,10 +13,9 @@ from multiprocessing import process, resource_tracker, spawn, util
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux.kernel import die_with_parent
-from coldfork.launch.server.zygote import variables
-from coldfork.launch.server.zygote.arrivals import Arrived
-from coldfork.launch.server.zygote.inheritance import inherit
-from coldfork.launch.server.zygote.working import seeds
+from coldfork.launch.server import renewal, variables
+from coldfork.launch.server.zygote.handle import Zygote
+from coldfork.launch.server.zygote.processes import Arrived, register
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from coldfork.launch.plumbing.channel import Message
-    from coldfork.launch.server.zygote.circumstances import Circumstances
-    from coldfork.launch.server.zygote.working.made_variables import Made
-    from coldfork.launch.server.zygote.working.thread_limits import ThreadLimits
+    from coldfork.launch.server.circumstances import Circumstances
+    from coldfork.launch.server.renewal import ThreadLimits
+    from coldfork.launch.server.variables import Made
 
 _STREAMS = (0, 1, 2)
 
@@ -138,13 +137,14 @@ def _get_ready(kit: Kit) -> None:
     # What the server has registered is not for its workers, and what they register is run at their end.
     atexit._clear()
     atexit.register(util._exit_function)  # type: ignore[attr-defined]
-    inherit(kit.asking, kit.terms)
+    # A context under the same name, for workers of its own.
+    register(Zygote(kit.terms, kit.asking).context)
     with os.fdopen(channel.holding("coldfork", kit.circumstances), "rb") as stream:
         circumstances: Circumstances = pickle.load(stream)
     circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
     kit.limits.restore(variables.HELD)
     # Anew in each process that was forked, and no request changes them.
-    seeds.redraw(kit.seeds)
+    renewal.redraw(kit.seeds)
 
 
 def _take_streams(streams: dict[int, int]) -> None:

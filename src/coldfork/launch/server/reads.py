@@ -1,4 +1,4 @@
-"""Notes what imports read beside code: variables, the working directory, files.
+"""Notes what imports read beside code: variables, the working directory, files; and whether it is still so.
 
 A process that is forked later has what was read then. Where that is not what a new process would read, the
 server is not for it.
@@ -10,11 +10,16 @@ import os
 import sys
 from contextlib import contextmanager
 
+from coldfork.launch.server import variables
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from types import FrameType
     from typing import Any
+
+    Mark = list[int] | None
+    """None for what is not there."""
 
 FILTERING = {"tqdm.utils": "TQDM_"}
 """Modules that go through all variables for those whose names begin so."""
@@ -22,6 +27,17 @@ HANDING_ON = frozenset({"ctypes.util", "subprocess", "multiprocessing.util"})
 """Modules that go through all variables to hand them on to a program."""
 PASSING = frozenset({"inspect", "multiprocessing.process", "traceback", "linecache"})
 """Modules that ask for the working directory and keep nothing of it that is not set anew."""
+_TICK = 20_000_000
+"""The clock of file systems advances in steps of so many nanoseconds at most."""
+OURS = ("COLDFORK_WATCH", "COLDFORK_RUN", "COLDFORK_CHANNEL", "COLDFORK_SPARE")
+"""Variables that are another one in every script, and that only coldfork reads."""
+_LOCALE = ("LANG", "LANGUAGE", "LC_")
+_GIVEN_ANEW = (*variables.HELD, *variables.FOLLOWING, *variables.QUIET, *variables.UNLESS_SET)
+"""Variables that are read at import, and whose value every script is given by other means."""
+_OF_SHELLS = frozenset(
+    {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "TMUX", "TMUX_PANE", "WINDOWID"}
+)
+"""Variables that say where a shell stands, and that nobody means who goes through all of them."""
 _OWN = frozenset({"os", "posixpath", "_collections_abc", "collections.abc", "pathlib", "pathlib._local"})
 
 
@@ -135,3 +151,58 @@ def _asking(frame: FrameType | None) -> str:
             return name
         frame = frame.f_back
     return ""
+
+
+# --- files ---
+
+
+def noted(paths: Iterable[str]) -> dict[str, Mark]:
+    """What tells each of these files and folders from what it may become."""
+    return {path: _mark(path) for path in paths}
+
+
+def changed(before: Mapping[str, Mark]) -> str | None:
+    """The first of these that is no longer what it was."""
+    return next((path for path, mark in before.items() if _mark(path) != mark), None)
+
+
+def changed_since(moment: int, paths: Iterable[str]) -> str | None:
+    """The first of these files that was written after a moment, in nanoseconds, or just before."""
+    for path in paths:
+        try:
+            if os.stat(path).st_ctime_ns >= moment - _TICK:
+                return path
+        except OSError:
+            continue
+    return None
+
+
+def _mark(path: str) -> Mark:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    # The time of the last change of the file itself, which no program can set.
+    return [status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns]
+
+
+# --- variables ---
+
+
+def read_otherwise(then: Mapping[str, str], now: Mapping[str, str], read: Mapping[str, Any]) -> str | None:
+    """A variable that a server has read and that says something else now; None if there is none."""
+    for name in sorted(then.keys() | now.keys()):
+        if name in OURS or name in _GIVEN_ANEW or then.get(name) == now.get(name):
+            continue
+        if _was_read(name, read):
+            return name
+    return None
+
+
+def _was_read(name: str, read: Mapping[str, Any]) -> bool:
+    return (
+        name in read["variables"]
+        or name.startswith(("PYTHON", *_LOCALE, *read["beginnings"]))
+        or variables.was_read(name, read["early"])
+        or (read["whole"] is not None and name not in _OF_SHELLS)
+    )

@@ -1,1 +1,0 @@
-"""A server's own process, and the scripts that are forked from it: standard library only."""

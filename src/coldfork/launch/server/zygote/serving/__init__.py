@@ -1,1 +1,0 @@
-"""The server's own process, which imports and forks."""

@@ -1,1 +1,0 @@
-"""What a worker does before the function that it was started for."""

@@ -60,6 +60,12 @@ def test_the_picture_of_the_house_shows_the_rooms_inside_the_rooms() -> None:
     assert shown == rooms(PACKAGE) | inside
 
 
+def test_the_picture_of_launch_shows_its_rooms_and_those_inside_them() -> None:
+    shown = set(re.findall(r"(\w\w+)/ ", picture("### Inside `launch/`")))
+    there = rooms(PACKAGE / "launch")
+    assert there <= shown <= there | {name for room in there for name in rooms(PACKAGE / "launch" / room)}
+
+
 def test_the_picture_of_source_shows_its_rooms() -> None:
     shown = set(re.findall(r"^(\w+)/ ", picture("### Inside `source/`"), re.MULTILINE))
     assert shown == rooms(PACKAGE / "source")
